@@ -1,12 +1,8 @@
 #include <sirdar.pb-c.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
 #include "broker/loader/pool.h"
-#include "util/alloc.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 /* Ends the server has not acknowledged: beyond this many no more work is asked for. */

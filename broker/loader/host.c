@@ -8,10 +8,8 @@
  */
 #include <keeper.pb-c.h>
 #include <sirdar.pb-c.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "broker/link/link.h"
 #include "broker/loader/guest.h"
@@ -20,8 +18,6 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/log.h"
-#include "util/utf8.h"
 #include "wire/trace.h"
 
 #define ASK_MS 30000

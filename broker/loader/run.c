@@ -1,8 +1,6 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "broker/loader/loader.h"
-#include "broker/loader/pool.h"
 #include "util/clock.h"
 
 #define HAS(plugin, member) RUNNER_HAS(plugin, struct runner_plugin, member)

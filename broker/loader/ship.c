@@ -18,7 +18,6 @@
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
 

@@ -4,7 +4,6 @@
  * end and has its log: loader_job_settled() is the one way out. A job that leaves is on no list of
  * the loader any more, and its memory serves the next grant. Nothing here decides what a job does.
  */
-#include <string.h>
 
 #include "broker/keeper/client.h"
 #include "broker/link/link.h"

@@ -1,10 +1,8 @@
 #include "broker/taskbroker/broker.h"
 
 #include <sirdar.pb-c.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "broker/keeper/client.h"
@@ -12,7 +10,6 @@
 #include "rt/notify.h"
 #include "util/alloc.h"
 #include "util/err.h"
-#include "util/fs.h"
 #include "util/log.h"
 
 /* --- load ------------------------------------------------------------------------- */
@@ -36,13 +33,6 @@ static void send_load(struct broker *b)
 	m.accepts = load.why_not[0] == 0;
 	m.why_not = load.why_not;
 	link_send(b->link, FR_LOAD, &m, NULL);
-}
-
-/* Said at once when that opens or closes the door. */
-void broker_counted(struct broker *b)
-{
-	if (b->is_full != (load_running(b) >= (uint64_t)b->settings->jobs_max))
-		send_load(b);
 }
 
 static void on_load_timer(struct ev_loop *loop, ev_timer *w, int events)
@@ -191,7 +181,7 @@ static void on_beat(void *ctx)
 		keeper_take_list(b);
 		b->listed_seq = link_beat_seq(b->link) + 1;
 	}
-	keeper_list(b);
+	keeper_client_list(b->keeper, KEEPER_LIST, NULL);
 }
 
 static const struct link_ops link_calls = {
@@ -204,17 +194,38 @@ static const struct link_ops link_calls = {
 	.on_down = on_down,
 };
 
-int broker_open_link(struct broker *b, struct err *err)
-{
-	return link_open(b->loop, &b->about, &link_calls, b, &b->link, err);
-}
-
 /* --- life ------------------------------------------------------------------------- */
 
-void broker_look_for_end(struct broker *b)
+/* The jobkeeper has told what it holds: HELLO can list it. */
+static void greet(struct broker *b)
+{
+	struct err err;
+
+	if (b->link || !b->is_held_known || b->is_stopping ||
+	    link_open(b->loop, &b->about, &link_calls, b, &b->link, &err) == 0)
+		return;
+	log_error("broker.link", "why=\"%s\"", err.text);
+	ev_break(b->loop, EVBREAK_ALL);
+}
+
+static void look_for_end(struct broker *b)
 {
 	if (b->is_stopping && types_are_gone(b) && (!b->with_jobs || !b->keeper_pid))
 		ev_break(b->loop, EVBREAK_ALL);
+}
+
+/* What follows from all that came in this turn of the loop. */
+static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
+{
+	struct broker *b = w->data;
+
+	(void)loop;
+	(void)events;
+	greet(b);
+	/* Said at once when that opens or closes the door. */
+	if (b->is_full != (load_running(b) >= (uint64_t)b->settings->jobs_max))
+		send_load(b);
+	look_for_end(b);
 }
 
 static void on_stop_timer(struct ev_loop *loop, ev_timer *w, int events)
@@ -239,7 +250,6 @@ void broker_stop(struct broker *b, bool with_jobs)
 		keeper_end(b);
 	ev_timer_set(&b->stop_timer, (double)b->settings->stop_ms / 1000.0 + 3.0, 0.0);
 	ev_timer_start(b->loop, &b->stop_timer);
-	broker_look_for_end(b);
 }
 
 void broker_reload(struct broker *b)
@@ -260,7 +270,10 @@ int broker_open(struct broker *b, struct err *err)
 {
 	ev_timer_init(&b->load_timer, on_load_timer, 0.0, 1.0);
 	ev_timer_init(&b->stop_timer, on_stop_timer, 0.0, 0.0);
-	b->load_timer.data = b->stop_timer.data = b;
+	ev_prepare_init(&b->round, on_round);
+	b->load_timer.data = b->stop_timer.data = b->round.data = b;
+	ev_prepare_start(b->loop, &b->round);
+	b->life = &judge_life;
 	b->epoch_file = mem_fmt("%s/epoch", b->state_dir);
 	struct machine machine;
 	int r = machine_draw(b->state_dir, &machine, err);
@@ -290,5 +303,6 @@ void broker_close(struct broker *b)
 	keeper_unwatch(b);
 	ev_timer_stop(b->loop, &b->load_timer);
 	ev_timer_stop(b->loop, &b->stop_timer);
+	ev_prepare_stop(b->loop, &b->round);
 	free(b->epoch_file);
 }

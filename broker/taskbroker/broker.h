@@ -1,8 +1,6 @@
-/* broker.h — inside of taskbroker: one thread, one loop. Files: main.c (command line,
- * signals), broker.c (life, server), keeper.c (the jobkeeper), types.c (a loader's life),
- * types_list.c (the setting `types`), lanes.c (loaders of one type side by side), served.c
- * (who reports what the jobkeeper holds), versions.c (which is wanted), load.c (how busy the
- * machine is), spawn.c (starting our programs).
+/* broker.h — inside of taskbroker: one thread, one loop. README.md has the files; from the bottom
+ * up: tell.c, spawn.c, alive.c, wanted.c, types.c, lanes.c, judge.c, versions.c, types_list.c,
+ * served.c, keeper.c, load.c, broker.c.
  */
 #ifndef TASKBROKER_BROKER_H
 #define TASKBROKER_BROKER_H
@@ -32,6 +30,7 @@ enum type_state { /* RunnerState.state */
 };
 
 #define CRASHES_KEPT   64
+#define KEEPER_LIST    1  /* id of the lists asked for; nobody looks at it */
 #define UNSERVED_TIMES 10 /* loader_silent_ms: nobody has been there for long */
 
 /* Of a plugin, as registered at the server; version "": the type's own file. */
@@ -85,6 +84,12 @@ struct type {
 	uint32_t n_crashes;
 };
 
+/* What follows from a loader's word and from its end; t->broker->life. */
+struct type_life {
+	void (*ready)(struct type *t);
+	void (*ended)(struct type *t, int status); /* may free t; status 0 of one we met */
+};
+
 struct load {
 	uint32_t cpu_permille; /* how busy the processors were since the last look */
 	uint32_t
@@ -109,7 +114,9 @@ struct broker {
 	struct member *member; /* etcd/member.h; NULL: no etcd */
 	char *epoch_file;
 	struct type *types;
+	const struct type_life *life;
 	ev_timer load_timer, stop_timer;
+	ev_prepare round;
 	bool is_drained, is_stopping, with_jobs;
 	bool is_over[LOADS]; /* its threshold, and not yet far enough below it */
 
@@ -123,6 +130,7 @@ struct broker {
 	ev_io keeper_ended;
 	uint64_t *held, *listing; /* tokens of the last whole list; of the one coming in */
 	size_t n_held, n_listing, cap_held, cap_listing;
+	bool is_held_known;         /* it has told a whole list, once */
 	bool is_list_fresh;         /* a whole list came in since the last beat */
 	uint32_t listed_seq;        /* the first beat that named `held` */
 	uint32_t running, counting; /* of `held`; of the list coming in */
@@ -133,36 +141,29 @@ struct broker {
 
 /* broker.c */
 int broker_open(struct broker *b, struct err *err);
-void broker_reload(struct broker *b);  /* settings have changed */
-void broker_counted(struct broker *b); /* how many jobs run has changed */
+void broker_reload(struct broker *b); /* settings have changed */
 /* End loaders, then the loop; with_jobs: the jobkeeper and its jobs too. */
 void broker_stop(struct broker *b, bool with_jobs);
 void broker_close(struct broker *b);
-void broker_look_for_end(struct broker *b);
-int broker_open_link(struct broker *b, struct err *err);
 
 /* keeper.c */
 int keeper_watch(struct broker *b, struct err *err);
 /* A keeper that is away for fence_ms: nobody can report what it ran, so `held` is nothing. */
 void keeper_look(struct broker *b);
 void keeper_take_list(struct broker *b); /* `held` is what came in last */
-void keeper_list(struct broker *b);      /* ask anew what it holds */
 void keeper_settings_send(struct broker *b);
 void keeper_end(struct broker *b); /* TERM to it: it kills its jobs */
 void keeper_unwatch(struct broker *b);
 
+/* tell.c */
+/* Its state from now on, and why ("": no more to say); told to the server. */
+__attribute__((format(printf, 3, 4))) void type_say(struct type *t, enum type_state state,
+                                                    const char *fmt, ...);
+void type_tell(struct type *t); /* once more */
+
 /* types.c */
-int types_read(struct broker *b, struct err *err); /* from the settings; starts and ends loaders */
 void type_enable(struct type *t);
 void type_stop(struct type *t, enum type_state state, const char *why);
-void type_say(struct type *t, enum type_state state, const char *why); /* from now on */
-void type_tell(struct type *t);      /* its state, to the server */
-void types_reload(struct broker *b); /* have the loaders read their settings again */
-void types_free(struct broker *b);
-bool types_are_gone(const struct broker *b);
-/* The jobkeeper has jobs of a lane that the settings do not name. */
-struct type *types_orphan(struct broker *b, const char *name, size_t len, uint32_t lane);
-
 struct type *type_make(struct broker *b, const char *name);
 void type_free(struct type *t);
 void type_start(struct type *t, uint32_t in_ms);
@@ -190,20 +191,38 @@ void lane_meet_retired(struct type *t, uint32_t lane);
 void lane_unmake(const struct type *t); /* nothing of it is left */
 void lanes_recall(struct type *t);
 
+/* judge.c */
+extern const struct type_life judge_life;
+
+/* types_list.c */
+int types_read(struct broker *b, struct err *err); /* from the settings; starts and ends loaders */
+void types_reload(struct broker *b);               /* have the loaders read their settings again */
+void types_free(struct broker *b);
+bool types_are_gone(const struct broker *b);
+/* The jobkeeper has jobs of a lane that the settings do not name. */
+struct type *types_orphan(struct broker *b, const char *name, size_t len, uint32_t lane);
+
+/* alive.c: is a loader frozen? */
+void alive_init(struct type *t);
+void alive_heard(struct type *t);                 /* its loader said something */
+void alive_watch(struct type *t, long silent_ms); /* and says how soon it will again */
+
 /* served.c: a loader reports what the jobkeeper holds, or nobody keeps its leases. */
-void served_init(struct type *t);
-void served_heard(struct type *t);                 /* its loader said something */
-void served_watch(struct type *t, long silent_ms); /* and says how soon it will again */
 /* The jobkeeper's list has a job of this lane. False: our beats do not name it. */
 bool served_take(struct broker *b, const char *lane_name);
 void served_look(struct broker *b); /* the list is whole */
 
-/* versions.c: which version of its plugin a type runs */
-void version_recall(struct type *t);                  /* what was wanted when we last ran */
-void version_order(struct type *t, const char *text); /* the server's */
-void version_again(struct type *t);                   /* one that would not start */
+/* wanted.c: which version of its plugin a type is to run */
+#define VERSION_DRAIN "drain"
+/* "VERSION ABI SHA256"; "": none, the type's own file runs. False: it does not read. */
+bool version_parse(const char *text, struct version *ret);
+void version_recall(struct type *t); /* what was wanted when we last ran */
 void version_note(const struct type *t, const char *text);
 char *version_path(const struct type *t); /* of what is wanted; the caller's */
+
+/* versions.c */
+void version_order(struct type *t, const char *text); /* the server's */
+void version_again(struct type *t);                   /* one that would not start */
 
 /* load.c: how busy the machine is, and whether work is welcome. */
 void load_measure(struct broker *b, struct load *ret);

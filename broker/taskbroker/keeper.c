@@ -126,7 +126,6 @@ static void on_keeper_ended(struct ev_loop *loop, ev_io *w, int events)
 		rmdir(files); /* stays when something is left in it */
 		free(files);
 	}
-	broker_look_for_end(b);
 }
 
 /* --- news from it ----------------------------------------------------------------- */
@@ -193,7 +192,6 @@ void keeper_take_list(struct broker *b)
 static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 {
 	struct broker *b = ctx;
-	struct err err;
 
 	if (b->is_list_fresh || b->n_listing == 0) { /* a new list begins */
 		b->n_listing = b->counting = 0;
@@ -213,7 +211,6 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 		return;
 	b->is_list_fresh = true;
 	b->running = b->counting;
-	broker_counted(b);
 	served_look(b);
 	if (b->keeper_down_us) {
 		b->keeper_down_us = 0;
@@ -221,10 +218,7 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 	}
 	if (!b->link)
 		keeper_take_list(b);
-	if (!b->link && !b->is_stopping && broker_open_link(b, &err) < 0) {
-		log_error("broker.link", "why=\"%s\"", err.text);
-		ev_break(b->loop, EVBREAK_ALL);
-	}
+	b->is_held_known = true;
 }
 
 static const struct keeper_client_ops ops = {
@@ -263,11 +257,6 @@ void keeper_look(struct broker *b)
 		log_error("broker.keeper_gone", "jobs=%zu: they are named no more", b->n_held);
 	b->n_held = 0;
 	b->is_list_fresh = false; /* a list from before */
-}
-
-void keeper_list(struct broker *b)
-{
-	keeper_client_list(b->keeper, 1, NULL);
 }
 
 void keeper_end(struct broker *b)

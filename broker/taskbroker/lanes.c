@@ -135,10 +135,9 @@ void lane_begin(struct type *t, const struct version *v, const char *text)
 	struct type *next = lane_new(t);
 
 	if (!next) {
-		snprintf(t->text, sizeof t->text,
+		type_say(t, t->state,
 		         "version %s is not started: %d former loaders still have jobs", v->version,
 		         LANES_MAX - 1);
-		type_say(t, t->state, t->text);
 		return;
 	}
 	next->wanted = *v;
@@ -163,7 +162,7 @@ static void give_up(struct type *t, const char *how)
 	log_warn("broker.version", "type=%s why=\"%s\"", t->name, why);
 	t->is_over = true;
 	if (now)
-		type_say(now, now->state, why);
+		type_say(now, now->state, "%s", why);
 }
 
 /* Before it was ready. */
@@ -204,7 +203,7 @@ void lane_retire(struct type *t, const char *why)
 	t->is_retired = true;
 	t->is_coming = t->is_again = t->is_disabled = false;
 	t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
-	type_say(t, TYPE_DRAINING, why);
+	type_say(t, TYPE_DRAINING, "%s", why);
 	if (!t->pid)
 		lane_inherit(t);
 	else if (!t->is_met)
@@ -219,7 +218,7 @@ void lane_ended(struct type *t)
 		return;
 	}
 	log_info("broker.lane_over", "type=%s lane=%u version=%s", t->name, t->lane, t->version);
-	type_say(t, TYPE_OVER, "");
+	type_say(t, TYPE_OVER, "%s", "");
 }
 
 /* A version that is on its way in is not wanted any more. */

@@ -4,77 +4,19 @@
  *   - a lane that the jobkeeper holds jobs of has a loader, or one is on its way. Where there is
  *     none (the type is quarantined, refused, stopped, no longer in the settings) an heir is begun:
  *     a loader without the plugin, which ends when nothing is left;
- *   - a loader shows a sign of life on its status pipe. One that is silent for loader_silent_ms is
- *     frozen: it is ended by force and begun anew. Its processes are the jobkeeper's;
+ *   - a loader that is frozen is ended by force and begun anew (alive.c);
  *   - a lane without a sign of life for UNSERVED_TIMES as long is named no more: its leases run
- *     out, at the jobkeeper and at the server, as those of a machine that is gone.
- *
- * Silence is counted in looks, not read off a clock: when this process stood still itself, it has
- * looked once, and then reads what waits in the pipes. */
-#include <signal.h>
-#include <stdio.h>
+ *     out, at the jobkeeper and at the server, as those of a machine that is gone. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 
 #include "broker/taskbroker/broker.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-#define LOOKS 5 /* in loader_silent_ms */
-
 static int64_t now_us(void)
 {
 	return clock_mono_us(&clock_machine);
-}
-
-/* --- frozen loaders --------------------------------------------------------------- */
-
-void served_heard(struct type *t)
-{
-	t->silent = 0;
-	t->heard_us = now_us();
-}
-
-static void end_frozen(struct type *t)
-{
-	snprintf(t->last_words, sizeof t->last_words, "its loader gave no sign of life for %d ms",
-	         (int)t->broker->settings->loader_silent_ms);
-	log_error("broker.loader_silent", "type=%s lane=%u pid=%d: it is ended by force", t->name,
-	          t->lane, t->pid);
-	/* Told before it is gone: one that cannot die would look ready. */
-	if (!t->is_retired && !t->is_heir && !t->is_coming)
-		type_say(t, TYPE_CRASHED, t->last_words);
-	pidfd_send_signal(t->pid_fd, SIGKILL, NULL, 0);
-}
-
-static void on_look(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct type *t = w->data;
-
-	(void)events;
-	if (!t->pid || t->status_fd < 0) {
-		ev_timer_stop(loop, w);
-		return;
-	}
-	if (++t->silent == LOOKS + 1)
-		end_frozen(t);
-}
-
-void served_init(struct type *t)
-{
-	ev_init(&t->look, on_look);
-	t->look.data = t;
-	t->heard_us = now_us();
-}
-
-/* Before its first sign it is inside the runner's open(), which has a limit of its own. The limit
- * is the one that the loader knows: it may read the settings later than we do. */
-void served_watch(struct type *t, long silent_ms)
-{
-	t->look.repeat = (double)silent_ms / 1000.0 / LOOKS;
-	if (t->look.repeat > 0.0)
-		ev_timer_again(t->broker->loop, &t->look);
 }
 
 /* --- lanes that the jobkeeper holds jobs of --------------------------------------- */

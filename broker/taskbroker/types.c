@@ -1,22 +1,18 @@
-/* The life of one loader: started, heard, watched, ended, judged.
+/* The life of one loader: started, heard, watched, ended.
  *
- * A loader is a process of ours, or one that an earlier broker started and this one met. What its
- * end means is decided in one place, judge_end(): asked for, refused, only in the way of another,
- * or a crash. A crash is tried again after a pause that grows; loader_crash_max of them in ten
- * minutes quarantine the type. Which version follows which is lanes.c's business.
+ * A loader is a process of ours, or one that an earlier broker started and this one met. While it
+ * runs, a pidfd is on it, so that a signal reaches it and nobody else. What it says and that it
+ * ended is noted here; what that means is judge.c's business (struct type_life), which version
+ * follows which is lanes.c's.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <sirdar.pb-c.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "broker/link/lane.h"
@@ -35,62 +31,20 @@ static int64_t now_us(void)
 	return clock_mono_us(&clock_machine);
 }
 
-/* --- telling ---------------------------------------------------------------------- */
-
-void type_tell(struct type *t)
-{
-	Sirdar__RunnerState m = SIRDAR__RUNNER_STATE__INIT;
-
-	if (!t->broker->link || t->state == TYPE_WAITING || t->is_coming)
-		return;
-	m.lane = t->lane;
-	m.type = t->name;
-	m.version = t->version;
-	m.state = t->state;
-	m.text = t->holds && t->broker->keeper_down_us ? t->broker->keeper_why : t->text;
-	m.abi_major = t->abi_major;
-	m.abi_minor = t->abi_minor;
-	link_send(t->broker->link, FR_RUNNER_STATE, &m, NULL);
-}
-
-__attribute__((format(printf, 3, 4))) static void set_state(struct type *t, enum type_state state,
-                                                            const char *fmt, ...)
-{
-	va_list args;
-
-	t->state = state;
-	va_start(args, fmt);
-	vsnprintf(t->text, sizeof t->text, fmt, args);
-	va_end(args);
-	log_info("broker.type", "type=%s lane=%u state=%d text=\"%s\"", t->name, t->lane, state,
-	         t->text);
-	type_tell(t);
-}
-
-void type_say(struct type *t, enum type_state state, const char *why)
-{
-	set_state(t, state, "%s", why);
-}
-
 /* --- the end of a loader ---------------------------------------------------------- */
-
-static void start_in(struct type *t, uint32_t ms)
-{
-	ev_timer_stop(t->broker->loop, &t->start);
-	ev_timer_set(&t->start, ms / 1000.0, 0.0);
-	ev_timer_start(t->broker->loop, &t->start);
-}
 
 void type_start(struct type *t, uint32_t in_ms)
 {
-	start_in(t, in_ms);
+	ev_timer_stop(t->broker->loop, &t->start);
+	ev_timer_set(&t->start, in_ms / 1000.0, 0.0);
+	ev_timer_start(t->broker->loop, &t->start);
 }
 
 void type_start_later(struct type *t)
 {
 	const struct param_taskbroker *p = t->broker->settings;
 
-	start_in(t, t->pause_ms);
+	type_start(t, t->pause_ms);
 	t->pause_ms *= 2;
 	if (t->pause_ms > p->retry_max_ms)
 		t->pause_ms = (uint32_t)p->retry_max_ms;
@@ -111,29 +65,6 @@ uint32_t type_count_crash(struct type *t)
 	return recent_crashes(t);
 }
 
-static void crashed(struct type *t, const char *how)
-{
-	uint32_t n = type_count_crash(t);
-
-	if (n >= t->broker->settings->loader_crash_max) {
-		set_state(t, TYPE_QUARANTINED,
-		          "%u crashes in ten minutes, the last: %s; not started until asked", n,
-		          how);
-		return;
-	}
-	set_state(t, TYPE_CRASHED, "%s", how);
-	type_start_later(t);
-}
-
-static void describe(int status, char *ret_how, size_t cap)
-{
-	if (WIFSIGNALED(status))
-		snprintf(ret_how, cap, "ended by signal %d (SIG%s)", WTERMSIG(status),
-		         sigabbrev_np(WTERMSIG(status)));
-	else
-		snprintf(ret_how, cap, "exit %d", WEXITSTATUS(status));
-}
-
 static void close_status(struct type *t)
 {
 	ev_io_stop(t->broker->loop, &t->said);
@@ -143,83 +74,9 @@ static void close_status(struct type *t)
 	buf_clear(&t->status);
 }
 
-static bool is_exit(int status, int code)
-{
-	return WIFEXITED(status) && WEXITSTATUS(status) == code;
-}
-
-/* A version on its way in. */
-static void judge_coming(struct type *t, int status, const char *how)
-{
-	char why[400];
-
-	if (t->state == TYPE_REFUSED) {
-		snprintf(why, sizeof why, "%s", t->text);
-		lane_came_to_grief(t, true, why);
-	} else if (is_exit(status, EX_TEMPFAIL)) {
-		type_start_later(t);
-	} else {
-		snprintf(why, sizeof why, "%s", t->last_words[0] ? t->last_words : how);
-		lane_came_to_grief(t, false, why);
-	}
-}
-
-/* Of an heir that stood in for the loader that takes work. If it left something, the jobkeeper's
- * next list has the next one begun. */
-static void heir_ended(struct type *t)
-{
-	bool is_again = t->is_again && !t->is_disabled;
-
-	t->is_heir = t->is_again = false;
-	if (is_again)
-		start_in(t, 0);
-}
-
-/* What an end means: asked for, refused, only in the way of another, or a crash. */
-static void judge_end(struct type *t, int status)
-{
-	char how[80];
-
-	describe(status, how, sizeof how);
-	log_info("broker.loader_ended", "type=%s how=\"%s\"", t->name, how);
-	if (t->broker->is_stopping || t->is_unwanted)
-		return;
-	if (t->is_retired) {
-		lane_ended(t);
-		return;
-	}
-	if (t->is_coming) {
-		judge_coming(t, status, how);
-		return;
-	}
-	if (t->is_heir && !t->is_met) {
-		heir_ended(t);
-		return;
-	}
-	if (t->is_again || t->is_met) {
-		t->is_again = false;
-		start_in(t, 0);
-	} else if (t->is_disabled || t->state == TYPE_REFUSED) {
-		return;
-	} else if (t->last_words[0]) {
-		crashed(t, t->last_words);
-	} else if (t->is_ending || (t->state != TYPE_READY && is_exit(status, EX_TEMPFAIL))) {
-		type_start_later(t); /* told to end by someone, or in the way of another */
-	} else if (t->state != TYPE_READY && is_exit(status, EX_CONFIG)) {
-		set_state(t, TYPE_REFUSED, "the loader would not start (%s): see its log", how);
-	} else {
-		size_t n = strlen(how);
-
-		if (WIFEXITED(status))
-			snprintf(how + n, sizeof how - n, ", which nobody asked for");
-		crashed(t, how);
-	}
-}
-
 static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct type *t = w->data;
-	struct broker *b = t->broker;
 	int status = 0;
 
 	(void)events;
@@ -235,14 +92,7 @@ static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 	t->pid = 0;
 	t->pid_fd = -1;
 	t->in_process = 0;
-	judge_end(t, status);
-	t->is_met = false;
-	if (t->is_over)
-		lane_unmake(t);
-	keeper_list(b); /* does it leave jobs that nobody reports now? */
-	if (t->is_unwanted || t->is_over)
-		type_free(t);
-	broker_look_for_end(b);
+	t->broker->life->ended(t, status);
 }
 
 static void on_late(struct ev_loop *loop, ev_timer *w, int events)
@@ -267,12 +117,12 @@ static void on_late(struct ev_loop *loop, ev_timer *w, int events)
 static void take_line(struct type *t, char *line)
 {
 	if (strncmp(line, "alive ", 6) == 0) {
-		served_watch(t, strtol(line + 6, NULL, 10));
+		alive_watch(t, strtol(line + 6, NULL, 10));
 		return;
 	}
 	if (strncmp(line, "refused ", 8) == 0) {
 		ev_timer_stop(t->broker->loop, &t->late);
-		set_state(t, TYPE_REFUSED, "%s", line + 8);
+		type_say(t, TYPE_REFUSED, "%s", line + 8);
 		return;
 	}
 	if (strncmp(line, "stuck ", 6) == 0) {
@@ -281,7 +131,6 @@ static void take_line(struct type *t, char *line)
 	}
 	if (strncmp(line, "jobs ", 5) == 0) {
 		t->in_process = (uint32_t)strtoul(line + 5, NULL, 10);
-		broker_counted(t->broker);
 		return;
 	}
 	if (strcmp(line, "over") == 0) {
@@ -297,15 +146,7 @@ static void take_line(struct type *t, char *line)
 		return;
 	ev_timer_stop(t->broker->loop, &t->late);
 	t->is_listening = true;
-	if (t->is_retired || t->is_heir) {
-		t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
-		type_tell(t);
-		return;
-	}
-	lane_note(t);
-	if (t->is_coming)
-		lane_promote(t);
-	set_state(t, TYPE_READY, "%s", "");
+	t->broker->life->ready(t);
 }
 
 static void on_said(struct ev_loop *loop, ev_io *w, int events)
@@ -322,7 +163,7 @@ static void on_said(struct ev_loop *loop, ev_io *w, int events)
 		return;
 	}
 	buf_added(&t->status, (size_t)n);
-	served_heard(t);
+	alive_heard(t);
 	char *newline;
 
 	while ((newline = memchr(buf_at(&t->status), '\n', t->status.len)) != NULL) {
@@ -515,14 +356,14 @@ void type_enable(struct type *t)
 	if (t->pid)
 		t->is_again = true;
 	else
-		start_in(t, 0);
+		type_start(t, 0);
 }
 
 void type_stop(struct type *t, enum type_state state, const char *why)
 {
 	ev_timer_stop(t->broker->loop, &t->start);
 	t->is_disabled = true;
-	set_state(t, state, "%s", why);
+	type_say(t, state, "%s", why);
 	if (!t->pid)
 		return;
 	pidfd_send_signal(t->pid_fd, SIGTERM, NULL, 0);
@@ -543,7 +384,7 @@ struct type *type_make(struct broker *b, const char *name)
 	ev_init(&t->said, on_said);
 	ev_init(&t->start, on_start);
 	ev_init(&t->late, on_late);
-	served_init(t);
+	alive_init(t);
 	t->ended.data = t->said.data = t->start.data = t->late.data = t;
 	t->next = b->types;
 	b->types = t;
