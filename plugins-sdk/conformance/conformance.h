@@ -1,9 +1,9 @@
 /* conformance.h — sirdar-runner-conformance: every promise of runner.h, tried on a plugin.
  *
  * Each scenario runs in a process of its own (main.c), so that a crash or a hang is a finding.
- * Parts: scenarios.c (what is done), led.c (a job, led as a broker does), host.c (what the
- * plugin calls), guard.c (memory that tells who touches it), traces.c (what is left behind),
- * shape.c (the file and its struct).
+ * Parts: findings.c (what was found), scenarios.c (what is done), led.c (a job, led as a broker
+ * does), host.c (what the plugin calls), guard.c (memory that tells who touches it), traces.c (what
+ * is left behind), shape.c (the file and its struct).
  */
 #ifndef SDK_CONFORMANCE_H
 #define SDK_CONFORMANCE_H
@@ -98,7 +98,7 @@ struct check {
 	pid_t control;
 };
 
-/* --- main.c: findings. Thread: any. */
+/* --- findings.c. Thread: any. */
 __attribute__((format(printf, 3, 4))) void broke(struct check *c, enum promise p, const char *fmt,
                                                  ...);
 void seen(struct check *c, enum promise p);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,6 @@
 #include "util/screen.h"
 
 #define LIMIT_S_DEFAULT 30
-#define GAVE_UP         86 /* exit status of a scenario that told its finding */
 
 static const struct {
 	const char *id, *text;
@@ -31,70 +29,6 @@ static const struct {
 #include "plugins-sdk/conformance/promises.def"
 #undef PROMISE
 };
-
-static const char *const call_names[CALLS] = { "runner_entry", "open", "prepare", "execute",
-	                                       "finish",       "kill", "drain",   "close" };
-
-/* --- findings --- */
-
-__attribute__((format(printf, 4, 0))) static void tell(struct report *r, enum promise p,
-                                                       const char *scenario, const char *fmt,
-                                                       va_list ap)
-{
-	char text[FINDING_BYTES - 64];
-
-	atomic_store(&r->promises[p].is_seen, true);
-	if (atomic_exchange(&r->promises[p].is_broken, true))
-		return; /* the first says it */
-	vsnprintf(text, sizeof text, fmt, ap);
-	snprintf(r->promises[p].text, FINDING_BYTES, "%s: %s", scenario, text);
-}
-
-void broke(struct check *c, enum promise p, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	tell(c->report, p, c->scenario, fmt, ap);
-	va_end(ap);
-}
-
-__attribute__((format(printf, 4, 5))) static void report_broken(struct report *r, enum promise p,
-                                                                const char *scenario,
-                                                                const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	tell(r, p, scenario, fmt, ap);
-	va_end(ap);
-}
-
-void seen(struct check *c, enum promise p)
-{
-	atomic_store(&c->report->promises[p].is_seen, true);
-}
-
-void enter(struct check *c, enum call call)
-{
-	atomic_fetch_add(&c->report->inside[call], 1);
-}
-
-void leave(struct check *c, enum call call)
-{
-	atomic_fetch_sub(&c->report->inside[call], 1);
-}
-
-const char *call_name(enum call call)
-{
-	return call_names[call];
-}
-
-_Noreturn void give_up(struct check *c)
-{
-	atomic_store(&c->report->is_given_up, true);
-	_exit(GAVE_UP);
-}
 
 /* --- a scenario in its process --- */
 
@@ -136,7 +70,7 @@ static void inside_text(const struct report *r, char *ret, size_t cap)
 	for (size_t i = 0; i < CALLS; i++)
 		if (atomic_load(&r->inside[i]) > 0 && n < cap)
 			n += (size_t)snprintf(ret + n, cap - n, "%s%s()", n ? ", " : " inside ",
-			                      call_names[i]);
+			                      call_name((enum call)i));
 }
 
 /* Processes that jobs left behind are ours now. */
@@ -186,7 +120,7 @@ static bool wait_for(pid_t pid, long limit_s, int *ret_status)
 /* False: jobs crash or hang, more of them tell nothing new. */
 static bool conduct(const struct plan *plan, struct report *r, const struct scenario *s)
 {
-	const char *name = s ? s->name : "load";
+	struct check here = { .plan = plan, .report = r, .scenario = s ? s->name : "load" };
 	char where[96];
 	int status = 0;
 	pid_t pid;
@@ -204,13 +138,12 @@ static bool conduct(const struct plan *plan, struct report *r, const struct scen
 	sweep();
 	inside_text(r, where, sizeof where);
 	if (!in_time)
-		report_broken(r, atomic_load(&r->inside[CALL_KILL]) ? P_kill : P_returns, name,
-		              "still%s after %ld s", where[0] ? where : " at it", plan->limit_s);
+		broke(&here, atomic_load(&r->inside[CALL_KILL]) ? P_kill : P_returns,
+		      "still%s after %ld s", where[0] ? where : " at it", plan->limit_s);
 	else if (WIFSIGNALED(status))
-		report_broken(r, P_alive, name, "signal %d%s", WTERMSIG(status), where);
+		broke(&here, P_alive, "signal %d%s", WTERMSIG(status), where);
 	else if (!atomic_load(&r->is_given_up) && (WEXITSTATUS(status) || where[0]))
-		report_broken(r, P_alive, name, "the process ended with %d%s", WEXITSTATUS(status),
-		              where);
+		broke(&here, P_alive, "the process ended with %d%s", WEXITSTATUS(status), where);
 	else
 		return !atomic_load(&r->is_given_up);
 	return false;
