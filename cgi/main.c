@@ -119,16 +119,6 @@ static int console_load(struct cgi *cgi, struct err *err)
 	return 0;
 }
 
-static void on_member(void *ctx, const struct err *err)
-{
-	(void)ctx;
-	if (err)
-		log_warn("etcd.unregistered", "code=%s text=\"%s\"", err_name(err->code),
-		         err->text);
-	else
-		log_info("etcd.registered", "text=\"this node is in the registry\"");
-}
-
 static int join(struct cgi *cgi, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
@@ -143,7 +133,7 @@ static int join(struct cgi *cgi, struct err *err)
 		.mode = "cgi",
 		.status = "online",
 		.description = p->etcd_description,
-		.told = on_member,
+		.told = member_log,
 	};
 
 	return p->etcd.n ? member_open(&set, &cgi->member, err) : 0;

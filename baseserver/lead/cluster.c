@@ -23,16 +23,6 @@ struct etcd_settings cluster_settings(const struct param_baseserver *p)
 		                       p->etcd_timeout_ms };
 }
 
-static void on_member(void *ctx, const struct err *err)
-{
-	(void)ctx;
-	if (err)
-		log_warn("etcd.unregistered", "code=%s text=\"%s\"", err_name(err->code),
-		         err->text);
-	else
-		log_info("etcd.registered", "text=\"this node is in the registry\"");
-}
-
 static void on_election(void *ctx, enum election_news news, const char *text)
 {
 	(void)ctx;
@@ -91,7 +81,7 @@ int cluster_open(const struct site *s, struct cluster **ret, struct err *err)
 		                       .mode = "baseserver",
 		                       .status = "standby",
 		                       .description = p->etcd_description,
-		                       .told = on_member };
+		                       .told = member_log };
 	struct cluster *c;
 	int r;
 

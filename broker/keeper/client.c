@@ -175,24 +175,23 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 		session_end(k->session, E_CLOSED, "greeting");
 }
 
-int keeper_client_open(struct ev_loop *loop, const char *path, const char *who, const char *type,
-                       int64_t silent_ms, const struct keeper_client_ops *ops, void *ctx,
+int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings *set,
                        struct keeper_client **ret_client, struct err *err)
 {
 	struct keeper_client *k;
 
-	if (strlen(path) >= sizeof k->at.sun_path)
-		return err_set(err, E_INVALID, "path too long for a socket: %.200s", path);
+	if (strlen(set->path) >= sizeof k->at.sun_path)
+		return err_set(err, E_INVALID, "path too long for a socket: %.200s", set->path);
 	k = mem_new(sizeof *k);
 	k->loop = loop;
 	k->at.sun_family = AF_UNIX;
-	memcpy(k->at.sun_path, path, strlen(path) + 1);
-	k->who = mem_str(who);
-	k->type = mem_str(type);
-	k->ops = ops;
-	k->ctx = ctx;
+	memcpy(k->at.sun_path, set->path, strlen(set->path) + 1);
+	k->who = mem_str(set->who);
+	k->type = mem_str(set->type);
+	k->ops = set->ops;
+	k->ctx = set->ctx;
 	k->pause_s = RETRY_MIN_S;
-	k->silent_ms = (uint32_t)silent_ms;
+	k->silent_ms = (uint32_t)set->silent_ms;
 	k->peer_fd = -1;
 	ev_timer_init(&k->retry, try_now, 0., 0.);
 	k->retry.data = k;

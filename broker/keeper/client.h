@@ -37,17 +37,23 @@ struct keeper_client_ops {
 	void (*on_kill_state)(void *ctx, const Sirdar__KeeperKillState *m);
 };
 
-/* Start connecting to `path` (<state>/keeper.sock).
+/* Borrowed for keeper_client_open(), but for ops and ctx. */
+struct keeper_client_settings {
+	const char *path;  /* <state>/keeper.sock */
+	const char *who;   /* "broker" or "loader" */
+	const char *type;  /* the task type whose jobs this client gets news of; "": of all */
+	int64_t silent_ms; /* a keeper that says nothing for so long, though asked, is away */
+	const struct keeper_client_ops *ops;
+	void *ctx;
+};
+
+/* Start connecting.
  *
- *   who     "broker" or "loader"
- *   type    the task type whose jobs this client gets news of; "": of all
- *   silent_ms  a keeper that says nothing for so long, though asked, is away: on_down()
- *   owns    *ret_client is the caller's; path, who and type are copied
+ *   owns    *ret_client is the caller's
  *   errors  E_INVALID path too long for a socket; never that nobody listens yet
  *   thread  the loop's, as all below
  */
-int keeper_client_open(struct ev_loop *loop, const char *path, const char *who, const char *type,
-                       int64_t silent_ms, const struct keeper_client_ops *ops, void *ctx,
+int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings *set,
                        struct keeper_client **ret_client, struct err *err);
 void keeper_client_close(struct keeper_client *k); /* no call back any more; NULL is fine */
 bool keeper_client_is_up(const struct keeper_client *k);

@@ -235,16 +235,10 @@ static void job_take(struct keeper *k, const Sirdar__KeeperHandoverJob *m)
 {
 	struct job *job = keeper_add(k, m->job->token, m->job->type);
 
-	job->state = (enum job_state)m->job->state;
-	job->task_id = m->job->task_id;
-	job->run_date = m->job->run_date;
-	job->part = m->job->part;
-	job->generation = m->job->generation;
-	job->attempt = m->job->attempt;
+	job_from_message(job, m->job);
 	job->pid = (pid_t)m->job->pid;
 	job->pid_ticks = m->pid_ticks;
 	job->group = m->group;
-	job->started_us = m->job->started_us;
 	job->deadline_us = m->job->deadline_us;
 	job->grace_us = m->grace_us;
 	job->fence_kill_us = m->fence_kill_us;

@@ -111,6 +111,7 @@ void keeper_queue_add(struct keeper_queue *q, uint32_t at);
 void keeper_queue_remove(struct keeper_queue *q, uint32_t at);
 struct tree_of job_tree(const struct job *job);
 void job_message(const struct job *job, Sirdar__KeeperJob *to);
+void job_from_message(struct job *job, const Sirdar__KeeperJob *m); /* what a start says of it */
 
 /* --- the exec of itself --- */
 int keeper_handover_take(struct keeper *k, int fd, int *ret_listen_fd, struct err *err);

@@ -59,6 +59,17 @@ void job_message(const struct job *job, Sirdar__KeeperJob *to)
 	to->err_bytes = job->err.bytes;
 }
 
+void job_from_message(struct job *job, const Sirdar__KeeperJob *m)
+{
+	job->state = (enum job_state)m->state;
+	job->task_id = m->task_id;
+	job->run_date = m->run_date;
+	job->part = m->part;
+	job->generation = m->generation;
+	job->attempt = m->attempt;
+	job->started_us = m->started_us;
+}
+
 struct job *keeper_find(struct keeper *k, uint64_t token)
 {
 	uint32_t at = map_get(&k->tokens, token);
@@ -239,13 +250,8 @@ static void load_start(struct keeper *k, const Sirdar__KeeperJob *m)
 {
 	struct job *job = known(k, m->token, m->type);
 
-	job->state = JOB_STARTING;
-	job->task_id = m->task_id;
-	job->run_date = m->run_date;
-	job->part = m->part;
-	job->generation = m->generation;
-	job->attempt = m->attempt;
-	job->started_us = m->started_us;
+	job_from_message(job, m);
+	job->state = JOB_STARTING; /* until its end is read */
 }
 
 static void load_end(struct job *job, const Sirdar__KeeperExited *end)

@@ -14,6 +14,7 @@
 #include "broker/link/link.h"
 #include "broker/loader/guest.h"
 #include "broker/loader/loader.h"
+#include "broker/loader/plugin.h"
 #include "broker/loader/policy.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -69,19 +70,6 @@ static void host_progress(const struct runner_job *pub, uint32_t permille, const
 	job_progress(job_of(pub), permille, text);
 }
 
-static int64_t copy_out(const char *value, char *ret_value, uint64_t cap)
-{
-	size_t len = strlen(value);
-
-	if (ret_value && cap) {
-		size_t n = len < cap ? len : cap - 1;
-
-		memcpy(ret_value, value, n);
-		ret_value[n] = 0;
-	}
-	return (int64_t)len;
-}
-
 /* --- parameters the server keeps to itself --------------------------------------- */
 
 static void wait_until(struct loader *l, struct job *j, int64_t until_us)
@@ -122,7 +110,7 @@ static int64_t ask_server(struct job *j, const char *name, char *ret_value, uint
 	pthread_mutex_unlock(&l->mu);
 	if (!a.is_answered)
 		return RUNNER_E_SYSTEM;
-	r = a.code < 0 || !a.value ? RUNNER_E_NONE : copy_out(a.value, ret_value, cap);
+	r = a.code < 0 || !a.value ? RUNNER_E_NONE : plugin_copy_out(a.value, ret_value, cap);
 	if (a.value)
 		explicit_bzero(a.value, strlen(a.value));
 	free(a.value);
@@ -180,14 +168,14 @@ static int64_t param_own(const struct job *j, const char *name, char *ret_value,
 
 	if (!strcmp(name, "sirdar.traceparent")) {
 		traced(&j->pub, parent);
-		return copy_out(parent, ret_value, cap);
+		return plugin_copy_out(parent, ret_value, cap);
 	}
 	if (!strcmp(name, "sirdar.work_again"))
-		return copy_out(j->is_again ? "1" : "", ret_value, cap);
+		return plugin_copy_out(j->is_again ? "1" : "", ret_value, cap);
 	if (strcmp(name, "sirdar.work_id") != 0 || !j->created_us)
 		return RUNNER_E_NONE;
 	job_work_id(j, work);
-	return copy_out(work, ret_value, cap);
+	return plugin_copy_out(work, ret_value, cap);
 }
 
 static int64_t host_param(const struct runner_job *pub, const char *name, char *ret_value,
@@ -199,7 +187,7 @@ static int64_t host_param(const struct runner_job *pub, const char *name, char *
 	if (!strncmp(name, "sirdar.", 7))
 		return param_own(j, name, ret_value, cap);
 	if (value)
-		return copy_out(value, ret_value, cap);
+		return plugin_copy_out(value, ret_value, cap);
 	if (strncmp(name, "secret.", 7) != 0)
 		return RUNNER_E_NONE;
 	return pub->flags & RUNNER_JOB_INLINE ? RUNNER_E_STATE
@@ -211,7 +199,7 @@ static int64_t host_param_name(const struct runner_job *pub, uint32_t i, char *r
 {
 	struct job *j = job_of(pub);
 
-	return i < j->n_params ? copy_out(j->params[2 * i], ret_name, cap) : RUNNER_E_NONE;
+	return i < j->n_params ? plugin_copy_out(j->params[2 * i], ret_name, cap) : RUNNER_E_NONE;
 }
 
 static int host_output(const struct runner_job *pub, const char *name, const char *value)
@@ -439,15 +427,6 @@ void loader_host_init(struct loader *l)
 		.size = sizeof l->host,
 		.abi_minor = RUNNER_ABI_MINOR,
 		.ctx = l,
-		.log = host_log,
-		.progress = host_progress,
-		.param = host_param,
-		.param_name = host_param_name,
-		.output = host_output,
-		.cancelled = host_cancelled,
-		.pause = host_pause,
-		.spawn = host_spawn,
-		.process_wait = host_process_wait,
-		.extension = host_extension,
+		PLUGIN_HOST_CALLS,
 	};
 }

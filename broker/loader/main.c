@@ -1,16 +1,15 @@
 /* taskrunner-loader — one task type's runner on this machine. */
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "broker/link/lane.h"
+#include "broker/link/program.h"
 #include "broker/loader/hold.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
@@ -29,86 +28,42 @@ struct process {
 	char *plugin_path;
 	struct ev_loop *loop;
 	struct loader *loader;
-	ev_io signals;
+	struct program_signals signals;
 };
 
-/* One loader of a type and lane: a second would take its jobs twice. The kernel knows the holder's
- * pid (F_GETLK), and forgets it when the process ends. */
-static int lock_type(struct process *p, struct err *err)
+/* One loader of a type and lane: a second would take its jobs twice. */
+static int lock_type(const struct process *p, struct err *err)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char *path = lane_lock(p->settings.state_dir, p->what.type, p->what.lane);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r = 0;
+	int r = program_lock(path, "loader of this type runs", err);
 
-	if (fd < 0)
-		r = err_sys(err, E_IO, errno, "%s", path);
-	else if (fcntl(fd, F_SETLK, &lock) < 0)
-		r = err_set(err, E_BUSY, "%s: another loader of this type runs", path);
 	free(path);
-	return r; /* held until the process ends */
+	return r;
 }
 
-static void reload(struct process *p)
+static void reload(void *ctx, const struct param_taskbroker *fresh)
 {
-	struct param_taskbroker fresh;
+	struct process *p = ctx;
 	struct buf restart;
-	enum log_level level;
-	struct err err;
 
-	memset(&fresh, 0, sizeof fresh);
 	buf_init(&restart);
-	if (param_again(&param_taskbroker_table, &fresh, &p->args, &err) < 0) {
-		log_warn("loader.reload", "why=\"%s\"", err.text);
-	} else {
-		size_t n = loader_reload(p->loader, &p->settings, &fresh, &restart);
+	size_t n = loader_reload(p->loader, &p->settings, fresh, &restart);
 
-		log_info("loader.reload", "type=%s settings=%zu need_restart=\"%s\"", p->what.type,
-		         n, buf_str(&restart));
-		if (log_level_parse(p->settings.log_level, &level) == 0)
-			log_level_set(level);
-	}
-	param_done(&param_taskbroker_table, &fresh);
+	log_info("loader.reload", "type=%s settings=%zu need_restart=\"%s\"", p->what.type, n,
+	         buf_str(&restart));
 	buf_done(&restart);
 }
 
-static void on_signal(struct ev_loop *loop, ev_io *w, int events)
+static void on_signal(void *ctx, int number)
 {
-	struct process *p = w->data;
-	struct signalfd_siginfo info;
+	struct process *p = ctx;
 
-	(void)loop;
-	(void)events;
-	while (read(w->fd, &info, sizeof info) == sizeof info) {
-		if (info.ssi_signo == SIGHUP)
-			reload(p);
-		else if (info.ssi_signo == SIGUSR1 && p->loader)
-			loader_retire(p->loader);
-		else if (p->loader)
-			loader_stop(p->loader);
-	}
-}
-
-/* All signals are read from a descriptor, and threads are born with them blocked. */
-static int watch_signals(struct process *p, struct err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	sigdelset(&set, SIGPIPE);
-	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-
-	if (fd < 0)
-		return err_sys(err, E_IO, errno, "signalfd");
-	ev_io_init(&p->signals, on_signal, fd, EV_READ);
-	p->signals.data = p;
-	ev_io_start(p->loop, &p->signals);
-	return 0;
+	if (number == SIGHUP)
+		program_reload("loader.reload", &p->settings, &p->args, reload, p);
+	else if (number == SIGUSR1 && p->loader)
+		loader_retire(p->loader);
+	else if (p->loader)
+		loader_stop(p->loader);
 }
 
 /* Takes our own options out of argv; the rest is param_main()'s. */
@@ -163,7 +118,8 @@ static int run(struct process *p)
 	if (p->what.status_fd >= 0)
 		fcntl(p->what.status_fd, F_SETFD, FD_CLOEXEC);
 	p->loop = ev_loop_new(EVFLAG_NOSIGMASK | EVFLAG_NOENV);
-	r = p->loop ? watch_signals(p, &err) : err_set(&err, E_NOMEM, "no event loop");
+	r = p->loop ? program_signals(&p->signals, p->loop, SIGUSR1, &err)
+	            : err_set(&err, E_NOMEM, "no event loop");
 	if (r == 0)
 		r = lock_type(p, &err);
 	if (r == 0)
@@ -181,6 +137,7 @@ int main(int argc, char **argv)
 
 	screen_open();
 	memset(&p, 0, sizeof p);
+	p.signals = (struct program_signals){ .on_signal = on_signal, .ctx = &p };
 	mallopt(M_ARENA_MAX, 2);
 	bool good = read_options(&p, &argc, argv);
 

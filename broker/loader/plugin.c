@@ -163,3 +163,16 @@ int plugin_open(const struct runner_plugin *p, const struct runner_host *host, v
 	*ret_self = self;
 	return 0;
 }
+
+int64_t plugin_copy_out(const char *value, char *ret_value, uint64_t cap)
+{
+	size_t len = strlen(value);
+
+	if (ret_value && cap) {
+		size_t n = len < cap ? len : cap - 1;
+
+		memcpy(ret_value, value, n);
+		ret_value[n] = 0;
+	}
+	return (int64_t)len;
+}

@@ -332,10 +332,12 @@ void loader_keeper_init(struct loader *l)
 int loader_open_keeper(struct loader *l, struct err *err)
 {
 	char path[4096];
+	const struct keeper_client_settings set = {
+		path, "loader", l->lane, l->settings->loader_silent_ms, &ops, l,
+	};
 
 	snprintf(path, sizeof path, "%s/keeper.sock", l->settings->state_dir);
-	return keeper_client_open(l->loop, path, "loader", l->lane, l->settings->loader_silent_ms,
-	                          &ops, l, &l->keeper, err);
+	return keeper_client_open(l->loop, &set, &l->keeper, err);
 }
 
 /* --- requests --------------------------------------------------------------------- */

@@ -232,6 +232,9 @@ static const struct keeper_client_ops ops = {
 int keeper_watch(struct broker *b, struct err *err)
 {
 	char *path = mem_fmt("%s/keeper.sock", b->state_dir);
+	const struct keeper_client_settings set = {
+		path, "broker", "", b->settings->loader_silent_ms, &ops, b,
+	};
 	int r;
 
 	b->keeper_pause_ms = PATIENCE_MS;
@@ -239,8 +242,7 @@ int keeper_watch(struct broker *b, struct err *err)
 	ev_init(&b->keeper_timer, on_keeper_timer);
 	ev_init(&b->keeper_ended, on_keeper_ended);
 	b->keeper_timer.data = b->keeper_ended.data = b;
-	r = keeper_client_open(b->loop, path, "broker", "", b->settings->loader_silent_ms, &ops, b,
-	                       &b->keeper, err);
+	r = keeper_client_open(b->loop, &set, &b->keeper, err);
 	free(path);
 	if (r == 0)
 		wait_for_it(b);

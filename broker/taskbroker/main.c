@@ -1,7 +1,6 @@
 /* taskbroker — one a machine: registers it, reports its load, keeps its loaders and its
  * jobkeeper alive. */
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <malloc.h>
@@ -9,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "broker/link/program.h"
 #include "broker/taskbroker/broker.h"
 #include "etcd/member.h"
 #include "rt/notify.h"
@@ -27,85 +26,43 @@ struct process {
 	struct param_args args;
 	struct broker broker;
 	bool with_jobs;
-	ev_io signals;
+	struct program_signals signals;
 };
 
 /* One broker a state directory. */
 static int lock_state(const char *dir, struct err *err)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char *path = mem_fmt("%s/taskbroker.lock", dir);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int r = 0;
+	int r = program_lock(path, "taskbroker runs here", err);
 
-	if (fd < 0)
-		r = err_sys(err, E_IO, errno, "%s", path);
-	else if (fcntl(fd, F_SETLK, &lock) < 0)
-		r = err_set(err, E_BUSY, "%s: another taskbroker runs here", path);
 	free(path);
-	return r; /* held until the process ends */
+	return r;
 }
 
-static void reload(struct process *p)
+static void reload(void *ctx, const struct param_taskbroker *fresh)
 {
-	struct param_taskbroker fresh;
+	struct process *p = ctx;
+	bool again = link_differs(&p->settings, fresh);
 	struct buf restart;
-	enum log_level level;
-	struct err err;
 
-	memset(&fresh, 0, sizeof fresh);
 	buf_init(&restart);
-	if (param_again(&param_taskbroker_table, &fresh, &p->args, &err) < 0) {
-		log_warn("broker.reload", "why=\"%s\"", err.text);
-	} else {
-		bool again = link_differs(&p->settings, &fresh);
-		size_t n = param_reload(&param_taskbroker_table, &p->settings, &fresh, &restart);
+	size_t n = param_reload(&param_taskbroker_table, &p->settings, fresh, &restart);
 
-		log_info("broker.reload", "settings=%zu need_restart=\"%s\"", n, buf_str(&restart));
-		if (log_level_parse(p->settings.log_level, &level) == 0)
-			log_level_set(level);
-		broker_reload(&p->broker);
-		if (again)
-			link_again(p->broker.link);
-	}
-	param_done(&param_taskbroker_table, &fresh);
+	log_info("broker.reload", "settings=%zu need_restart=\"%s\"", n, buf_str(&restart));
 	buf_done(&restart);
+	broker_reload(&p->broker);
+	if (again)
+		link_again(p->broker.link);
 }
 
-static void on_signal(struct ev_loop *loop, ev_io *w, int events)
+static void on_signal(void *ctx, int number)
 {
-	struct process *p = w->data;
-	struct signalfd_siginfo info;
+	struct process *p = ctx;
 
-	(void)loop;
-	(void)events;
-	while (read(w->fd, &info, sizeof info) == sizeof info) {
-		if (info.ssi_signo == SIGHUP)
-			reload(p);
-		else
-			broker_stop(&p->broker, p->with_jobs);
-	}
-}
-
-static int watch_signals(struct process *p, struct err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	sigdelset(&set, SIGPIPE);
-	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-
-	if (fd < 0)
-		return err_sys(err, E_IO, errno, "signalfd");
-	ev_io_init(&p->signals, on_signal, fd, EV_READ);
-	p->signals.data = p;
-	ev_io_start(p->broker.loop, &p->signals);
-	return 0;
+	if (number == SIGHUP)
+		program_reload("broker.reload", &p->settings, &p->args, reload, p);
+	else
+		broker_stop(&p->broker, p->with_jobs);
 }
 
 /* Our other programs are where this one is. */
@@ -128,16 +85,6 @@ static int find_places(struct broker *b, struct err *err)
 	return r;
 }
 
-static void on_member(void *ctx, const struct err *err)
-{
-	(void)ctx;
-	if (err)
-		log_warn("etcd.unregistered", "code=%s text=\"%s\"", err_name(err->code),
-		         err->text);
-	else
-		log_info("etcd.registered", "text=\"this node is in the registry\"");
-}
-
 /* On a thread of its own: etcd may be slow, the broker may not. */
 static int join(struct broker *b, struct err *err)
 {
@@ -154,7 +101,7 @@ static int join(struct broker *b, struct err *err)
 		.mode = "taskbroker",
 		.status = "online",
 		.description = p->etcd_description,
-		.told = on_member,
+		.told = member_log,
 	};
 
 	if (p->etcd.n == 0)
@@ -181,7 +128,7 @@ static int run(struct process *p)
 	if (r == 0)
 		r = lock_state(b->state_dir, &err);
 	if (r == 0)
-		r = watch_signals(p, &err);
+		r = program_signals(&p->signals, b->loop, 0, &err);
 	if (r < 0)
 		goto out;
 	r = broker_open(b, &err);
@@ -218,6 +165,7 @@ int main(int argc, char **argv)
 	struct process *p = mem_new(sizeof *p);
 	int code = EX_USAGE;
 
+	p->signals = (struct program_signals){ .on_signal = on_signal, .ctx = p };
 	screen_open();
 	mallopt(M_ARENA_MAX, 1);
 	p->with_jobs = take_flag(&argc, argv, "--with-jobs");

@@ -16,6 +16,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/json_put.h"
+#include "util/log.h"
 
 enum { ID_LETTERS = 36, KEEPS = 3, RETRY_MS = 1000 };
 
@@ -224,4 +225,14 @@ void member_set_status(struct member *m, const char *status)
 {
 	if (atomic_exchange(&m->status, status) != status)
 		actor_wake(m->me);
+}
+
+void member_log(void *ctx, const struct err *err)
+{
+	(void)ctx;
+	if (err)
+		log_warn("etcd.unregistered", "code=%s text=\"%s\"", err_name(err->code),
+		         err->text);
+	else
+		log_info("etcd.registered", "text=\"this node is in the registry\"");
 }

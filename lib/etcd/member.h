@@ -20,7 +20,8 @@ struct member_settings {
 	int64_t ttl_ms;
 	const char *state_dir; /* node.id is kept there: the UUID, drawn once */
 	const char *name, *address, *mode, *status, *description; /* address: HOST[:PORT] */
-	/* What became of it: NULL it is registered, else why not. Only when that changes. */
+	/* What became of it: NULL it is registered, else why not. Only when that changes. A program
+	 * that has nothing else to do with it takes member_log(). */
 	void (*told)(void *ctx, const struct err *err);
 	void *ctx;
 };
@@ -29,6 +30,7 @@ struct member_settings {
  *   errors  those of etcd_open(), E_IO, E_CORRUPT of node.id; never that etcd is away */
 int member_open(const struct member_settings *set, struct member **ret, struct err *err);
 void member_close(struct member *m); /* takes the entry away; NULL is fine */
+void member_log(void *ctx, const struct err *err);
 /* From now on the entry says so; static text. Thread: any. */
 void member_set_status(struct member *m, const char *status);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/loader/plugin.h"
 #include "plugins-sdk/conformance/conformance.h"
 #include "util/clock.h"
 
@@ -160,7 +161,7 @@ static int host_spawn(const struct runner_job *job, const struct runner_process 
 	return code;
 }
 
-static int host_wait(const struct runner_job *job, struct runner_result *ret_result)
+static int host_process_wait(const struct runner_job *job, struct runner_result *ret_result)
 {
 	struct led *j = job_of_job_call(job, "process_wait", true);
 
@@ -201,15 +202,6 @@ void host_open(struct check *c, bool newer)
 	*c->host = (struct runner_host){ .size = (uint32_t)(sizeof *c->host + more),
 		                         .abi_minor = RUNNER_ABI_MINOR + (newer ? 3 : 0),
 		                         .ctx = &context,
-		                         .log = host_log,
-		                         .progress = host_progress,
-		                         .param = host_param,
-		                         .param_name = host_param_name,
-		                         .output = host_output,
-		                         .cancelled = host_cancelled,
-		                         .pause = host_pause,
-		                         .spawn = host_spawn,
-		                         .process_wait = host_wait,
-		                         .extension = host_extension };
+		                         PLUGIN_HOST_CALLS };
 	guard_protect(c->host, false);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "broker/loader/guest.h"
+#include "broker/loader/plugin.h"
 #include "plugins-sdk/run/run.h"
 #include "util/clock.h"
 #include "util/yaml.h"
@@ -24,17 +25,6 @@ static void host_progress(const struct runner_job *pub, uint32_t permille, const
 	        text ? text : "");
 }
 
-static int64_t copy_out(const char *value, char *ret, uint64_t cap)
-{
-	size_t len = strlen(value), n = len < cap ? len : cap - 1;
-
-	if (ret && cap) {
-		memcpy(ret, value, n);
-		ret[n] = 0;
-	}
-	return (int64_t)len;
-}
-
 static int64_t host_param(const struct runner_job *pub, const char *name, char *ret, uint64_t cap)
 {
 	const struct run *r = run_of(pub);
@@ -42,20 +32,20 @@ static int64_t host_param(const struct runner_job *pub, const char *name, char *
 
 	for (size_t i = 0; i < r->n_params; i++)
 		if (strcmp(r->params[i].name, name) == 0)
-			return copy_out(r->params[i].value, ret, cap);
+			return plugin_copy_out(r->params[i].value, ret, cap);
 	if (strncmp(name, "secret.", 7) != 0 || !r->secrets)
 		return RUNNER_E_NONE;
 	if (pub->flags & RUNNER_JOB_INLINE)
 		return RUNNER_E_STATE;
 	secret = yaml_get(r->secrets, name + 7);
-	return secret ? copy_out(secret->text, ret, cap) : RUNNER_E_NONE;
+	return secret ? plugin_copy_out(secret->text, ret, cap) : RUNNER_E_NONE;
 }
 
 static int64_t host_param_name(const struct runner_job *pub, uint32_t i, char *ret, uint64_t cap)
 {
 	const struct run *r = run_of(pub);
 
-	return i < r->n_params ? copy_out(r->params[i].name, ret, cap) : RUNNER_E_NONE;
+	return i < r->n_params ? plugin_copy_out(r->params[i].name, ret, cap) : RUNNER_E_NONE;
 }
 
 static int host_output(const struct runner_job *pub, const char *name, const char *value)
@@ -102,7 +92,7 @@ static int host_spawn(const struct runner_job *pub, const struct runner_process 
 	return run_spawn(run_of(pub), p);
 }
 
-static int host_wait(const struct runner_job *pub, struct runner_result *ret_result)
+static int host_process_wait(const struct runner_job *pub, struct runner_result *ret_result)
 {
 	struct run *r = run_of(pub);
 
@@ -122,14 +112,5 @@ void run_host(struct runner_host *ret_host, const struct guest_type *guest)
 	*ret_host = (struct runner_host){ .size = sizeof *ret_host,
 		                          .abi_minor = RUNNER_ABI_MINOR,
 		                          .ctx = (void *)(uintptr_t)guest,
-		                          .log = host_log,
-		                          .progress = host_progress,
-		                          .param = host_param,
-		                          .param_name = host_param_name,
-		                          .output = host_output,
-		                          .cancelled = host_cancelled,
-		                          .pause = host_pause,
-		                          .spawn = host_spawn,
-		                          .process_wait = host_wait,
-		                          .extension = host_extension };
+		                          PLUGIN_HOST_CALLS };
 }

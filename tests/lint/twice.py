@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from source import Tap, bare, files, text
 
-LINES, PLACES_MAX, LIMIT = 6, 8, 36
+LINES, PLACES_MAX, LIMIT = 6, 8, 24
 FOLDERS = ("lib/", "baseserver/", "broker/", "cgi/", "runners/", "notifier/", "dbtool/",
            "plugins-sdk/", "admin-console/cli/")
 
