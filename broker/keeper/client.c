@@ -1,3 +1,11 @@
+/* The jobkeeper's socket, as loaders and the taskbroker see it: connected, or tried again.
+ *
+ * A connection that ends is begun anew after a short pause: a local socket answers at once, or
+ * nobody is there. What was asked in the former connection is asked again by its owner, after
+ * on_up(). A keeper that holds its socket and says nothing ends connection after connection by
+ * silence; only the second counts, because the first may be this process's own standstill.
+ * Messages are passed on as they come: what a job is, this file does not know.
+ */
 #include "broker/keeper/client.h"
 
 #include <errno.h>

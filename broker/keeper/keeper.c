@@ -1,3 +1,11 @@
+/* Life of one jobkeeper: its directory, its lock, its signals, its timers, and one round a turn.
+ *
+ * The lock on the state directory is taken before journal and socket are touched, and outlives an
+ * upgrade: one keeper has both. All signals are blocked and read from a descriptor. A turn of the
+ * loop ends in keeper_round() (keeper_round.c); on_mend() tries to replace a journal that could
+ * not be written, on_poll() looks at jobs whose tree outlives their first process. keeper_stop()
+ * kills all jobs; the round ends the loop when none is left.
+ */
 #include "broker/keeper/keeper.h"
 
 #include <errno.h>

@@ -1,3 +1,12 @@
+/* The birth of a job's process, from clone3() to the first instruction of its program.
+ *
+ * The child shares our memory or has a copy, until it execs: it makes system calls only, and
+ * writes into `verdict` which step failed and why. CLONE_VFORK holds the parent until then, so
+ * that one verdict serves all children. A process of another user never shares memory with us.
+ * What fails before the program begins is the machine's failure where it may go well elsewhere
+ * (of_machine()), and else the job's. Which environment, user and files the child has,
+ * launch_new.c has decided.
+ */
 #include "broker/keeper/launch.h"
 
 #include <errno.h>

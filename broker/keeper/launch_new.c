@@ -1,3 +1,11 @@
+/* What a KeeperStart asks for, checked and copied into a `struct launch`.
+ *
+ * Nothing of the message is used after this, and nothing is started here. The environment is made
+ * anew: a few names of ours, then the job's own, then what tells whose job it is; the last of a
+ * name wins, so that a job cannot hide its token. A job runs as our own user; as another one only
+ * if we are root and its number is UID_MIN or more. Files given to a job may be secrets: they are
+ * wiped when freed.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,11 @@
+/* What a job's tree may take of memory, processes and processor: the numbers in its cgroups.
+ *
+ * At the start each of the three controllers is looked for in cgroup v2, then in v1; `version`
+ * says where it is held, 0 nowhere. In v2 the job's own group takes the numbers, in v1 a group of
+ * the same name beside it, which the child joins by a descriptor. A limit that nobody holds is
+ * said once in the log, and the job runs. In v2 a group that serves a second job is written only
+ * where the numbers differ.
+ */
 #include "broker/keeper/limiter.h"
 
 #include <errno.h>

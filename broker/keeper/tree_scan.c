@@ -1,3 +1,10 @@
+/* One look at /proc: which processes came from a job, where no cgroup tells.
+ *
+ * A process is a job's if it, or one of its ancestors, is the job's first process, is in its
+ * session, or carries its token in the environment together with this keeper's directory. A
+ * process that gets rid of all three is not found. A pid may have a new owner by the time it is
+ * signalled: the signal goes through a pidfd, after a second look at when the process began.
+ */
 #include "broker/keeper/tree_scan.h"
 
 #include <dirent.h>

@@ -1,3 +1,10 @@
+/* Who this program is to a server: its name, its key, the boot, and the highest epoch it has
+ * obeyed.
+ *
+ * The file of the epoch also holds how far that server's store was, with the server's proof of it.
+ * Reading the file never fails: what does not read was not seen, and a server then takes us for
+ * one who has seen nothing. A key that does not read is an error. Nothing here talks to a server.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

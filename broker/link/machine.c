@@ -1,3 +1,11 @@
+/* The number drawn for this machine, in `machine`, and on which card that was, in `machine.card`.
+ *
+ * It holds for this boot and for this very file: device, inode and boot id stand behind it, so
+ * that a copied directory does not carry it along. After a boot another one is drawn; the former
+ * is kept only where the same file is found on a machine with the same network card, because a
+ * clone of the whole disk has the file too. Only the taskbroker draws, under its lock; loaders
+ * read.
+ */
 #include "broker/link/machine.h"
 
 #include <dirent.h>

@@ -1,3 +1,9 @@
+/* What taskbroker and taskrunner-loader do alike: a lock, signals, settings that are read again.
+ *
+ * The lock is the kernel's (F_SETLK): its descriptor stays open until the process ends, and nobody
+ * has to clean up after a crash. Signals come from a descriptor, so that a handler may do what any
+ * other callback does. What a signal or a new setting means is the program's business.
+ */
 #include "broker/link/program.h"
 
 #include <errno.h>

@@ -1,3 +1,11 @@
+/* Leases of jobs: renewed by acknowledged beats, and what happens when one runs out.
+ *
+ * A beat renews the tokens that it named; a job that was granted after it is not among them. The
+ * jobkeeper fences processes, by the deadline it is told here. A job in this process can only be
+ * asked to stop when its lease is over; if it still runs kill_ms later, this process ends, which
+ * is the one way to be sure. The timer is lazy: it runs at the earliest lease it knew, and looks
+ * again.
+ */
 #include <unistd.h>
 
 #include "broker/link/link.h"
@@ -7,9 +15,6 @@
 
 #define EXIT_FENCED 75 /* sysexits: try again later */
 #define TICK_S      1.0
-
-/* A process is fenced by the jobkeeper. A job in this process can only be asked to stop;
- * if it does not, the process ends, which is the one way to be sure. */
 
 static int64_t now_us(void)
 {

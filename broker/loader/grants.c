@@ -1,3 +1,10 @@
+/* Work that comes in: credit to the server, grants from it, and jobs that job threads give back.
+ *
+ * Within a session credit is a limit that only rises: granted so far, and the slots that are free.
+ * A grant of a token that is held starts nothing, its state is told again. A job begins inline if
+ * the runner never blocks, else all of a frame's jobs go to the pool at once. A retired loader
+ * sends `closed` instead of credit; the answer to the beat after it comes behind the last grant.
+ */
 #include <sirdar.pb-c.h>
 
 #include "broker/link/link.h"

@@ -1,3 +1,11 @@
+/* Reads TYPE.yaml beside the runners: a task type that another plugin hosts, and its program.
+ *
+ * Every text lent to the runner lives in the YAML document, which the type keeps; what is put
+ * together is owned by `struct made`. All faults of a manifest are gathered with their places, and
+ * the first is told. Of a registered version the manifest itself and each file that its command
+ * names must have the digest that was registered. The guest's processes are started elsewhere
+ * (hold.c).
+ */
 #include "broker/loader/guest.h"
 
 #include <errno.h>

@@ -1,3 +1,11 @@
+/* Starts and ends the processes of guests, with what the jobkeeper has for jobs (launch, tree).
+ *
+ * A process runs as this program's user, or as the one of this machine's users that the manifest
+ * names, with the machine's limits and a group of its own. This process is the subreaper of what
+ * its guests leave behind: an orphan is reaped here, a guest's first process only by the runner
+ * that asked for it. What a former loader of this type left in its groups is killed when this one
+ * opens. Only the runner's one thread calls, once open; the keeper has no part in it.
+ */
 #include "broker/loader/hold.h"
 
 #include <errno.h>

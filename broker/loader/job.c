@@ -1,3 +1,10 @@
+/* One granted attempt: the grant copied, its parameters, its outputs, its progress.
+ *
+ * All text of a grant stands in one block of memory, which the job keeps from one attempt to the
+ * next. Outputs are counted in pieces and bytes, and what is over is refused, never cut. Text from
+ * a plugin or a process is made valid UTF-8 here, before it can reach a frame. Where a job is in
+ * its life is for its owners to say (loader.h): this file only makes a job free again.
+ */
 #include "broker/loader/job.h"
 
 #include <keeper.pb-c.h>

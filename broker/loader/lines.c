@@ -1,3 +1,10 @@
+/* Finds progress and outputs in what a process prints, a line at a time, as the bytes are shipped.
+ *
+ * The bytes come in pieces, some of them twice; `at` says how far they were looked at, and a piece
+ * after a gap waits until the gap is read. Only a line that may be one of ours is kept while its
+ * end is missing, and no longer than LINE_BYTES_MAX. A line of ours that does not read is told in
+ * the log once a job, and the job goes on: what it prints is never a failure.
+ */
 #include "broker/loader/lines.h"
 
 #include <pthread.h>

@@ -1,3 +1,11 @@
+/* Brings a runner's shared object into this process, or says why not.
+ *
+ * What is mapped is a private copy in memory, so that a file replaced on disk changes nothing
+ * here, and a digest is taken of the very bytes that run. The copy is never unmapped: another
+ * version is another process. The struct's size is looked at before any member behind it; a plugin
+ * of another major number is refused, one of a higher minor is taken. open() runs later, in
+ * plugin_open().
+ */
 #include "broker/loader/plugin.h"
 
 #include <dlfcn.h>

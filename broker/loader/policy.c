@@ -1,3 +1,10 @@
+/* What this machine's settings allow a job's process: its user, its limits, its mask.
+ *
+ * A policy is a copy, taken under the loader's lock, because a reload may change the settings
+ * while a job thread asks. A job runs as this program's own user, or as one that the setting
+ * `users` names, where root does not count. The directory of users is asked outside the lock: it
+ * may be slow. The jobkeeper looks once more at the user's number (keeper/launch_new.c).
+ */
 #include "broker/loader/policy.h"
 
 #include <keeper.pb-c.h>

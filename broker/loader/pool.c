@@ -1,3 +1,10 @@
+/* Job threads: a queue of jobs, threads that grow to threads_max, a list of those done.
+ *
+ * A pushed job gets a thread of its own as long as there are fewer than threads_max: `woken`
+ * counts those already called but not yet awake, so that two pushes do not count on one sleeper.
+ * Threads stay until pool_free(). A job can be taken out of the queue while no thread has begun
+ * it. The done list has a lock of its own, and wakes the owner only when it was empty.
+ */
 #include "broker/loader/pool.h"
 
 #include <pthread.h>

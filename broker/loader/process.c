@@ -1,3 +1,12 @@
+/* Jobs whose work is a process in the jobkeeper: started, adopted, killed, ended.
+ *
+ * What the keeper holds is the truth. Its first list, and each after a reconnect, is compared with
+ * the jobs here: one that it holds and we do not is adopted, one that it does not hold was never
+ * started and is sent again, or is lost. A token is never started twice: the keeper refuses it.
+ * Once the keeper has been away for fence_ms, our beats do not name its jobs until it is back.
+ * finish() of the plugin has the last word about an end, except for adopted jobs, of which this
+ * plugin has no state.
+ */
 #include <keeper.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,12 @@
+/* One job through the plugin's calls: prepare, execute, finish; on a thread of the pool, or
+ * inline.
+ *
+ * kill() may come only while execute() is inside: `is_executing` changes under kill_mu, and a job
+ * that was cancelled before is not executed. A job whose execute() answered RUNNER_PROCESS leaves
+ * its thread with `start` set, and comes back with STAGE_FINISH when the process is over. settle()
+ * says what an answer means; judge_cut() lets a lost lease or a stopped machine burn no attempt.
+ * Reports and logs are sent by others.
+ */
 #include <stdlib.h>
 
 #include "broker/loader/loader.h"

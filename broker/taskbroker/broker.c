@@ -1,3 +1,11 @@
+/* Life of the taskbroker: its load to the server, the server's orders, beats for the jobkeeper's
+ * jobs.
+ *
+ * The link opens when the jobkeeper has told what it holds. Only tokens that an acknowledged beat
+ * has named are renewed: `listed_seq` is the first beat that named the list at hand. on_round()
+ * looks once a turn at what followed from it: a full machine is told at once, and a stopping
+ * broker ends when its loaders are gone, or at the latest stop_ms and three seconds later.
+ */
 #include "broker/taskbroker/broker.h"
 
 #include <sirdar.pb-c.h>

@@ -1,3 +1,10 @@
+/* The jobkeeper, seen from the taskbroker: started, watched, asked what it holds.
+ *
+ * It is started when nobody answers at its socket; it locks its directory, so that a second one
+ * does no harm. Its list comes in pieces into `listing`, and becomes `held`, which the beats name,
+ * only when it is whole. While the keeper is away for fence_ms, `held` is nothing: nobody could
+ * report what it ran. Its jobs are never started or ended here, except by a stop that asks for it.
+ */
 #include <inttypes.h>
 #include <keeper.pb-c.h>
 #include <signal.h>
@@ -17,8 +24,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-/* The jobkeeper is started when nobody answers at its socket for this long. It locks its
- * directory, so starting a second one by mistake does no harm. */
+/* It is started when nobody answers at its socket for this long. */
 #define PATIENCE_MS  50
 #define PAUSE_MAX_MS 5000
 

@@ -1,3 +1,10 @@
+/* How busy this machine is, and whether work is welcome: from /proc, the settings, and what runs.
+ *
+ * The first reason found is the one told; load_measure() asks for states of the broker before
+ * numbers. A threshold that was passed must be left by load_slack_percent before it counts as kept
+ * again (threshold.h). A disk that cannot be asked counts as having room. Nothing here refuses
+ * work: the server grants none while it is told why not.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

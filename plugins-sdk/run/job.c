@@ -1,3 +1,10 @@
+/* Reads the job that a plugin is tried with, from a small YAML file; without one, a plain job.
+ *
+ * Texts of the job point into the document, which `struct run` keeps; parameters are copied, lists
+ * and maps among them as JSON, as a server sends them. All faults are printed with their places,
+ * and a file with any is refused. Secrets are only remembered: host.c answers them when the plugin
+ * asks.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
