@@ -10,6 +10,7 @@
 
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -146,6 +147,7 @@ void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_
 			continue;
 		if (j->lease_us < deadline_us)
 			j->lease_us = deadline_us;
+		CHECK(listed < l->held_cap);
 		if (j->in_keeper)
 			l->held[listed++] = j->pub.token;
 	}

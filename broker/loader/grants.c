@@ -10,6 +10,7 @@
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
 #include "broker/loader/pool.h"
+#include "util/check.h"
 #include "util/log.h"
 
 /* Ends the server has not acknowledged: beyond this many no more work is asked for. */
@@ -27,6 +28,7 @@ static void send_closed(struct loader *l)
 {
 	Sirdar__Credit m = SIRDAR__CREDIT__INIT;
 
+	CHECK(l->is_retired && l->is_stopping);
 	if (l->is_closed || !l->link || !link_is_up(l->link))
 		return;
 	m.limit = l->credit;
@@ -57,6 +59,7 @@ static void reject(struct loader *l, struct job *j, uint8_t reason, const char *
 {
 	log_debug("job.rejected", "type=%s token=%llx reason=%u why=\"%s\"", l->type,
 	          (unsigned long long)j->pub.token, reason, why);
+	CHECK(j->phase == JOB_QUEUED && !j->has_started);
 	j->report_kind = REPORT_REJECTED;
 	j->reason = reason;
 	result_set_text(&j->result, why);
@@ -66,7 +69,9 @@ static void reject(struct loader *l, struct job *j, uint8_t reason, const char *
 /* The token is held already: its present state is told again, nothing is started. */
 static void granted_again(struct loader *l, struct job *j)
 {
-	if (j->phase == JOB_ENDED)
+	if (j->phase == JOB_ACKED)
+		loader_report_unknown(l, j->pub.token);
+	else if (j->phase == JOB_ENDED)
 		loader_report(l, j, DUE_END);
 	else if (j->has_started)
 		loader_report(l, j, DUE_STARTED);
@@ -89,7 +94,7 @@ static void take_job(struct loader *l, const Sirdar__Job *grant, struct batch *b
 	}
 	j = loader_job_new(l);
 	job_fill(j, grant);
-	j->phase = JOB_QUEUED;
+	job_move(j, JOB_QUEUED);
 	log_debug("job.begun", "type=%s task=%s token=%llx attempt=%u", l->type, j->pub.task_name,
 	          (unsigned long long)j->pub.token, j->pub.attempt);
 	j->result.size = sizeof j->result;
@@ -129,6 +134,7 @@ int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m)
 
 	for (size_t i = 0; i < m->n_job; i++)
 		take_job(l, m->job[i], &batch);
+	CHECK((batch.n > 0) == (batch.head != NULL));
 	if (batch.n)
 		pool_push(l->pool, batch.head, batch.tail, batch.n);
 	loader_fence_arm(l);
@@ -140,6 +146,7 @@ int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m)
 
 static void job_back(struct loader *l, struct job *j)
 {
+	CHECK(j->phase == JOB_QUEUED || j->phase == JOB_PROCESS);
 	if (!j->started_us)
 		j->started_us = atomic_load(&j->begun_us);
 	if (j->phase == JOB_PROCESS || j->stage == STAGE_FINISH || j->is_waited ||

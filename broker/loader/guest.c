@@ -18,6 +18,7 @@
 #include "broker/link/digest.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -228,6 +229,7 @@ static void read_params(struct made *m, const struct yaml_node *list)
 		else if (secret && yaml_bool(secret, &is_secret) && is_secret)
 			m->secrets[n_secrets++] = name->text;
 	}
+	CHECK(n_secrets + n_servers <= n);
 	m->type.about.secrets = m->secrets;
 	m->type.about.servers = m->servers;
 }
@@ -361,6 +363,7 @@ static int read_text(struct reader *r, const char *text, size_t bytes, const cha
 
 static int say_first(const struct reader *r, struct err *err)
 {
+	CHECK(r->d.n > 0);
 	const struct diag *d = &r->d.items[0];
 
 	return err_set(err, E_INVALID, "%s:%d:%d: %s%s%s%s", r->file, d->at.line, d->at.column,

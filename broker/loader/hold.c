@@ -24,6 +24,7 @@
 #include "broker/loader/loader.h"
 #include "broker/loader/policy.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -112,6 +113,7 @@ static int run(struct hold *h, const Sirdar__KeeperStart *m, const struct runner
 		r = tree_make(h->tree, &limits, &ret->group, &fds.cgroup, fds.join, err);
 	if (r < 0)
 		goto out;
+	CHECK(s->n_fds <= FDS_MIN + LAUNCH_MORE && h->n_pids < GUESTS_MAX);
 	for (uint32_t i = FDS_MIN; i < s->n_fds; i++)
 		fds.more[fds.n_more++] = s->fds[i];
 	r = launch_run(launch, &fds, &pid, &started_us, err);
@@ -229,6 +231,7 @@ int hold_open(struct loader *l, struct guest_type *t, struct err *err)
 	struct hold *h = mem_new(sizeof *h);
 	uint64_t incarnation = (uint64_t)clock_wall_us(&clock_machine) / US_PER_S;
 
+	CHECK(!t->hold && !t->release);
 	t->hold = h;
 	t->release = hold_close;
 	h->loader = l;

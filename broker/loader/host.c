@@ -17,6 +17,7 @@
 #include "broker/loader/plugin.h"
 #include "broker/loader/policy.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "wire/trace.h"
@@ -82,12 +83,13 @@ static void wait_until(struct loader *l, struct job *j, int64_t until_us)
 
 static void ask_remove(struct loader *l, struct ask *a)
 {
-	for (struct ask **at = &l->asks; *at; at = &(*at)->next) {
-		if (*at == a) {
-			*at = a->next;
-			return;
-		}
+	struct ask **at = &l->asks;
+
+	while (*at != a) {
+		CHECK(*at);
+		at = &(*at)->next;
 	}
+	*at = a->next;
 }
 
 static int64_t ask_server(struct job *j, const char *name, char *ret_value, uint64_t cap)
@@ -95,6 +97,8 @@ static int64_t ask_server(struct job *j, const char *name, char *ret_value, uint
 	struct loader *l = j->loader;
 	struct ask a = { .job = j, .name = name };
 	int64_t until_us = clock_steady_us() + ASK_MS * US_PER_MS, r;
+
+	CHECK(!(j->pub.flags & RUNNER_JOB_INLINE)); /* the session thread brings the answer */
 
 	pthread_mutex_lock(&l->mu);
 	a.id = ++l->ask_id;
@@ -269,6 +273,7 @@ static size_t fixed_env(const struct job *j, char **ret_env)
 		ret_env[n++] = mem_fmt("SIRDAR_TIMEZONE=%s", p->timezone);
 	if (biz_date)
 		ret_env[n++] = mem_fmt("SIRDAR_BIZ_DATE=%s", biz_date);
+	CHECK(n <= ENV_FIXED);
 	return n;
 }
 
@@ -407,6 +412,7 @@ void loader_take_starts(struct loader *l)
 	pthread_mutex_unlock(&l->mu);
 	for (; j; j = next) {
 		next = j->start_next;
+		CHECK(j->start && j->phase == JOB_QUEUED);
 		j->is_waited = true;
 		loader_start_process(l, j);
 	}

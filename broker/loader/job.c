@@ -16,8 +16,27 @@
 
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/utf8.h"
+
+_Static_assert(offsetof(struct job, pub) == 0, "job_of() turns the plugin's pointer into ours");
+
+/* Which phases may follow each; job_clear() makes it free again. */
+static const unsigned phases[] = {
+	[JOB_FREE] = 1u << JOB_QUEUED | 1u << JOB_PROCESS, /* granted; adopted */
+	[JOB_QUEUED] = 1u << JOB_PROCESS | 1u << JOB_ENDED,
+	[JOB_PROCESS] = 1u << JOB_ENDED,
+	[JOB_ENDED] = 1u << JOB_ACKED,
+	[JOB_ACKED] = 0,
+};
+
+void job_move(struct job *j, enum job_phase to)
+{
+	CHECK(j->phase <= JOB_ACKED);
+	CHECK(phases[j->phase] & 1u << to);
+	j->phase = to;
+}
 
 static size_t bytes_of(const char *s)
 {
@@ -49,6 +68,7 @@ static void store_reserve(struct job *j, const Sirdar__Job *g)
 
 void job_fill(struct job *j, const Sirdar__Job *g)
 {
+	CHECK(j->phase == JOB_FREE && j->n_outputs == 0 && !j->start);
 	store_reserve(j, g);
 	j->params = (const char **)(void *)j->store;
 	j->n_params = (uint32_t)g->n_params;
@@ -76,6 +96,7 @@ void job_fill(struct job *j, const Sirdar__Job *g)
 		j->params[2 * i] = put(&at, g->params[i]->name);
 		j->params[2 * i + 1] = put(&at, g->params[i]->value);
 	}
+	CHECK((size_t)(at - j->store) <= j->store_cap);
 }
 
 void job_clear(struct job *j)
@@ -85,6 +106,7 @@ void job_clear(struct job *j)
 	struct loader *loader = j->loader;
 	uint32_t index = j->index;
 
+	CHECK(!j->is_executing);
 	for (uint32_t i = 0; i < j->n_outputs; i++) {
 		free(j->outputs[i].name);
 		free(j->outputs[i].value);
@@ -134,9 +156,11 @@ void job_work_id(const struct job *j, char ret[JOB_WORK_BYTES])
 {
 	const struct runner_job *p = &j->pub;
 
-	snprintf(ret, JOB_WORK_BYTES, "sirdar-%x-%llx-%x-%llx", p->task_id,
-	         (unsigned long long)p->run_date, (unsigned)p->part,
-	         (unsigned long long)j->created_us);
+	int n = snprintf(ret, JOB_WORK_BYTES, "sirdar-%x-%llx-%x-%llx", p->task_id,
+	                 (unsigned long long)p->run_date, (unsigned)p->part,
+	                 (unsigned long long)j->created_us);
+
+	CHECK(n > 0 && n < JOB_WORK_BYTES);
 }
 
 static struct job_pair *output_find(struct job *j, const char *name)
@@ -155,6 +179,8 @@ int job_output(struct job *j, const char *name, const char *value)
 	struct job_pair *o = output_find(j, name);
 	size_t bytes = strlen(name) + strlen(value);
 	size_t was = o ? strlen(o->name) + strlen(o->value) : 0;
+
+	CHECK(j->n_outputs <= JOB_OUTPUTS_MAX && was <= j->output_bytes);
 
 	if (strlen(name) > 128 || j->output_bytes - was + bytes > JOB_OUTPUT_BYTES_MAX)
 		return RUNNER_E_LIMIT;

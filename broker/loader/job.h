@@ -155,6 +155,8 @@ static inline bool job_is_shipped(const struct job *j)
 /* Only the keeper can tell its end: its process is there, or asked for. */
 bool job_is_running_process(const struct job *j);
 void start_free(struct start *s); /* NULL is fine */
+/* The one way from a phase to the next, but for job_clear(). Thread: session. */
+void job_move(struct job *j, enum job_phase to);
 /* Copy a grant into a fresh job. */
 void job_fill(struct job *j, const Sirdar__Job *grant);
 /* Let go of everything but the block that is kept. */

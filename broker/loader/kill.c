@@ -8,12 +8,14 @@
 
 #include "broker/loader/loader.h"
 #include "broker/loader/pool.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 void loader_cancel(struct loader *l, struct job *j)
 {
 	const struct runner_plugin *p = l->plugin;
 
+	CHECK(j->phase == JOB_QUEUED);
 	/* Held before it is woken: execute() must not return between that and kill(). */
 	loader_call_begin(l, "kill()");
 	pthread_mutex_lock(&l->kill_mu);
@@ -29,6 +31,7 @@ void loader_cancel(struct loader *l, struct job *j)
 
 static void killed_unstarted(struct loader *l, struct job *j)
 {
+	CHECK(!atomic_load(&j->begun_us) && !j->is_process);
 	j->report_kind = REPORT_ENDED;
 	j->reason = REASON_SIGNAL;
 	j->result.exit_code = -15;
@@ -38,6 +41,7 @@ static void killed_unstarted(struct loader *l, struct job *j)
 
 void loader_kill(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent)
 {
+	CHECK(j->phase != JOB_FREE && j->phase != JOB_ACKED);
 	if (j->phase == JOB_ENDED) {
 		loader_report(l, j, DUE_END);
 	} else if (j->phase == JOB_PROCESS || j->is_waited) {

@@ -23,6 +23,7 @@
 #include "broker/loader/plugin.h"
 #include "broker/loader/pool.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -117,6 +118,7 @@ static const struct link_ops link_calls = {
 
 static int open_link(struct loader *l, struct err *err)
 {
+	CHECK(!l->link);
 	return link_open(l->loop, &l->about, &link_calls, l, &l->link, err);
 }
 
@@ -156,6 +158,7 @@ static bool is_all_out_of_reach(const struct loader *l)
 
 static void look_for_end(struct loader *l)
 {
+	CHECK(l->n_free <= l->n_jobs && l->in_process <= l->active);
 	if (l->is_retired) {
 		l->is_over = l->is_settled && l->n_free == l->n_jobs;
 		if (l->is_over || (l->is_left && is_all_out_of_reach(l)))
@@ -272,6 +275,7 @@ static void on_alive(struct ev_loop *loop, ev_timer *w, int events)
 	int n = snprintf(word, sizeof word, "alive %d\n", (int)l->settings->loader_silent_ms);
 
 	(void)events;
+	CHECK(l->status_fd >= 0 && n < (int)sizeof word);
 	w->repeat = (double)l->settings->loader_silent_ms / 1000.0 / ALIVE_TIMES;
 	/* A full pipe is a broker that stands still: nothing is lost. */
 	if (write(l->status_fd, word, (size_t)n) < 0 && errno == EPIPE)
@@ -469,6 +473,7 @@ static void leave_processes(struct loader *l)
 /* Only when no job thread is inside any more; else the process just ends. */
 static void loader_free(struct loader *l)
 {
+	CHECK(!l->in_process);
 	link_close(l->link);
 	keeper_client_close(l->keeper);
 	pool_free(l->pool);

@@ -17,6 +17,7 @@
 
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/param.h"
 
@@ -51,6 +52,7 @@ static bool is_allowed(const struct param_taskbroker *s, const char *name)
 
 static void limit_add(struct policy *p, int resource, int64_t most)
 {
+	CHECK(p->n_limits < LIMITS_MAX);
 	Sirdar__KeeperLimit *to = &p->limits[p->n_limits];
 
 	sirdar__keeper_limit__init(to);

@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sysexits.h>
+#include <unistd.h>
 
 #include "broker/loader/job.h"
 #include "util/alloc.h"
@@ -68,6 +70,7 @@ struct pool *pool_new(size_t threads_max, void (*run)(struct job *j), void (*wak
 {
 	struct pool *p = mem_new(sizeof *p);
 
+	CHECK(threads_max > 0 && run && wake);
 	p->run = run;
 	p->wake = wake;
 	p->ctx = ctx;
@@ -107,6 +110,7 @@ static struct job *next_job(struct pool *p)
 	if (p->queued) {
 		j = jobs_pop(&p->queue);
 		p->queued--;
+		CHECK((p->queued == 0) == (p->queue.head == NULL));
 	}
 	pthread_mutex_unlock(&p->mu);
 	return j;
@@ -137,7 +141,8 @@ static void grow(struct pool *p)
 	pthread_attr_destroy(&attr);
 	if (r != 0) {
 		log_warn("loader.no_thread", "threads=%zu errno=%d", p->n_threads, r);
-		CHECK(p->n_threads > 0);
+		if (p->n_threads == 0)
+			_exit(EX_OSERR); /* nobody would ever run the job: begun anew, it may */
 		return;
 	}
 	snprintf(name, sizeof name, "job-%zu", p->n_threads);
@@ -147,7 +152,9 @@ static void grow(struct pool *p)
 
 void pool_push(struct pool *p, struct job *head, struct job *tail, size_t n)
 {
+	CHECK(n > 0 && head && tail);
 	pthread_mutex_lock(&p->mu);
+	CHECK(!p->stop && p->woken <= p->idle && p->idle <= p->n_threads);
 	jobs_push(&p->queue, head, tail);
 	p->queued += n;
 	/* Each waiting job gets a waiting thread of its own, else a new one. */
@@ -192,6 +199,7 @@ bool pool_withdraw(struct pool *p, struct job *j)
 		*at = j->next;
 		if (!*at)
 			p->queue.tail = at;
+		CHECK(p->queued > 0);
 		p->queued--;
 		found = true;
 		break;
@@ -219,6 +227,7 @@ void pool_free(struct pool *p)
 	pthread_mutex_unlock(&p->mu);
 	for (size_t i = 0; i < p->n_threads; i++)
 		pthread_join(p->threads[i], NULL);
+	CHECK(p->queued == 0 && p->idle == 0);
 	pthread_mutex_destroy(&p->mu);
 	pthread_mutex_destroy(&p->done_mu);
 	pthread_cond_destroy(&p->cv);

@@ -17,6 +17,7 @@
 #include "broker/loader/loader.h"
 #include "broker/loader/pool.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -70,6 +71,8 @@ static void process_lost(struct loader *l, struct job *j, const char *why)
 
 static void not_begun(struct loader *l, struct job *j, uint8_t kind, const char *why)
 {
+	CHECK(kind == REPORT_NOT_STARTED || kind == REPORT_ENDED);
+	CHECK(j->start && !j->start->is_sent);
 	j->report_kind = kind;
 	j->reason = kind == REPORT_NOT_STARTED ? REASON_NOSTART : REASON_SIGNAL;
 	j->result.exit_code = kind == REPORT_NOT_STARTED ? 0 : -15;
@@ -91,7 +94,7 @@ static struct job *adopt(struct loader *l, uint64_t token)
 		.run_as = j->store,
 	};
 	j->result.size = sizeof j->result;
-	j->phase = JOB_PROCESS;
+	job_move(j, JOB_PROCESS);
 	j->is_process = j->is_adopted = j->has_started = j->in_keeper = true;
 	j->seq = l->seq_base;
 	loader_job_enter(l, j);
@@ -105,12 +108,18 @@ static struct job *find_or_adopt(struct loader *l, uint64_t token)
 	return j ? j : adopt(l, token);
 }
 
+/* Over here already, or never given to the keeper: what it tells of such a token is not news. */
+static bool is_not_its(const struct job *j)
+{
+	return j->phase == JOB_ENDED || j->phase == JOB_ACKED || !j->is_process;
+}
+
 static void on_exited(void *ctx, const Sirdar__KeeperExited *m)
 {
 	struct loader *l = ctx;
 	struct job *j = find_or_adopt(l, m->token);
 
-	if (j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+	if (is_not_its(j))
 		return;
 	j->started_us = m->started_us ? m->started_us : j->started_us;
 	j->ended_us = m->ended_us;
@@ -138,7 +147,7 @@ static void on_not_started(void *ctx, const Sirdar__KeeperNotStarted *m)
 	struct loader *l = ctx;
 	struct job *j = find_or_adopt(l, m->token);
 
-	if (j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+	if (is_not_its(j))
 		return;
 	if (m->code == E_STALE) {
 		process_lost(l, j, "this attempt was held here before");
@@ -166,7 +175,7 @@ static void on_started(void *ctx, const Sirdar__KeeperStarted *m)
 	struct loader *l = ctx;
 	struct job *j = loader_job_find(l, m->token);
 
-	if (!j || j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+	if (!j || is_not_its(j))
 		return;
 	if (j->start)
 		j->start->is_answered = true;
@@ -181,7 +190,7 @@ static void on_kill_state(void *ctx, const Sirdar__KeeperKillState *m)
 	struct loader *l = ctx;
 	struct job *j = loader_job_find(l, m->token);
 
-	if (!j || j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+	if (!j || is_not_its(j))
 		return;
 	if (m->state == KILL_STATE_HANGED) {
 		j->is_hanged = true;
@@ -213,7 +222,7 @@ static void take_held(struct loader *l, const Sirdar__KeeperJob *k)
 	j->is_listed = true;
 	if (j->start)
 		j->start->is_answered = true;
-	if (k->state == HELD_HANGED && !j->is_hanged) {
+	if (k->state == HELD_HANGED && !j->is_hanged && !is_not_its(j)) {
 		j->is_hanged = true;
 		loader_report(l, j, DUE_HANGED);
 	}
@@ -245,6 +254,7 @@ static void compare_held(struct loader *l)
  * its end. The beats name it no more, so the server loses it and has it run again. */
 static void keeper_is_gone(struct loader *l)
 {
+	CHECK(l->link && !l->is_keeper_gone);
 	log_error("loader.keeper_gone", "active=%u: what it ran is named no more", l->active);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		struct job *j = l->jobs[i];
@@ -345,6 +355,7 @@ int loader_open_keeper(struct loader *l, struct err *err)
 		path, "loader", l->lane, l->settings->loader_silent_ms, &ops, l,
 	};
 
+	CHECK(!l->keeper);
 	snprintf(path, sizeof path, "%s/keeper.sock", l->settings->state_dir);
 	return keeper_client_open(l->loop, &set, &l->keeper, err);
 }
@@ -357,9 +368,11 @@ void loader_start_process(struct loader *l, struct job *j)
 	struct err err;
 	int r;
 
-	if (!j->is_waited)
-		j->phase = JOB_PROCESS;
+	CHECK(j->start && (j->phase == JOB_QUEUED || j->phase == JOB_PROCESS));
+	if (j->phase == JOB_QUEUED && !j->is_waited)
+		job_move(j, JOB_PROCESS);
 	if (!j->is_process) {
+		CHECK(l->in_process > 0);
 		j->is_process = true;
 		l->in_process--;
 	}
@@ -387,6 +400,7 @@ void loader_start_process(struct loader *l, struct job *j)
 
 void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent)
 {
+	CHECK(j->is_process && j->has_slot);
 	if (j->start && !j->start->is_sent) {
 		not_begun(l, j, REPORT_ENDED, "killed before it began");
 		return;

@@ -13,6 +13,7 @@
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -25,9 +26,13 @@
 
 void loader_report(struct loader *l, struct job *j, unsigned due)
 {
+	CHECK(due && !(due & ~(DUE_STARTED | DUE_KILL_ACK | DUE_END | DUE_HANGED)));
+	CHECK(j->phase != JOB_FREE && j->phase != JOB_ACKED);
+	CHECK(!(due & DUE_END) || j->phase == JOB_ENDED);
 	j->due |= (uint8_t)due;
 	if (j->is_dirty)
 		return;
+	CHECK(*l->dirty_tail == NULL);
 	j->is_dirty = true;
 	j->dirty_next = NULL;
 	*l->dirty_tail = j;
@@ -59,6 +64,7 @@ struct pack {
 
 static Sirdar__Report *add(struct pack *p, struct job *j, uint32_t kind)
 {
+	CHECK(p->n < REPORTS_PER_FRAME);
 	Sirdar__Report *r = &p->reports[p->n];
 
 	sirdar__report__init(r);
@@ -72,6 +78,7 @@ static Sirdar__Report *add(struct pack *p, struct job *j, uint32_t kind)
 
 static void add_outputs(struct pack *p, struct job *j, Sirdar__Report *r)
 {
+	CHECK(p->n_params + j->n_outputs <= REPORTS_PER_FRAME);
 	r->outputs = p->param_pointers + p->n_params;
 	r->n_outputs = j->n_outputs;
 	for (uint32_t i = 0; i < j->n_outputs; i++, p->n_params++) {
@@ -87,6 +94,7 @@ static void add_outputs(struct pack *p, struct job *j, Sirdar__Report *r)
 
 static void add_end(struct pack *p, struct job *j)
 {
+	CHECK(j->phase == JOB_ENDED && j->report_kind && j->report_kind < REPORT_COUNT);
 	Sirdar__Report *r = add(p, j, j->report_kind);
 
 	if (j->end_seq) { /* told before: the same words again */
@@ -125,7 +133,7 @@ static void add_job(struct pack *p, struct job *j)
 
 		r->reason = REASON_UNKILLABLE;
 	}
-	if (j->due & DUE_END && j->phase == JOB_ENDED)
+	if (j->due & DUE_END)
 		add_end(p, j);
 }
 
@@ -288,16 +296,17 @@ void loader_send_progress(struct loader *l)
 
 static void end_acked(struct loader *l, struct job *j)
 {
+	CHECK(l->unacked > 0);
 	l->unacked--;
-	j->phase = JOB_ACKED;
+	job_move(j, JOB_ACKED);
 	loader_report_forget(l, j);
 	loader_job_settled(l, j);
 }
 
 void loader_drop_end(struct loader *l, struct job *j)
 {
-	if (j->phase == JOB_ENDED)
-		end_acked(l, j);
+	CHECK(j->phase == JOB_ENDED);
+	end_acked(l, j);
 }
 
 int loader_take_acks(struct loader *l, const Sirdar__ReportAcks *m)

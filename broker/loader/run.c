@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "broker/loader/loader.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 #define HAS(plugin, member) RUNNER_HAS(plugin, struct runner_plugin, member)
@@ -60,6 +61,7 @@ static bool may_execute(struct job *j)
 	pthread_mutex_lock(&j->loader->kill_mu);
 	bool may = !atomic_load(&j->is_cancelled);
 
+	CHECK(!j->is_executing);
 	j->is_executing = may;
 	pthread_mutex_unlock(&j->loader->kill_mu);
 	return may;
@@ -68,6 +70,7 @@ static bool may_execute(struct job *j)
 static void executed(struct job *j)
 {
 	pthread_mutex_lock(&j->loader->kill_mu);
+	CHECK(j->is_executing);
 	j->is_executing = false;
 	pthread_mutex_unlock(&j->loader->kill_mu);
 }
@@ -85,6 +88,7 @@ static int advance(struct job *j)
 	void *self = j->loader->self;
 	int r = RUNNER_DONE;
 
+	CHECK(j->stage == STAGE_PREPARE || j->stage == STAGE_EXECUTE);
 	if (j->stage == STAGE_PREPARE) {
 		if (HAS(p, prepare))
 			r = p->prepare(self, &j->pub, &j->result, &j->state);
@@ -131,6 +135,7 @@ int loader_run_inline(struct job *j)
 {
 	struct loader *l = j->loader;
 
+	CHECK(l->plugin->flags & RUNNER_INLINE_OK && j->stage == STAGE_PREPARE);
 	j->pub.flags |= RUNNER_JOB_INLINE;
 	j->started_us = wall_us();
 	loader_call_begin(l, "inline execute()");
@@ -171,12 +176,13 @@ void loader_job_ended(struct loader *l, struct job *j)
 		j->ended_us = wall_us();
 	if (!j->started_us)
 		j->started_us = j->ended_us;
+	CHECK(j->has_slot && l->active > 0);
+	CHECK(j->is_process || l->in_process > 0);
 	if (!j->is_process)
 		l->in_process--;
-	if (j->has_slot)
-		l->active--;
+	l->active--;
 	j->has_slot = false;
-	j->phase = JOB_ENDED;
+	job_move(j, JOB_ENDED);
 	j->pub.flags = 0;
 	l->unacked++;
 	start_free(j->start);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "broker/loader/loader.h"
+#include "util/check.h"
 #include "util/log.h"
 
 void loader_say(const struct loader *l, const char *fmt, ...)
@@ -22,6 +23,7 @@ void loader_say(const struct loader *l, const char *fmt, ...)
 	int n = vsnprintf(line, sizeof line - 1, fmt, args);
 
 	va_end(args);
+	CHECK(n >= 0);
 	if (n > (int)sizeof line - 2)
 		n = (int)sizeof line - 2;
 	for (int i = 0; i < n; i++) {

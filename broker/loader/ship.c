@@ -18,6 +18,7 @@
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -99,6 +100,8 @@ static bool send_chunk(struct loader *l, struct job *j, int stream, Sirdar__LogC
 {
 	struct job_log *log = &j->logs[stream];
 
+	CHECK(!log->in_flight && !log->is_over && j->is_shipping);
+	CHECK(m->data.len <= CHUNK_BYTES_MAX);
 	m->token = j->pub.token;
 	m->task_id = j->pub.task_id;
 	m->run_date = j->pub.run_date;
@@ -151,6 +154,7 @@ static void ship_stream(struct loader *l, struct job *j, int stream)
 
 void loader_ship(struct loader *l, struct job *j)
 {
+	CHECK(j->phase != JOB_FREE);
 	if (!j->is_process && j->phase == JOB_ENDED && !atomic_load(&j->has_logged)) {
 		j->logs[0].is_over = j->logs[1].is_over = true; /* the quick way of most */
 		return;
@@ -185,7 +189,8 @@ void loader_ship_texts(struct loader *l)
 		next = j->text_next;
 		j->has_text = false;
 		pthread_mutex_unlock(&l->mu);
-		if (!j->is_process) /* else its process's output is its log */
+		/* Of a process its output is the log. A thread that the runner left may log late. */
+		if (!j->is_process && j->phase != JOB_FREE)
 			loader_ship(l, j);
 	}
 }
@@ -221,6 +226,7 @@ static void on_ship_timer(struct ev_loop *loop, ev_timer *w, int events)
 	}
 	for (struct job *j = l->shipping; j; j = next) {
 		next = j->ship_next;
+		CHECK(j->is_shipping && j->phase != JOB_FREE);
 		/* What a former loader shipped, this one has not looked at. */
 		if (j->is_process && j->phase == JOB_PROCESS && j->lines.at < j->logs[0].acked)
 			read_lines(l, j, CATCH_UP_BYTES);
@@ -273,6 +279,7 @@ int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m)
 
 	if (!log->in_flight)
 		return 0;
+	CHECK(l->log_flight >= log->sent);
 	log->in_flight = false;
 	l->log_flight -= log->sent;
 	if (m->code < 0 && err_retryable(m->code))

@@ -13,6 +13,7 @@
 
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -33,6 +34,7 @@ void loader_call_begin(struct loader *l, const char *what)
 {
 	uint64_t n = atomic_load_explicit(&l->calls, memory_order_relaxed);
 
+	CHECK(!(n & 1)); /* one call at a time */
 	atomic_store_explicit(&l->call_name, what, memory_order_relaxed);
 	atomic_store_explicit(&l->calls, n + 1, memory_order_release);
 }
@@ -41,6 +43,7 @@ void loader_call_end(struct loader *l)
 {
 	uint64_t n = atomic_load_explicit(&l->calls, memory_order_relaxed);
 
+	CHECK(n & 1);
 	atomic_store_explicit(&l->calls, n + 1, memory_order_release);
 }
 
@@ -103,6 +106,7 @@ int loader_watch_calls(struct loader *l, struct err *err)
 	pthread_attr_t attr;
 	int code;
 
+	CHECK(!l->stuck);
 	s->loader = l;
 	pthread_mutex_init(&s->mu, NULL);
 	pthread_cond_init(&s->cv, NULL);

@@ -9,13 +9,17 @@
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 struct job *loader_job_new(struct loader *l)
 {
 	struct job *j;
 
-	if (l->n_free)
-		return l->jobs[l->free_jobs[--l->n_free]];
+	if (l->n_free) {
+		j = l->jobs[l->free_jobs[--l->n_free]];
+		CHECK(j->phase == JOB_FREE);
+		return j;
+	}
 	size_t cap = l->cap_jobs;
 	l->jobs = mem_room(l->jobs, &cap, l->n_jobs + 1, sizeof(struct job *));
 	l->free_jobs = mem_room(l->free_jobs, &l->cap_jobs, l->n_jobs + 1, sizeof *l->free_jobs);
@@ -30,11 +34,16 @@ struct job *loader_job_find(struct loader *l, uint64_t token)
 {
 	uint32_t index = map_get(&l->by_token, token);
 
-	return index == MAP_NONE ? NULL : l->jobs[index];
+	if (index == MAP_NONE)
+		return NULL;
+	CHECK(index < l->n_jobs && l->jobs[index]->pub.token == token);
+	return l->jobs[index];
 }
 
 void loader_job_enter(struct loader *l, struct job *j)
 {
+	CHECK(j->phase != JOB_FREE && !j->has_slot);
+	CHECK(map_get(&l->by_token, j->pub.token) == MAP_NONE);
 	map_add(&l->by_token, j->pub.token, j->index);
 	j->has_slot = true;
 	if (l->link) { /* else an earlier loader's: HELLO will list it */
@@ -73,14 +82,15 @@ void loader_report_forget(struct loader *l, struct job *j)
 {
 	if (!j->is_dirty)
 		return;
-	for (struct job **at = &l->dirty; *at; at = &(*at)->dirty_next) {
-		if (*at != j)
-			continue;
-		*at = j->dirty_next;
-		if (!*at)
-			l->dirty_tail = at;
-		break;
+	struct job **at = &l->dirty;
+
+	while (*at != j) {
+		CHECK(*at);
+		at = &(*at)->dirty_next;
 	}
+	*at = j->dirty_next;
+	if (!*at)
+		l->dirty_tail = at;
 	j->is_dirty = false;
 	j->due = 0;
 }
@@ -103,15 +113,18 @@ static void ship_forget(struct loader *l, struct job *j)
 		forget_text(l, j);
 	if (!j->is_shipping)
 		return;
-	for (struct job **at = &l->shipping; *at; at = &(*at)->ship_next) {
-		if (*at == j) {
-			*at = j->ship_next;
-			break;
-		}
+	struct job **at = &l->shipping;
+
+	while (*at != j) {
+		CHECK(*at);
+		at = &(*at)->ship_next;
 	}
+	*at = j->ship_next;
 	for (int i = 0; i < 2; i++) {
-		if (j->logs[i].in_flight)
-			l->log_flight -= j->logs[i].sent;
+		if (!j->logs[i].in_flight)
+			continue;
+		CHECK(l->log_flight >= j->logs[i].sent);
+		l->log_flight -= j->logs[i].sent;
 	}
 	j->is_shipping = false;
 }
@@ -121,8 +134,9 @@ static void leave(struct loader *l, struct job *j)
 	map_remove(&l->by_token, j->pub.token, j->index);
 	loader_report_forget(l, j);
 	ship_forget(l, j);
-	start_free(j->start);
+	CHECK(!j->is_dirty && !j->is_shipping && !j->start);
 	job_clear(j);
+	CHECK(l->n_free < l->n_jobs);
 	l->free_jobs[l->n_free++] = j->index;
 }
 
@@ -130,6 +144,7 @@ void loader_job_settled(struct loader *l, struct job *j)
 {
 	if (j->phase != JOB_ACKED || !job_is_shipped(j))
 		return;
+	CHECK(!j->has_slot);
 	/* A keeper that is not up tells the end again later; then it is forgotten. */
 	if (j->is_process && j->in_keeper)
 		keeper_client_forget(l->keeper, &j->pub.token, 1, NULL);
