@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "wire/session.h"
 
@@ -45,6 +46,7 @@ struct keeper_client {
 
 static void retry_set(struct keeper_client *k)
 {
+	CHECK(!k->session && !k->is_up);
 	ev_now_update(k->loop);
 	ev_timer_set(&k->retry, k->pause_s, 0.);
 	ev_timer_start(k->loop, &k->retry);
@@ -166,6 +168,7 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
+	CHECK(!k->session);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&k->at, sizeof k->at) < 0) {
 		if (fd >= 0)
 			close(fd);
@@ -190,6 +193,7 @@ int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings
 
 	if (strlen(set->path) >= sizeof k->at.sun_path)
 		return err_set(err, E_INVALID, "path too long for a socket: %.200s", set->path);
+	CHECK(set->ops && set->silent_ms > 0);
 	k = mem_new(sizeof *k);
 	k->loop = loop;
 	k->at.sun_family = AF_UNIX;

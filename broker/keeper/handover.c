@@ -22,6 +22,7 @@
 #include "rt/spawn.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -124,6 +125,7 @@ static int state_write(struct keeper *k, int *ret_fd, struct err *err)
 		list[m.n_job] = &parcels[m.n_job].job;
 		m.n_job++;
 	}
+	CHECK(m.n_job == k->jobs.len);
 	m.forgotten = mem_array(k->forgotten_n - from + 1, sizeof *m.forgotten);
 	while (from < k->forgotten_n)
 		m.forgotten[m.n_forgotten++] = k->forgotten[from++ % FORGOTTEN_MAX];
@@ -200,6 +202,7 @@ int keeper_upgrade(struct keeper *k, const char *program, struct err *err)
 		rc = state_write(k, &fd, err);
 	if (rc < 0)
 		goto out;
+	CHECK(!options[9] && k->starts.n == 0 && !k->is_stopping);
 	options[9] = mem_fmt("--handover=%d", fd);
 	log_info("keeper.upgrading", "program=%s running=%zu", program, k->running);
 	tree_drop_spares(k->tree);

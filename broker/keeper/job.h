@@ -77,6 +77,9 @@ struct job {
 	struct output out, err;
 };
 
+/* The one way from a state to the next, but for what a journal or a former image says. */
+void job_move(struct job *job, enum job_state to);
+
 /* It has ended, one way or another. */
 static inline bool job_is_over(const struct job *job)
 {

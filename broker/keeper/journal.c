@@ -115,6 +115,7 @@ static size_t walk(const uint8_t *p, size_t n, void (*each)(void *, const Sirdar
 		}
 		sirdar__keeper_record__free_unpacked(r, NULL);
 	}
+	CHECK(good_end <= n && good_end % ALIGN == 0);
 	health->torn_bytes = limit > good_end ? limit - good_end : 0;
 	return good_end;
 }
@@ -188,6 +189,8 @@ int journal_resume(struct journal *j, struct err *err)
 {
 	const uint8_t *p;
 	struct journal_health health = { 0 };
+
+	CHECK(j->fd < 0);
 	int rc = map_file(j->path, &j->fd, &p, &j->size, err);
 
 	if (rc < 0)
@@ -252,7 +255,7 @@ void journal_put(struct journal *j, Sirdar__KeeperRecord *r)
 {
 	r->number = ++j->number;
 	size_t bytes = sirdar__keeper_record__get_packed_size(r);
-	CHECK(bytes <= JOURNAL_RECORD_MAX);
+	CHECK(bytes > 0 && bytes <= JOURNAL_RECORD_MAX);
 	uint8_t *p = buf_room(&j->pending, whole(bytes));
 	struct head h = { MAGIC, (uint32_t)bytes, 0, 0 };
 	memset(p, 0, whole(bytes));
@@ -270,6 +273,7 @@ int journal_flush(struct journal *j, bool sync, struct err *err)
 
 	if (j->is_broken || j->fd < 0)
 		return err_set(err, E_IO, "the journal cannot be written");
+	CHECK(j->end % ALIGN == 0 && j->pending.len % ALIGN == 0);
 	rc = write_all(j->fd, buf_at(&j->pending), j->pending.len, j->end, err);
 	if (rc == 0 && sync && fdatasync(j->fd) < 0)
 		rc = err_sys(err, E_IO, errno, "journal");
@@ -307,6 +311,7 @@ static int file_make(struct journal *fresh, size_t size, void (*fill)(void *ctx,
 	if (fresh->fd < 0)
 		return err_sys(err, E_IO, errno, "%s", fresh->path);
 	place_of(fresh->fd, fresh->place);
+	CHECK(fresh->end == 0 && fresh->number == 0);
 	fill(ctx, fresh);
 	fresh->size = fresh->pending.len + SLACK_BYTES;
 	rc = zeros_write(fresh->fd, 0, fresh->size, err);

@@ -26,6 +26,7 @@
 #include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -120,6 +121,7 @@ static void on_poll(struct ev_loop *loop, struct ev_timer *w, int events)
 	k->is_strangers_known = false;
 	for (size_t i = k->settling.n; i-- > 0;)
 		keeper_settle(k, slab_at(&k->jobs, k->settling.jobs[i]));
+	CHECK(k->settling.n <= k->running);
 	if (k->settling.n == 0)
 		ev_timer_stop(k->loop, &k->poll);
 }
@@ -155,6 +157,8 @@ static int lock_take(struct keeper *k, struct err *err)
 {
 	char *path = mem_fmt("%s/keeper.lock", k->settings.state_dir);
 	int rc = 0;
+
+	CHECK(k->lock_fd < 0);
 
 	k->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (k->lock_fd < 0)

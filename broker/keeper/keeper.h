@@ -108,7 +108,7 @@ void keeper_timer_set(struct keeper *k);
 void keeper_due_run(struct keeper *k);
 void keeper_wake(struct keeper *k); /* have another round */
 void keeper_queue_add(struct keeper_queue *q, uint32_t at);
-void keeper_queue_remove(struct keeper_queue *q, uint32_t at);
+bool keeper_queue_remove(struct keeper_queue *q, uint32_t at); /* false: it was not in it */
 struct tree_of job_tree(const struct job *job);
 void job_message(const struct job *job, Sirdar__KeeperJob *to);
 void job_from_message(struct job *job, const Sirdar__KeeperJob *m); /* what a start says of it */

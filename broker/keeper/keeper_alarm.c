@@ -2,12 +2,14 @@
 #include <sys/timerfd.h>
 
 #include "broker/keeper/keeper.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 void keeper_due_set(struct keeper *k, struct job *job)
 {
 	int64_t at = INT64_MAX;
 
+	CHECK(job->phase == PHASE_NONE || job->phase_us > 0);
 	if (job->deadline_us && !job->is_keep && !job->is_fenced)
 		at = (int64_t)job->deadline_us;
 	if (job->phase != PHASE_NONE && job->phase_us < at)

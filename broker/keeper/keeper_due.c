@@ -5,6 +5,7 @@
 
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/service.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -21,6 +22,7 @@ static void kill_now(struct keeper *k, struct job *job)
 	struct tree_of of = job_tree(job);
 	int64_t now = now_us();
 
+	CHECK(job->phase != PHASE_NONE && !job_is_over(job));
 	job->phase = PHASE_KILL;
 	tree_signal(k->tree, &of, SIGKILL);
 	job->step_us = job->step_us ? job->step_us * 2 : STEP_MIN_US;
@@ -28,7 +30,7 @@ static void kill_now(struct keeper *k, struct job *job)
 	job->phase_us = now + job->step_us;
 	if (now >= job->hang_us && !job->is_hang_told) {
 		job->is_hang_told = true;
-		job->state = JOB_HANGED;
+		job_move(job, JOB_HANGED);
 		log_error("job.hanged", "token=%016" PRIx64 " pid=%d: SIGKILL does not end it",
 		          job->token, (int)job->pid);
 		service_kill_state(k->service, job, 2);
@@ -46,7 +48,7 @@ static void cancel_start(struct keeper *k, struct job *job, enum job_why why)
 	err_set(&err, why == WHY_LEASE ? E_TIMEOUT : E_CLOSED, "%s",
 	        why == WHY_LEASE ? "its lease ran out before it started"
 	                         : "killed before it started");
-	keeper_queue_remove(&k->starts, job->at);
+	CHECK(keeper_queue_remove(&k->starts, job->at));
 	keeper_not_started(k, job, &err);
 	keeper_wake(k);
 }
@@ -70,7 +72,7 @@ bool keeper_kill(struct keeper *k, struct job *job, enum job_why why, uint32_t i
 	if (why == WHY_ASKED && intent > job->end.intent)
 		job->end.intent = intent;
 	if (job->state == JOB_RUNNING)
-		job->state = JOB_KILLING;
+		job_move(job, JOB_KILLING);
 	of = job_tree(job);
 	if (job->phase == PHASE_NONE) {
 		log_info("job.kill", "token=%016" PRIx64 " pid=%d why=%d grace_ms=%" PRIu64,

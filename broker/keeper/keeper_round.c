@@ -13,6 +13,7 @@
 #include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -65,7 +66,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	}
 	job = keeper_add(k, m->token, m->type);
 	job->launch = launch;
-	job->state = JOB_STARTING;
+	job_move(job, JOB_STARTING);
 	job->task_id = m->task_id;
 	job->run_date = m->run_date;
 	job->part = m->part;
@@ -90,12 +91,13 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 /* The marker is on disk, no process came of it: that is an end too. */
 void keeper_not_started(struct keeper *k, struct job *job, const struct err *why)
 {
+	CHECK(k->running > 0 && !job->pid);
 	launch_files_remove(k->files_dir, job->token);
 	launch_free(job->launch);
 	job->launch = NULL;
 	output_drop(k->outputs, &job->out);
 	output_drop(k->outputs, &job->err);
-	job->state = JOB_NOT_STARTED;
+	job_move(job, JOB_NOT_STARTED);
 	job->start_code = why->code;
 	job->start_text = mem_str(why->text);
 	k->running--;
@@ -146,7 +148,7 @@ static void start_one(struct keeper *k, struct job *job)
 	}
 	launch_free(job->launch);
 	job->launch = NULL;
-	job->state = JOB_RUNNING;
+	job_move(job, JOB_RUNNING);
 	job->end.started_us = job->started_us;
 	/* A group finds its processes itself; without, a next keeper must know whose pid it is. */
 	job->pid_ticks = tree_has_groups(k->tree) ? 0 : tree_pid_ticks(job->pid);
@@ -202,6 +204,7 @@ static void finish(struct keeper *k, struct job *job)
 {
 	Sirdar__KeeperExited *end = &job->end;
 
+	CHECK(job->is_main_done && k->running > 0);
 	output_finish(k->outputs, &job->out);
 	output_finish(k->outputs, &job->err);
 	end->out_bytes = job->out.bytes;
@@ -212,11 +215,11 @@ static void finish(struct keeper *k, struct job *job)
 		end->ended_us = clock_wall_us(&clock_machine);
 	heap_remove(&k->due, &job->due);
 	if (job->is_settling)
-		keeper_queue_remove(&k->settling, job->at);
+		CHECK(keeper_queue_remove(&k->settling, job->at));
 	job->is_settling = false;
 	if (job->pid)
 		map_remove(&k->pids, (uint64_t)job->pid, job->at);
-	job->state = end->lost ? JOB_LOST : JOB_ENDED;
+	job_move(job, end->lost ? JOB_LOST : JOB_ENDED);
 	if (!job->has_no_files)
 		launch_files_remove(k->files_dir, job->token);
 	k->running--;
@@ -248,7 +251,7 @@ void keeper_settle(struct keeper *k, struct job *job)
 	log_warn("job.strays", "token=%016" PRIx64 ": it left processes behind, ending them",
 	         job->token);
 	job->end.strays = 1;
-	job->state = JOB_KILLING;
+	job_move(job, JOB_KILLING);
 	job->phase = PHASE_TERM;
 	job->phase_us = clock_mono_us(&clock_machine) + (int64_t)job->grace_us;
 	job->hang_us = job->phase_us + k->settings.hang_ms * US_PER_MS;
@@ -261,6 +264,7 @@ static void main_ended(struct keeper *k, struct job *job, int status, const stru
 	Sirdar__KeeperExited *end = &job->end;
 	const struct timeval *u = &used->ru_utime, *s = &used->ru_stime;
 
+	CHECK(job->pid > 0 && !job->is_main_done && !job_is_over(job));
 	job->is_main_done = true;
 	map_remove(&k->pids, (uint64_t)job->pid, job->at);
 	end->exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
@@ -337,6 +341,7 @@ static void starts_run(struct keeper *k)
 
 	if (n == 0)
 		return;
+	CHECK(k->starts.n <= k->starts.cap && k->starts.n <= k->running);
 	memcpy(batch, k->starts.jobs, n * sizeof *batch);
 	k->starts.n -= n;
 	memmove(k->starts.jobs, k->starts.jobs + n, k->starts.n * sizeof *batch);

@@ -9,6 +9,7 @@
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/launch.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -21,13 +22,33 @@ void keeper_queue_add(struct keeper_queue *q, uint32_t at)
 	q->jobs[q->n++] = at;
 }
 
-void keeper_queue_remove(struct keeper_queue *q, uint32_t at)
+bool keeper_queue_remove(struct keeper_queue *q, uint32_t at)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (q->jobs[i] == at) {
 			memmove(&q->jobs[i], &q->jobs[i + 1], (--q->n - i) * sizeof *q->jobs);
-			return;
+			return true;
 		}
+	return false;
+}
+
+/* Which states may follow each: the drawing in job.h. */
+static const unsigned states[] = {
+	[0] = 1u << JOB_STARTING,
+	[JOB_STARTING] = 1u << JOB_RUNNING | 1u << JOB_NOT_STARTED,
+	[JOB_RUNNING] = 1u << JOB_KILLING | 1u << JOB_ENDED | 1u << JOB_LOST,
+	[JOB_KILLING] = 1u << JOB_KILLING | 1u << JOB_HANGED | 1u << JOB_ENDED | 1u << JOB_LOST,
+	[JOB_HANGED] = 1u << JOB_ENDED | 1u << JOB_LOST,
+	[JOB_ENDED] = 0,
+	[JOB_NOT_STARTED] = 0,
+	[JOB_LOST] = 0,
+};
+
+void job_move(struct job *job, enum job_state to)
+{
+	CHECK(job->keeper && (unsigned)job->state <= JOB_HANGED);
+	CHECK(states[job->state] & 1u << to);
+	job->state = to;
 }
 
 struct tree_of job_tree(const struct job *job)
@@ -74,7 +95,12 @@ struct job *keeper_find(struct keeper *k, uint64_t token)
 {
 	uint32_t at = map_get(&k->tokens, token);
 
-	return at == MAP_NONE ? NULL : slab_at(&k->jobs, at);
+	if (at == MAP_NONE)
+		return NULL;
+	struct job *job = slab_at(&k->jobs, at);
+
+	CHECK(job->keeper == k && job->token == token);
+	return job;
 }
 
 struct job *keeper_add(struct keeper *k, uint64_t token, const char *type)
@@ -82,6 +108,7 @@ struct job *keeper_add(struct keeper *k, uint64_t token, const char *type)
 	uint32_t at = slab_take(&k->jobs);
 	struct job *job = slab_at(&k->jobs, at);
 
+	CHECK(!job->keeper);
 	job->keeper = k;
 	job->token = token;
 	job->type = mem_str(type);
@@ -105,6 +132,7 @@ static void text_set(struct job *job, const char *text)
 
 void keeper_remove(struct keeper *k, struct job *job)
 {
+	CHECK(job->keeper == k && job == slab_at(&k->jobs, job->at));
 	output_drop(k->outputs, &job->out);
 	output_drop(k->outputs, &job->err);
 	heap_remove(&k->due, &job->due);
@@ -180,6 +208,7 @@ void keeper_record_end(struct journal *j, const struct job *job)
 	Sirdar__KeeperExited end = job->end;
 	Sirdar__KeeperNotStarted not_started = SIRDAR__KEEPER_NOT_STARTED__INIT;
 
+	CHECK(job_is_over(job));
 	r.kind = job->state == JOB_NOT_STARTED ? NOT_STARTED : END;
 	r.token = job->token;
 	not_started.token = job->token;
@@ -320,6 +349,7 @@ static void load(void *ctx, const Sirdar__KeeperRecord *r)
  * lost when they are gone; after a reboot they are gone, and their numbers are others'. */
 static void lose(struct keeper *k, struct job *job, bool is_same_boot)
 {
+	CHECK(!job_is_over(job));
 	job->end.lost = true;
 	job->end.started_us = job->started_us;
 	job->is_main_done = true;

@@ -26,6 +26,7 @@
 
 #include "broker/keeper/launch_private.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -177,6 +178,7 @@ static int of_machine(int errnum)
 
 static int verdict_error(const struct launch *l, int errnum, enum step step, struct err *err)
 {
+	CHECK(step != STEP_NONE);
 	switch (step) {
 	case STEP_USER:
 		return err_sys(err, of_machine(errnum), errnum, "user %.64s", l->user);
@@ -228,6 +230,7 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 			return err_sys(err, E_NOMEM, errno, "memory");
 		verdict = p;
 	}
+	CHECK(fds->n_more <= LAUNCH_MORE);
 	int rc = files_make(l, err);
 	if (rc < 0)
 		return rc;

@@ -18,6 +18,7 @@
 
 #include "broker/keeper/launch_private.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -40,6 +41,8 @@ static bool env_is(const char *entry, const char *name)
 static void env_set(char **env, size_t *n, char *owned)
 {
 	char *eq = strchr(owned, '=');
+
+	CHECK(eq && eq > owned); /* words_check() has seen the job's own */
 	size_t len = (size_t)(eq - owned);
 
 	for (size_t i = 0; i < *n; i++)
@@ -75,18 +78,20 @@ static void env_make(struct launch *l, const Sirdar__KeeperStart *m, const char 
 	env_set(l->env, &n, mem_fmt("SIRDAR_KEEPER=%s", state_dir));
 	if (l->files_n)
 		env_set(l->env, &n, mem_fmt("SIRDAR_FILES=%s", l->files_at));
+	CHECK(n <= m->n_env + ENV_OWN_MAX);
 }
 
 static void paths_make(struct launch *l)
 {
 	const char *path = "";
-	size_t n = 2;
+	size_t n = 2, most;
 
 	for (char **e = l->env; *e; e++)
 		if (env_is(*e, "PATH"))
 			path = *e + 5;
 	for (const char *p = path; *p; p++)
 		n += *p == ':';
+	most = n;
 	l->paths = mem_array(n + 1, sizeof *l->paths);
 	if (strchr(l->argv[0], '/')) {
 		l->paths[0] = mem_str(l->argv[0]);
@@ -99,6 +104,7 @@ static void paths_make(struct launch *l)
 			l->paths[n++] = mem_fmt("%.*s/%s", (int)len, path, l->argv[0]);
 		path += len + (path[len] == ':');
 	}
+	CHECK(n <= most);
 }
 
 static int user_find(struct launch *l, struct passwd *pw, char *text, struct err *err)

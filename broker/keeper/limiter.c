@@ -19,6 +19,7 @@
 
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -78,6 +79,7 @@ static bool version2_open(const struct limiter *l, const char *name)
 	char path[PATH_BYTES], on[16];
 	const char *slash = strrchr(l->dir2, '/');
 
+	CHECK(slash);
 	snprintf(on, sizeof on, "+%s", name);
 	snprintf(path, sizeof path, "%.*s/cgroup.subtree_control", (int)(slash - l->dir2), l->dir2);
 	file_put(path, on);
@@ -183,6 +185,7 @@ static uint64_t number_of(const struct group_limits *limits, size_t kind)
 	const uint64_t numbers[LIMITER_JOINS] = { limits->memory_bytes, limits->processes,
 		                                  limits->cpu_percent };
 
+	CHECK(kind < LIMITER_JOINS);
 	return numbers[kind];
 }
 
@@ -215,6 +218,7 @@ static int set2(const struct limiter *l, uint64_t group, size_t kind, uint64_t n
 {
 	char path[PATH_BYTES];
 
+	CHECK(l->dir2[0] && group);
 	snprintf(path, sizeof path, "%s/%016" PRIx64 "/%s", l->dir2, group, kinds[kind].file2);
 	return value_put(path, kind, number, 2, err);
 }
@@ -224,6 +228,7 @@ static int set1(const struct limiter *l, uint64_t group, size_t kind, uint64_t n
 {
 	char path[PATH_BYTES];
 
+	CHECK(l->dirs1[kind] && group);
 	snprintf(path, sizeof path, "%s/%016" PRIx64, l->dirs1[kind], group);
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return err_sys(err, E_IO, errno, "%s", path);

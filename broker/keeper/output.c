@@ -17,6 +17,7 @@
 
 #include "broker/keeper/client.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -42,6 +43,7 @@ static void slow_add(struct outputs *o, struct output *x)
 {
 	if (x->is_slow)
 		return;
+	CHECK(x->io.fd >= 0);
 	ev_io_stop(o->loop, &x->io);
 	(void)fcntl(x->io.fd, F_SETPIPE_SZ, SLOW_PIPE_BYTES); /* may be refused: slower then */
 	x->is_slow = true;
@@ -53,12 +55,14 @@ static void slow_add(struct outputs *o, struct output *x)
 
 static void slow_remove(struct outputs *o, struct output *x)
 {
-	for (struct output **p = &o->slow; x->is_slow && *p; p = &(*p)->next_slow)
+	for (struct output **p = &o->slow; x->is_slow; p = &(*p)->next_slow) {
+		CHECK(*p);
 		if (*p == x) {
 			*p = x->next_slow;
 			x->is_slow = false;
 			break;
 		}
+	}
 	if (!o->slow)
 		ev_timer_stop(o->loop, &o->tick);
 }
@@ -132,6 +136,7 @@ static void keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n
 			break;
 		done += (size_t)w;
 	}
+	CHECK(done <= fits && fits <= n);
 	x->bytes += done;
 	if (done < n)
 		drop(o, x, n - done, done < fits);
@@ -216,6 +221,7 @@ static void close_all(struct outputs *o, struct output *x)
 static bool take(struct outputs *o, struct output *x, int chunks)
 {
 	for (int i = 0; i < chunks; i++) {
+		CHECK(x->io.fd >= 0);
 		ssize_t n = read(x->io.fd, o->chunk, sizeof o->chunk);
 		if (n > 0)
 			keep_slowly(o, x, o->chunk, (size_t)n);
@@ -287,6 +293,7 @@ const char *outputs_dir(const struct outputs *o)
 
 void output_init(struct output *x, struct job *job, int number)
 {
+	CHECK(number == 1 || number == 2);
 	x->job = job;
 	x->number = number;
 	x->file = -1;
@@ -295,6 +302,7 @@ void output_init(struct output *x, struct job *job, int number)
 
 void output_resume(struct outputs *o, struct output *x, int fd)
 {
+	CHECK(fd >= 0 && x->io.fd < 0 && !x->is_slow);
 	ev_io_set(&x->io, fd, EV_READ);
 	ev_set_priority(&x->io, -1); /* ends and requests go first */
 	x->io.data = o;

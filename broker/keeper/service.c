@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "wire/session.h"
@@ -100,6 +101,7 @@ static void send_held(struct conn *c, uint64_t id, const char *type)
 			service__send(c, FR_K_HELD, &held);
 			held.n_job = 0;
 		}
+		CHECK(held.n_job < HELD_A_FRAME);
 		list[held.n_job] = &jobs[held.n_job];
 		job_message(job, &jobs[held.n_job++]);
 	}
@@ -254,12 +256,15 @@ static void conn_free(struct conn *c)
 {
 	struct service *s = c->service;
 
-	for (struct conn **p = &s->conns; *p; p = &(*p)->next)
-		if (*p == c) {
-			*p = c->next;
-			s->conns_n--;
-			break;
-		}
+	struct conn **p = &s->conns;
+
+	while (*p != c) {
+		CHECK(*p);
+		p = &(*p)->next;
+	}
+	*p = c->next;
+	CHECK(s->conns_n > 0);
+	s->conns_n--;
 	free(c->who);
 	free(c->type);
 	free(c);

@@ -2,6 +2,7 @@
  * Nobody waits for a peer: one that does not read is cut off, and learns all of it when it comes
  * back. */
 #include "broker/keeper/service_impl.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "wire/session.h"
@@ -26,6 +27,7 @@ void service__send_started(struct conn *c, const struct job *job)
 {
 	Sirdar__KeeperStarted m = SIRDAR__KEEPER_STARTED__INIT;
 
+	CHECK(job->state != JOB_STARTING && job->state != JOB_NOT_STARTED);
 	m.token = job->token;
 	m.pid = (uint64_t)job->pid;
 	m.started_us = job->started_us;
@@ -44,6 +46,7 @@ void service__send_not_started(struct conn *c, uint64_t token, int code, const c
 
 void service__send_over(struct conn *c, const struct job *job)
 {
+	CHECK(job_is_over(job));
 	if (job->state == JOB_NOT_STARTED)
 		service__send_not_started(c, job->token, job->start_code, job->start_text);
 	else
@@ -52,6 +55,7 @@ void service__send_over(struct conn *c, const struct job *job)
 
 void service_started(struct service *s, const struct job *job)
 {
+	CHECK(job->state == JOB_RUNNING && job->pid > 0);
 	for (struct conn *c = s->conns; c; c = c->next)
 		if (service__wants(c, job))
 			service__send_started(c, job);
@@ -68,6 +72,7 @@ void service__send_kill_state(struct conn *c, uint64_t token, uint32_t state)
 {
 	Sirdar__KeeperKillState m = SIRDAR__KEEPER_KILL_STATE__INIT;
 
+	CHECK(state >= 1 && state <= 3);
 	m.token = token;
 	m.state = state;
 	service__send(c, FR_K_KILL_STATE, &m);

@@ -23,6 +23,7 @@
 #include "broker/keeper/tree_scan.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -171,6 +172,7 @@ static void spare_drop(struct tree *t, size_t at)
 {
 	char path[PATH_BYTES];
 
+	CHECK(at < t->n_spares);
 	group_path(t, t->spares[at].number, "", path);
 	close(t->spares[at].dir);
 	close(t->spares[at].events);
@@ -219,6 +221,7 @@ static int group_make(struct tree *t, uint64_t *ret_group, int *ret_fd, struct e
 
 static void spare_keep(struct tree *t, uint64_t group, int dir)
 {
+	CHECK(group && dir >= 0 && t->n_spares < SPARE_MAX);
 	int events = openat(dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
 
 	if (events >= 0)
@@ -255,6 +258,7 @@ int tree_make(struct tree *t, const struct group_limits *limits, uint64_t *ret_g
 	int rc = group_take(t, ret_group, ret_fd, err);
 	if (rc < 0)
 		return rc;
+	CHECK(*ret_group && *ret_fd >= 0);
 	struct spare *s = spare_of(t, *ret_group);
 	if (s) {
 		was = s->limits;
@@ -277,6 +281,7 @@ void tree_made(struct tree *t, int fd)
 
 void tree_begin(struct tree *t, uint64_t incarnation)
 {
+	CHECK(t->n_spares == 0); /* before the first group */
 	t->last = incarnation << 32;
 }
 

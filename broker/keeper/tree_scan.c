@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 enum { STAT_BYTES = 1024, ENVIRON_BYTES = 262144, DEPTH_MAX = 4096 };
 
@@ -165,6 +166,7 @@ size_t tree_scan_count(struct tree_scan *s, const struct tree_of *of)
 
 void tree_pid_signal(pid_t pid, uint64_t ticks, const char *mark, int sig)
 {
+	CHECK(pid > 0);
 	char text[4096];
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 

@@ -14,6 +14,7 @@
 
 #include "broker/link/impl.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -24,6 +25,7 @@
 
 void link_name_read(const struct param_taskbroker *settings, char *ret_name, size_t cap)
 {
+	CHECK(cap > 0);
 	if (settings->name && settings->name[0])
 		snprintf(ret_name, cap, "%s", settings->name);
 	else if (gethostname(ret_name, cap) < 0)
@@ -107,6 +109,7 @@ void link_seen_write(const char *path, const struct link_seen *s)
 	                           s->store_id, s->number, s->proof[0] ? " " : "", s->proof)
 	                : snprintf(text, sizeof text, "%" PRIu32 "\n", s->epoch);
 
+	CHECK(n > 0 && n < (int)sizeof text);
 	if (fs_write(path, text, (size_t)n, 0600, &err) < 0)
 		log_warn("link.epoch_not_kept", "epoch=%u why=\"%s\"", s->epoch, err.text);
 }
@@ -124,6 +127,7 @@ void link_boot_read(char *ret_id, size_t cap)
 
 uint64_t link_dice(struct link *l)
 {
+	CHECK(l->dice); /* of 0 would follow nothing but 0 */
 	l->dice ^= l->dice << 13;
 	l->dice ^= l->dice >> 7;
 	l->dice ^= l->dice << 17;

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 #define PREFIX "loader."
 #define SUFFIX ".lock"
 
 char *lane_name(const char *type, uint32_t lane)
 {
+	CHECK(type[0]); /* "": the broker's own, which has no lane */
 	return lane ? mem_fmt("%s@%u", type, lane) : mem_str(type);
 }
 

@@ -41,6 +41,7 @@ static int64_t now_us(void)
 /* Between half and all of the pause, so that a fleet does not come back as one. */
 static void retry_later(struct link *l, uint32_t pause_ms)
 {
+	CHECK(!l->session && !l->up);
 	uint64_t part = link_dice(l) % (pause_ms / 2 + 1);
 
 	ev_timer_stop(l->loop, &l->retry);
@@ -56,6 +57,7 @@ static void try_told(struct link *l)
 	const struct param_taskbroker *p = l->self->settings;
 	uint32_t pause_ms = (uint32_t)p->retry_min_ms;
 
+	CHECK(l->is_standby);
 	l->is_standby = false;
 	l->told = true;
 	if (l->leader < p->server.n && !l->followed) {
@@ -186,6 +188,7 @@ static void on_beat_timer(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
+	CHECK(l->up);
 	if (silent_us > 4LL * l->beat_ms * US_PER_MS + US_PER_S) {
 		session_end(l->session, E_TIMEOUT, "beats are not acknowledged");
 		return;
@@ -401,6 +404,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	int r;
 
 	(void)events;
+	CHECK(!l->session);
 	key_again(l);
 	if (link_split(server, host, sizeof host, &port) < 0)
 		r = err_set(&err, E_INVALID, "want address:port");
@@ -418,7 +422,9 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 {
 	struct link *l = mem_new(sizeof *l);
 
-	CHECK(self->settings->server.n > 0);
+	CHECK(self->settings->server.n > 0 && self->epoch_file);
+	CHECK(ops->held && ops->on_up && ops->on_frame && ops->on_lease && ops->on_drain &&
+	      ops->on_down);
 	l->loop = loop;
 	l->self = self;
 	l->ops = ops;

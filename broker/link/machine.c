@@ -22,6 +22,7 @@
 #include "broker/link/impl.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -86,6 +87,7 @@ static bool is_drawn(const char *text)
 
 static void take(char ret[MACHINE_HEX], const char *text)
 {
+	CHECK(is_drawn(text));
 	memcpy(ret, text, MACHINE_HEX - 1);
 	ret[MACHINE_HEX - 1] = 0;
 }
@@ -119,6 +121,7 @@ static int write_file(const char *path, const char *nonce, struct err *err)
 		r = err_sys(err, E_IO, errno, "%s", path);
 	} else {
 		int n = snprintf(text, sizeof text, "%s%s", nonce, tail);
+		CHECK(n < (int)sizeof text);
 		if (write(fd, text, (size_t)n) != n)
 			r = err_sys(err, E_IO, errno, "%s", path);
 	}
@@ -152,6 +155,7 @@ static int write_card(const char *path, const struct machine *m, struct err *err
 	card_read(card);
 	int n = snprintf(text, sizeof text, "%s %s %s\n", m->drawn, card[0] ? card : "none",
 	                 m->former);
+	CHECK(n < (int)sizeof text);
 	return fs_write(path, text, (size_t)n, 0600, err);
 }
 
@@ -187,6 +191,7 @@ int machine_draw(const char *state_dir, struct machine *ret, struct err *err)
 	}
 	snprintf(ret->drawn, MACHINE_HEX, "%016llx%016llx", (unsigned long long)bits[0],
 	         (unsigned long long)bits[1]);
+	CHECK(is_drawn(ret->drawn));
 	unlink(path);
 	r = write_card(card, ret, err);
 	if (r == 0)

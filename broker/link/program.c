@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "util/param.h"
@@ -44,6 +45,7 @@ int program_signals(struct program_signals *s, struct ev_loop *loop, int more, s
 {
 	sigset_t set;
 
+	CHECK(s->on_signal && !s->io.data);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);

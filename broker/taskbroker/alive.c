@@ -8,6 +8,7 @@
 #include <sys/pidfd.h>
 
 #include "broker/taskbroker/broker.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -21,6 +22,7 @@ void alive_heard(struct type *t)
 
 static void end_frozen(struct type *t)
 {
+	CHECK(t->pid > 0 && t->pid_fd >= 0);
 	snprintf(t->last_words, sizeof t->last_words, "its loader gave no sign of life for %d ms",
 	         (int)t->broker->settings->loader_silent_ms);
 	log_error("broker.loader_silent", "type=%s lane=%u pid=%d: it is ended by force", t->name,

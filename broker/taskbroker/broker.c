@@ -17,6 +17,7 @@
 #include "broker/link/machine.h"
 #include "rt/notify.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -67,7 +68,7 @@ static void order_enable(struct type *t, const char *text)
 
 static void order_disable(struct type *t, const char *text)
 {
-	type_stop(t, TYPE_STOPPED, text[0] ? text : "disabled by order");
+	type_stop(t, text[0] ? text : "disabled by order");
 }
 
 static void order_drain(struct broker *b, const char *text)
@@ -253,7 +254,7 @@ void broker_stop(struct broker *b, bool with_jobs)
 	notify_send("STOPPING=1");
 	send_load(b);
 	for (struct type *t = b->types; t; t = t->next)
-		type_stop(t, TYPE_STOPPED, "the broker stops");
+		type_stop(t, "the broker stops");
 	if (with_jobs)
 		keeper_end(b);
 	ev_timer_set(&b->stop_timer, (double)b->settings->stop_ms / 1000.0 + 3.0, 0.0);
@@ -282,6 +283,7 @@ int broker_open(struct broker *b, struct err *err)
 	b->load_timer.data = b->stop_timer.data = b->round.data = b;
 	ev_prepare_start(b->loop, &b->round);
 	b->life = &judge_life;
+	CHECK(!b->epoch_file && !b->link);
 	b->epoch_file = mem_fmt("%s/epoch", b->state_dir);
 	struct machine machine;
 	int r = machine_draw(b->state_dir, &machine, err);

@@ -163,7 +163,7 @@ void type_tell(struct type *t); /* once more */
 
 /* types.c */
 void type_enable(struct type *t);
-void type_stop(struct type *t, enum type_state state, const char *why);
+void type_stop(struct type *t, const char *why);
 struct type *type_make(struct broker *b, const char *name);
 void type_free(struct type *t);
 void type_start(struct type *t, uint32_t in_ms);

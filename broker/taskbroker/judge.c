@@ -12,10 +12,12 @@
 
 #include "broker/keeper/client.h"
 #include "broker/taskbroker/broker.h"
+#include "util/check.h"
 #include "util/log.h"
 
 static void crashed(struct type *t, const char *how)
 {
+	CHECK(lane_is_current(t));
 	uint32_t n = type_count_crash(t);
 
 	if (n >= t->broker->settings->loader_crash_max) {
@@ -62,6 +64,7 @@ static void judge_coming(struct type *t, int status, const char *how)
  * next list has the next one begun. */
 static void heir_ended(struct type *t)
 {
+	CHECK(t->is_heir && lane_is_current(t));
 	bool is_again = t->is_again && !t->is_disabled;
 
 	t->is_heir = t->is_again = false;
@@ -74,6 +77,7 @@ static void judge_end(struct type *t, int status)
 {
 	char how[80];
 
+	CHECK(!t->pid && t->status_fd < 0);
 	describe(status, how, sizeof how);
 	log_info("broker.loader_ended", "type=%s how=\"%s\"", t->name, how);
 	if (t->broker->is_stopping || t->is_unwanted)
@@ -125,6 +129,7 @@ static void ended(struct type *t, int status)
 
 static void ready(struct type *t)
 {
+	CHECK(t->is_listening && !(t->is_coming && t->is_retired));
 	if (t->is_retired || t->is_heir) {
 		t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
 		type_tell(t);

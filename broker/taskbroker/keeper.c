@@ -19,6 +19,7 @@
 #include "broker/keeper/client.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -62,6 +63,7 @@ static char *files_place(const struct broker *b)
 
 static void start_it(struct broker *b)
 {
+	CHECK(!b->keeper_pid && !b->is_stopping);
 	const struct param_taskbroker *p = b->settings;
 	char *path = mem_fmt("%s/jobkeeper", b->bin_dir), *files = files_place(b);
 	char *options[] = {
@@ -121,6 +123,7 @@ static void on_keeper_ended(struct ev_loop *loop, ev_io *w, int events)
 	int status = 0;
 
 	(void)events;
+	CHECK(b->keeper_pid > 0);
 	ev_io_stop(loop, w);
 	waitpid(b->keeper_pid, &status, 0);
 	close(b->keeper_pid_fd);
@@ -183,6 +186,7 @@ static void on_down(void *ctx, const struct err *why)
 
 void keeper_take_list(struct broker *b)
 {
+	CHECK(b->n_listing <= b->cap_listing);
 	uint64_t *held = b->held;
 	size_t cap = b->cap_held;
 
@@ -243,6 +247,7 @@ int keeper_watch(struct broker *b, struct err *err)
 	};
 	int r;
 
+	CHECK(!b->keeper);
 	b->keeper_pause_ms = PATIENCE_MS;
 	b->keeper_pid_fd = -1;
 	ev_init(&b->keeper_timer, on_keeper_timer);

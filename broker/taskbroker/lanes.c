@@ -12,6 +12,7 @@
 #include "broker/link/lane.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -76,6 +77,7 @@ static void lane_make(const struct type *t)
 
 void lane_unmake(const struct type *t)
 {
+	CHECK(t->is_over && !t->pid);
 	char *path = lane_lock(t->broker->state_dir, t->name, t->lane), *epoch = epoch_path(t);
 
 	unlink(path);
@@ -91,6 +93,7 @@ static struct type *lane_new(struct type *t)
 	uint32_t lanes[LANES_MAX], last = t->lane;
 	size_t n = lane_list(t->broker->state_dir, t->name, lanes, LANES_MAX);
 
+	CHECK(n <= LANES_MAX);
 	if (n == LANES_MAX)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
@@ -98,7 +101,6 @@ static struct type *lane_new(struct type *t)
 	struct type *next = type_make(t->broker, t->name);
 	next->lane = last + 1;
 	next->slots = t->slots;
-	next->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
 	lane_make(next);
 	return next;
 }
@@ -132,6 +134,7 @@ static void recall_version(struct type *t)
 
 void lane_begin(struct type *t, const struct version *v, const char *text)
 {
+	CHECK(lane_is_current(t) && !lane_coming(t));
 	struct type *next = lane_new(t);
 
 	if (!next) {
@@ -171,6 +174,7 @@ void lane_came_to_grief(struct type *t, bool is_refused, const char *how)
 	struct type *now = lane_current(t->broker, t->name);
 	char text[400];
 
+	CHECK(t->is_coming && !t->pid);
 	if (is_refused) {
 		snprintf(text, sizeof text, "is refused: %.300s", how);
 		give_up(t, text);
@@ -194,12 +198,14 @@ void lane_came_to_grief(struct type *t, bool is_refused, const char *how)
 
 void lane_inherit(struct type *t)
 {
+	CHECK(!t->pid);
 	t->is_heir = true;
 	type_start_later(t);
 }
 
 void lane_retire(struct type *t, const char *why)
 {
+	CHECK(!t->is_retired);
 	t->is_retired = true;
 	t->is_coming = t->is_again = t->is_disabled = false;
 	t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
@@ -213,6 +219,7 @@ void lane_retire(struct type *t, const char *why)
 /* Its loader has ended. */
 void lane_ended(struct type *t)
 {
+	CHECK(t->is_retired && !t->pid);
 	if (!t->is_over) {
 		lane_inherit(t);
 		return;
@@ -236,6 +243,7 @@ void lane_promote(struct type *t)
 	struct type *former = lane_current(t->broker, t->name);
 	char why[200];
 
+	CHECK(t->is_coming && !t->is_retired);
 	t->is_coming = false;
 	version_note(t, t->order);
 	if (!former)
@@ -246,6 +254,7 @@ void lane_promote(struct type *t)
 
 void lane_drain(struct type *t)
 {
+	CHECK(lane_is_current(t));
 	struct type *next = t->pid && !t->is_met ? lane_new(t) : NULL;
 
 	lane_cancel(t);
@@ -263,6 +272,7 @@ void lane_drain(struct type *t)
 
 void lane_meet_retired(struct type *t, uint32_t lane)
 {
+	CHECK(lane != t->lane);
 	struct type *old = type_make(t->broker, t->name);
 
 	old->lane = lane;
@@ -271,7 +281,6 @@ void lane_meet_retired(struct type *t, uint32_t lane)
 	old->state = TYPE_DRAINING;
 	recall_version(old);
 	snprintf(old->text, sizeof old->text, "of an earlier version");
-	old->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
 	if (type_meet(old, SIGUSR1))
 		return;
 	lane_inherit(old);

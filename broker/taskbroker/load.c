@@ -14,6 +14,7 @@
 #include "broker/keeper/client.h"
 #include "broker/taskbroker/broker.h"
 #include "broker/taskbroker/threshold.h"
+#include "util/check.h"
 #include "util/fs.h"
 #include "util/log.h"
 
@@ -55,6 +56,7 @@ static uint32_t read_cpu(struct broker *b)
 		}
 	}
 	buf_done(&text);
+	CHECK(idle <= all);
 	uint64_t span = all - b->cpu_all, busy = all - idle - b->cpu_busy;
 
 	if (all < b->cpu_all + TICKS_MIN)

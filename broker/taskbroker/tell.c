@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "broker/taskbroker/broker.h"
+#include "util/check.h"
 #include "util/log.h"
 
 void type_tell(struct type *t)
@@ -32,6 +33,7 @@ void type_say(struct type *t, enum type_state state, const char *fmt, ...)
 {
 	va_list args;
 
+	CHECK(t->state != TYPE_OVER && state <= TYPE_OVER);
 	t->state = state;
 	va_start(args, fmt);
 	vsnprintf(t->text, sizeof t->text, fmt, args);

@@ -18,6 +18,7 @@
 #include "broker/link/lane.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -35,6 +36,7 @@ static int64_t now_us(void)
 
 void type_start(struct type *t, uint32_t in_ms)
 {
+	CHECK(!t->pid);
 	ev_timer_stop(t->broker->loop, &t->start);
 	ev_timer_set(&t->start, in_ms / 1000.0, 0.0);
 	ev_timer_start(t->broker->loop, &t->start);
@@ -44,6 +46,7 @@ void type_start_later(struct type *t)
 {
 	const struct param_taskbroker *p = t->broker->settings;
 
+	CHECK(t->pause_ms > 0);
 	type_start(t, t->pause_ms);
 	t->pause_ms *= 2;
 	if (t->pause_ms > p->retry_max_ms)
@@ -80,6 +83,7 @@ static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 	int status = 0;
 
 	(void)events;
+	CHECK(t->pid > 0 && t->pid_fd >= 0);
 	if (t->status_fd >= 0)
 		ev_invoke(loop, &t->said, EV_READ); /* its last words first */
 	if (!t->is_met)
@@ -101,8 +105,7 @@ static void on_late(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	if (!t->pid)
-		return;
+	CHECK(t->pid > 0); /* its end stops the timer */
 	if (t->state == TYPE_WAITING)
 		snprintf(t->last_words, sizeof t->last_words,
 		         "the runner's open() took longer than %d s", OPEN_MS / 1000);
@@ -152,6 +155,7 @@ static void take_line(struct type *t, char *line)
 static void on_said(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct type *t = w->data;
+	CHECK(t->status_fd >= 0);
 	ssize_t n = read(t->status_fd, buf_room(&t->status, 1024), 1024);
 
 	(void)loop;
@@ -199,6 +203,7 @@ static pid_t lock_holder(const struct type *t)
 
 static void watch_pid(struct type *t)
 {
+	CHECK(t->pid > 0 && t->pid_fd >= 0);
 	ev_io_set(&t->ended, t->pid_fd, EV_READ);
 	ev_io_start(t->broker->loop, &t->ended);
 }
@@ -212,6 +217,7 @@ static void late_in(struct type *t, int64_t ms)
 
 bool type_meet(struct type *t, int signal)
 {
+	CHECK(!t->pid);
 	pid_t pid = lock_holder(t);
 	int fd = pid > 1 ? pidfd_open(pid, 0) : -1;
 
@@ -242,28 +248,32 @@ static bool meet_former(struct type *t)
 	return met;
 }
 
+enum { WORDS_OWN = 28 }; /* besides those of --set that we were given */
+
 struct words {
 	char **items; /* NULL-ended; each its own */
-	size_t n;
+	size_t n, cap;
 };
 
-static void add_word(struct words *w, const char *word)
+static void add_word(struct words *w, char *owned)
 {
-	w->items[w->n++] = mem_str(word);
+	CHECK(w->n + 1 < w->cap);
+	w->items[w->n++] = owned;
 }
 
-static void add_option(struct words *w, const char *option, char *value)
+static void add_option(struct words *w, const char *option, char *owned)
 {
-	add_word(w, option);
-	w->items[w->n++] = value;
+	add_word(w, mem_str(option));
+	add_word(w, owned);
 }
 
 static void loader_words(const struct type *t, struct words *w)
 {
 	const struct broker *b = t->broker;
 
-	w->items = mem_array(28 + 2 * b->args->sets_n, sizeof *w->items);
-	add_word(w, "taskrunner-loader");
+	w->cap = WORDS_OWN + 2 * b->args->sets_n;
+	w->items = mem_array(w->cap, sizeof *w->items);
+	add_word(w, mem_str("taskrunner-loader"));
 	if (b->args->config)
 		add_option(w, "-c", mem_str(b->args->config));
 	for (size_t i = 0; i < b->args->sets_n; i++)
@@ -292,6 +302,7 @@ static void words_free(struct words *w)
 
 static void watch_loader(struct type *t, int status_fd)
 {
+	CHECK(t->status_fd < 0 && status_fd >= 0);
 	t->status_fd = status_fd;
 	ev_io_set(&t->said, t->status_fd, EV_READ);
 	ev_io_start(t->broker->loop, &t->said);
@@ -302,10 +313,11 @@ static void watch_loader(struct type *t, int status_fd)
 static void start_loader(struct type *t)
 {
 	char *path = mem_fmt("%s/taskrunner-loader", t->broker->bin_dir);
-	struct words words = { NULL, 0 };
+	struct words words = { NULL, 0, 0 };
 	int pipe_fds[2] = { -1, -1 };
 	struct err err;
 
+	CHECK(!t->pid && t->pid_fd < 0);
 	loader_words(t, &words);
 	if (!t->is_retired && !t->is_heir) {
 		t->state = TYPE_WAITING;
@@ -359,11 +371,11 @@ void type_enable(struct type *t)
 		type_start(t, 0);
 }
 
-void type_stop(struct type *t, enum type_state state, const char *why)
+void type_stop(struct type *t, const char *why)
 {
 	ev_timer_stop(t->broker->loop, &t->start);
 	t->is_disabled = true;
-	type_say(t, state, "%s", why);
+	type_say(t, TYPE_STOPPED, "%s", why);
 	if (!t->pid)
 		return;
 	pidfd_send_signal(t->pid_fd, SIGTERM, NULL, 0);
@@ -379,6 +391,7 @@ struct type *type_make(struct broker *b, const char *name)
 	t->broker = b;
 	t->name = mem_str(name);
 	t->pid_fd = t->status_fd = -1;
+	t->pause_ms = (uint32_t)b->settings->loader_restart_ms;
 	buf_init(&t->status);
 	ev_init(&t->ended, on_ended);
 	ev_init(&t->said, on_said);
@@ -395,12 +408,13 @@ void type_free(struct type *t)
 {
 	struct broker *b = t->broker;
 
-	for (struct type **at = &b->types; *at; at = &(*at)->next) {
-		if (*at == t) {
-			*at = t->next;
-			break;
-		}
+	struct type **at = &b->types;
+
+	while (*at != t) {
+		CHECK(*at);
+		at = &(*at)->next;
 	}
+	*at = t->next;
 	ev_io_stop(b->loop, &t->ended);
 	ev_timer_stop(b->loop, &t->start);
 	ev_timer_stop(b->loop, &t->late);

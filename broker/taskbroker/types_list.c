@@ -7,6 +7,7 @@
 
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -105,7 +106,7 @@ int types_read(struct broker *b, struct err *err)
 		if (!t->is_unwanted || t->is_heir)
 			continue;
 		t->is_leaving = true;
-		type_stop(t, TYPE_STOPPED, "no longer among this machine's types");
+		type_stop(t, "no longer among this machine's types");
 		if (!t->pid)
 			type_free(t);
 	}
@@ -121,14 +122,14 @@ struct type *types_orphan(struct broker *b, const char *name, size_t len, uint32
 	if (!t) {
 		t = type_new(b, name, len);
 		t->is_unwanted = t->is_leaving = t->is_disabled = true;
-		t->pause_ms = (uint32_t)b->settings->loader_restart_ms;
 		type_say(t, TYPE_STOPPED, "not among this machine's types");
 	}
 	for (struct type *o = b->types; o; o = o->next)
 		if (o->lane == lane && strcmp(o->name, t->name) == 0)
 			return o;
 	lane_meet_retired(t, lane);
-	return b->types; /* the newest is first */
+	CHECK(b->types->lane == lane); /* the newest is first */
+	return b->types;
 }
 
 bool types_are_gone(const struct broker *b)

@@ -7,6 +7,7 @@
 
 #include "broker/link/digest.h"
 #include "broker/taskbroker/broker.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -74,6 +75,7 @@ void version_order(struct type *t, const char *text)
 	struct version v;
 	char why[400];
 
+	CHECK(lane_is_current(t));
 	if (strcmp(text, VERSION_DRAIN) == 0) {
 		drain(t);
 		return;

@@ -12,6 +12,7 @@
 
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -19,6 +20,7 @@
 /* TYPE-VERSION.so, or TYPE-VERSION.yaml of one that another plugin hosts. */
 char *version_path(const struct type *t)
 {
+	CHECK(t->wanted.version[0]);
 	const char *dir = t->broker->settings->runners_dir;
 	char *path = mem_fmt("%s/%s-%s.so", dir, t->name, t->wanted.version);
 	char *manifest = mem_fmt("%s/%s-%s.yaml", dir, t->name, t->wanted.version);
