@@ -10,6 +10,7 @@
 #include "sums.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 
 enum { STATEMENT_BYTES = 512 << 10, STATEMENT_ROWS = 1000, BATCH_ROWS = 20000 };
@@ -25,6 +26,7 @@ struct filling {
 
 static int flush(struct filling *f, bool commit, struct err *err)
 {
+	CHECK((f->rows == 0) == (f->sql.len == 0));
 	int r = f->rows ? admin_run(f->to, buf_str(&f->sql), err) : 0;
 
 	f->rows = 0;
@@ -43,6 +45,7 @@ static int put_row(struct filling *f, struct rows *rows, struct err *err)
 {
 	struct buf *b = &f->sql;
 
+	CHECK(f->rows < STATEMENT_ROWS);
 	if (f->rows == 0) {
 		buf_puts(b, "INSERT INTO ");
 		buf_puts(b, f->t->t->name);
@@ -86,6 +89,7 @@ static int skip_same(struct admin *from, struct filling *f, struct rows **rows, 
                      struct err *err)
 {
 	struct sum there = { 0 };
+	CHECK(sum->rows == 0 && f->done == 0);
 	int r = table_sum(f->to, f->t, &there, err);
 
 	if (r < 0 || there.rows == 0)

@@ -11,6 +11,7 @@
 
 #include "dbtool.h"
 #include "store/admin.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/screen.h"
@@ -24,6 +25,7 @@ const size_t db_tables_n = sizeof db_tables / sizeof db_tables[0];
 
 int db_fail(const struct err *err)
 {
+	CHECK(err->code < 0);
 	fprintf(stderr, "sirdar-db: %s\n", err->text);
 	return err->code == E_INVALID   ? DB_USAGE
 	       : err->code == E_BUSY    ? DB_IN_USE
@@ -50,6 +52,7 @@ bool db_may_destroy(const struct db_options *o, const char *what)
 
 void db_progress(const char *what, int64_t n, int64_t of, bool done)
 {
+	CHECK(n >= 0);
 	static int64_t said_us;
 	int64_t now = clock_mono_us(&clock_machine);
 

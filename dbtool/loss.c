@@ -14,6 +14,7 @@
 #include "store/sql_text.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -71,6 +72,7 @@ static int look(const struct db_options *o, struct admin *a, struct loss *l, str
 		l->epoch = l->anchor.epoch;
 	if (o->epoch > l->epoch)
 		l->epoch = o->epoch;
+	CHECK(l->epoch >= o->epoch && l->epoch >= l->anchor.epoch);
 	l->epoch += EPOCHS_AHEAD;
 	return r;
 }

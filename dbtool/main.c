@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dbtool.h"
+#include "util/check.h"
 #include "util/log.h"
 #include "util/screen.h"
 
@@ -42,6 +43,7 @@ static bool take_number(const char *name, const char *text, int64_t lo, int64_t 
 {
 	char *end = NULL;
 
+	CHECK(lo <= hi);
 	errno = 0;
 	*ret = text ? strtoll(text, &end, 10) : 0;
 	if (text && *text && !*end && !errno && *ret >= lo && *ret <= hi)
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "usage: sirdar-db %s %s\n", verbs[i].name, verbs[i].args);
 			return DB_USAGE;
 		}
+		CHECK(o.n_urls >= 1 && o.n_urls <= 2);
 		return verbs[i].run(&o);
 	}
 	fprintf(stderr, "sirdar-db: no verb '%s'\n", argv[1]);

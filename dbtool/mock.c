@@ -11,6 +11,7 @@
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -61,6 +62,7 @@ static int put_workflow(struct mock *m, uint32_t id, uint32_t first, uint32_t la
 	struct store_link links[TASKS_PER_WORKFLOW] = { 0 };
 	uint32_t ids[TASKS_PER_WORKFLOW];
 	char names[TASKS_PER_WORKFLOW][48], name[32], *text = workflow_text(m, id, first, last);
+	CHECK(first <= last && last - first < TASKS_PER_WORKFLOW);
 	size_t n = last - first + 1;
 
 	snprintf(name, sizeof name, "mock/mock%" PRIu32, id);
@@ -139,6 +141,8 @@ static void put_events(struct mock *m, struct instance *i, size_t *n_events)
 	size_t n = (size_t)m->o->events;
 	uint64_t prev = 0;
 
+	CHECK(n >= 1 && n <= EVENTS_MAX && *n_events + n <= (size_t)BATCH * EVENTS_MAX);
+
 	for (size_t k = 0; k < n; k++) {
 		struct transition *t = &m->events[*n_events];
 		bool is_last = k + 1 == n;
@@ -202,6 +206,7 @@ static int put_history(struct mock *m, struct err *err)
 			put_events(m, &m->images[n], &n_events);
 			m->done[n] = &m->images[n];
 		}
+		CHECK(n > 0 && m->number + 1 == first + n_events);
 		struct store_batch b = { .epoch = m->epoch,
 			                 .first = first,
 			                 .last = m->number,
@@ -238,6 +243,7 @@ static int put_outcomes(struct mock *m, struct err *err)
 					                           .state = (uint8_t)st,
 					                           .reason = re };
 		}
+	CHECK(n <= rows);
 	int r = store_save_outcomes(m->s, m->epoch, all, (size_t)n, m->number, err);
 	free(all);
 	return r;

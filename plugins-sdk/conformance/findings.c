@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "plugins-sdk/conformance/conformance.h"
+#include "util/check.h"
 
 #define GAVE_UP 86 /* exit status of a scenario that told its finding */
 
@@ -21,6 +22,8 @@ void broke(struct check *c, enum promise p, const char *fmt, ...)
 	char text[FINDING_BYTES - 64];
 	va_list ap;
 
+	CHECK((unsigned)p < PROMISES);
+
 	atomic_store(&r->promises[p].is_seen, true);
 	if (atomic_exchange(&r->promises[p].is_broken, true))
 		return; /* the first says it */
@@ -32,21 +35,25 @@ void broke(struct check *c, enum promise p, const char *fmt, ...)
 
 void seen(struct check *c, enum promise p)
 {
+	CHECK((unsigned)p < PROMISES);
 	atomic_store(&c->report->promises[p].is_seen, true);
 }
 
 void enter(struct check *c, enum call call)
 {
-	atomic_fetch_add(&c->report->inside[call], 1);
+	CHECK((unsigned)call < CALLS);
+	CHECK(atomic_fetch_add(&c->report->inside[call], 1) >= 0);
 }
 
 void leave(struct check *c, enum call call)
 {
-	atomic_fetch_sub(&c->report->inside[call], 1);
+	CHECK((unsigned)call < CALLS);
+	CHECK(atomic_fetch_sub(&c->report->inside[call], 1) > 0);
 }
 
 const char *call_name(enum call call)
 {
+	CHECK((unsigned)call < CALLS);
 	return call_names[call];
 }
 

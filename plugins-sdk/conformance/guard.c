@@ -25,6 +25,7 @@ uint8_t *guard_pages(size_t n)
 
 void *guard_place(uint8_t *pages, size_t bytes)
 {
+	CHECK(bytes <= page_bytes());
 	CHECK(mprotect(pages, page_bytes(), PROT_READ | PROT_WRITE) == 0);
 	return pages + page_bytes() - bytes;
 }

@@ -4,6 +4,7 @@
 
 #include "broker/loader/plugin.h"
 #include "plugins-sdk/conformance/conformance.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 #define PAUSE_MS_MAX 5 /* jobs that need not be patient are not slow either */
@@ -193,6 +194,7 @@ void host_open(struct check *c, bool newer)
 {
 	size_t more = newer ? NEWER_BYTES : 0;
 
+	CHECK(!c->is_open); /* a plugin that is open has the former one */
 	checked = c;
 	c->is_newer = newer;
 	run_host(&c->base, NULL);

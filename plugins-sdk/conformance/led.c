@@ -19,11 +19,12 @@
 struct led *led_new(struct check *c, const struct run *from)
 {
 	uint32_t at = atomic_fetch_add(&c->n_jobs, 1);
+
+	CHECK(at < JOBS_MAX);
 	struct led *j = &c->jobs[at];
 	size_t more = c->is_newer ? NEWER_BYTES : 0;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	CHECK(at < JOBS_MAX);
 	j->run = *from;
 	pthread_mutex_init(&j->run.mu, NULL);
 	pthread_cond_init(&j->run.cv, NULL);
@@ -142,7 +143,7 @@ void led_finish(struct led *j)
 
 void led_close(struct led *j)
 {
-	atomic_store(&j->is_finished, true);
+	CHECK(!atomic_exchange(&j->is_finished, true));
 	guard_close(j->pages, GUARD_JOB_PAGES);
 	seen(j->check, P_freed);
 	seen(j->check, P_lent);
@@ -156,6 +157,7 @@ static bool may_execute(struct run *r)
 	pthread_mutex_lock(&r->mu);
 	bool may = !r->is_cancelled;
 
+	CHECK(!r->is_executing && !r->is_over);
 	r->is_executing = may;
 	pthread_cond_broadcast(&r->cv);
 	pthread_mutex_unlock(&r->mu);
@@ -165,6 +167,7 @@ static bool may_execute(struct run *r)
 static void executed(struct run *r)
 {
 	pthread_mutex_lock(&r->mu);
+	CHECK(r->is_executing);
 	r->is_executing = false;
 	pthread_cond_broadcast(&r->cv);
 	pthread_mutex_unlock(&r->mu);
@@ -173,6 +176,7 @@ static void executed(struct run *r)
 static void set_over(struct run *r)
 {
 	pthread_mutex_lock(&r->mu);
+	CHECK(!r->is_over && !r->is_executing);
 	r->is_over = true;
 	pthread_cond_broadcast(&r->cv);
 	pthread_mutex_unlock(&r->mu);

@@ -96,7 +96,7 @@ static int host_process_wait(const struct runner_job *pub, struct runner_result 
 {
 	struct run *r = run_of(pub);
 
-	if (!r->pid)
+	if (r->pid <= 0)
 		return RUNNER_E_STATE;
 	run_wait(r, ret_result);
 	return 0;

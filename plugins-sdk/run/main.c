@@ -12,6 +12,7 @@
 #include "broker/loader/plugin.h"
 #include "plugins-sdk/run/run.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/screen.h"
@@ -76,6 +77,7 @@ static bool may_execute(struct run *r)
 	pthread_mutex_lock(&r->mu);
 	bool may = !r->is_cancelled;
 
+	CHECK(!r->is_executing && !r->is_over);
 	r->is_executing = may;
 	pthread_mutex_unlock(&r->mu);
 	return may;
@@ -84,6 +86,7 @@ static bool may_execute(struct run *r)
 static void executed(struct run *r)
 {
 	pthread_mutex_lock(&r->mu);
+	CHECK(r->is_executing);
 	r->is_executing = false;
 	pthread_mutex_unlock(&r->mu);
 }
@@ -247,6 +250,7 @@ static int run_plugin(const struct args *a, struct work *w, struct runner_host *
 		_exit(EX_SOFTWARE); /* its thread is inside the plugin */
 	}
 	pthread_join(thread, NULL);
+	CHECK(w->run.is_over && !w->run.is_executing);
 	if (RUNNER_HAS(w->plugin, struct runner_plugin, drain))
 		w->plugin->drain(w->self);
 	w->plugin->close(w->self);
@@ -269,6 +273,7 @@ static int under_valgrind(char **argv, int argc)
 	for (int i = 0; i < argc; i++)
 		if (strcmp(argv[i], "--valgrind") != 0 && strcmp(argv[i], "-v") != 0)
 			all[n++] = argv[i];
+	CHECK(n <= (size_t)argc + n_lead);
 	execvp(all[0], all);
 	perror("sirdar-runner-run: valgrind");
 	free(all);

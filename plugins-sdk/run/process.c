@@ -11,6 +11,7 @@
 
 #include "plugins-sdk/run/run.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -66,6 +67,7 @@ static char **make_env(const struct run *r, const struct runner_process *p)
 	env[i++] = mem_fmt("SIRDAR_FENCE_TOKEN=%llu", (unsigned long long)r->pub.token);
 	if (r->files_dir)
 		env[i++] = mem_fmt("SIRDAR_FILES=%s", r->files_dir);
+	CHECK(i < n + ENV_FIXED); /* the last is NULL */
 	return env;
 }
 
@@ -137,6 +139,7 @@ void run_wait(struct run *r, struct runner_result *result)
 	siginfo_t info = { 0 };
 	int status = 0;
 
+	CHECK(r->pid > 0);
 	/* The number stays ours until it has been reaped: no signal may reach another's. */
 	while (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 		;
