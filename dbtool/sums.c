@@ -6,6 +6,7 @@
 #include "dbtool.h"
 #include "store/admin.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 void table_done(struct table *t)
@@ -51,6 +52,7 @@ void sum_row(struct sum *s, struct rows *rows, int columns)
 {
 	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
 
+	CHECK(columns <= COLUMNS_MAX);
 	for (int c = 0; c < columns; c++) {
 		size_t len = 0;
 		const char *text = rows->ops->text(rows, c, &len);

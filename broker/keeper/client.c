@@ -263,6 +263,7 @@ int keeper_client_forget(struct keeper_client *k, const uint64_t *tokens, size_t
 {
 	Sirdar__KeeperForget m = SIRDAR__KEEPER_FORGET__INIT;
 
+	CHECK(tokens && n > 0);
 	m.token = (uint64_t *)tokens;
 	m.n_token = n;
 	return client_send(k, FR_K_FORGET, &m, err);
@@ -273,6 +274,7 @@ int keeper_client_renew(struct keeper_client *k, const uint64_t *tokens, size_t 
 {
 	Sirdar__KeeperRenew m = SIRDAR__KEEPER_RENEW__INIT;
 
+	CHECK(tokens || n == 0); /* NULL is all of them */
 	m.token = (uint64_t *)tokens;
 	m.n_token = tokens ? n : 0;
 	m.all = !tokens;

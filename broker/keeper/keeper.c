@@ -132,6 +132,8 @@ static int signals_open(struct keeper *k, struct err *err)
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 	sigset_t all;
 
+	CHECK(k->signal_fd < 0 && k->timer_fd < 0 && k->null_fd < 0);
+
 	for (int sig = 1; sig < NSIG; sig++)
 		(void)sigaction(sig, &sa, NULL);
 	sa.sa_handler = SIG_IGN;
@@ -196,6 +198,7 @@ static int place_open(struct keeper *k, struct err *err)
 
 static void watch(struct keeper *k)
 {
+	CHECK(k->signal_fd >= 0 && k->timer_fd >= 0);
 	ev_io_init(&k->signal, on_signal, k->signal_fd, EV_READ);
 	ev_set_priority(&k->signal, 1);
 	ev_io_init(&k->timer, on_timer, k->timer_fd, EV_READ);

@@ -1,4 +1,10 @@
-/* keeper_due.c — leases that end, kills that go on. */
+/* Leases that end, kills that go on.
+ *
+ * A job that may not outlive its lease is fenced when the lease ends, as if it had been killed
+ * with the fence's grace. A kill sends TERM, after the grace KILL, and KILL again after pauses
+ * that grow, until nothing of the tree is left; hang_ms after the first KILL the job is told to
+ * hang, once. When to look next is keeper_alarm.c's; that nothing is left, keeper_round.c's.
+ */
 #include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,10 @@
-/* keeper_table.c — finding, adding, forgetting jobs; what the journal says of them. */
+/* The jobs that the keeper holds: found, added, forgotten; their records in the journal.
+ *
+ * A token is in the table from its start until a peer says FORGET, and then among the last
+ * FORGOTTEN_MAX that are remembered: neither is ever started again. A keeper that begins reads the
+ * records of the former one: what had not ended is lost, and is told so when its processes are
+ * gone. A journal that is a copy belongs to another machine, and nothing of it is told.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -302,6 +302,7 @@ static void conn_new(struct service *s, int fd)
 	c->next = s->conns;
 	s->conns = c;
 	s->conns_n++;
+	CHECK(s->conns_n <= CONNS_MAX);
 	if (session_local(s->k->loop, fd, true, &conn_ops, c, &limits, &c->session, &err) < 0) {
 		log_warn("peer.refused", "%s", err.text);
 		conn_free(c);
@@ -356,6 +357,7 @@ int service_open(struct keeper *k, int listen_fd, struct service **ret_service, 
 
 	if (rc < 0)
 		return rc;
+	CHECK(listen_fd >= 0 && !k->service);
 	s = mem_new(sizeof *s);
 	s->k = k;
 	ev_io_init(&s->listener, on_accept, listen_fd, EV_READ);

@@ -231,6 +231,7 @@ static void spare_keep(struct tree *t, uint64_t group, int dir)
 /* One that waits, or a new one. */
 static int group_take(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err)
 {
+	CHECK(t->dir[0] && t->n_spares <= SPARE_MAX);
 	for (size_t i = 0; i < t->n_spares; i++)
 		if (!t->spares[i].is_taken) {
 			t->spares[i].is_taken = true;
@@ -371,6 +372,7 @@ static void group_signal(const struct tree *t, uint64_t group, int sig)
 	char path[PATH_BYTES], mark[32];
 	struct buf text;
 
+	CHECK(group && sig > 0);
 	group_path(t, group, "cgroup.procs", path);
 	snprintf(mark, sizeof mark, "/%016" PRIx64, group);
 	buf_init(&text);

@@ -151,6 +151,7 @@ int link_split(const char *server, char *ret_host, size_t cap, uint16_t *ret_por
 		server++;
 		len -= 2;
 	}
+	CHECK(len < cap);
 	memcpy(ret_host, server, len);
 	ret_host[len] = 0;
 	*ret_port = (uint16_t)port;

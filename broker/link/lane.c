@@ -49,6 +49,8 @@ size_t lane_list(const char *state_dir, const char *type, uint32_t *ret_lanes, s
 	DIR *dir = opendir(state_dir);
 	size_t n = 0;
 
+	CHECK(cap > 0);
+
 	for (const struct dirent *e; dir && n < cap && (e = readdir(dir));)
 		n += read_lane(e->d_name, type, &ret_lanes[n]);
 	if (dir)

@@ -160,6 +160,7 @@ static void look_at(struct loader *l, struct job *j, int64_t now)
 {
 	if (j->phase != JOB_QUEUED)
 		return;
+	CHECK(!j->is_process || j->is_waited); /* else it were in JOB_PROCESS */
 	if (!j->has_started && atomic_load(&j->begun_us)) {
 		j->has_started = true;
 		j->started_us = atomic_load(&j->begun_us);

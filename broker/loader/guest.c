@@ -46,6 +46,8 @@ struct made {
 	const char **argv, **env, **secrets, **servers; /* env: its texts are owned */
 };
 
+_Static_assert(offsetof(struct made, type) == 0, "guest_free() gets the type alone");
+
 struct reader {
 	struct diags d;
 	const char *file, *runners;
@@ -348,6 +350,7 @@ static int read_text(struct reader *r, const char *text, size_t bytes, const cha
 	size_t n = 0;
 	int code = yaml_read(text, bytes, r->file, &r->d, &docs, &n);
 
+	CHECK(!r->made->doc);
 	if (code == 0 && n == 1) {
 		r->made->doc = docs[0];
 		read_root(r, yaml_root(docs[0]), type);

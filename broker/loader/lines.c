@@ -13,6 +13,7 @@
 
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/log.h"
 
 enum { LINE_BYTES_MAX = JOB_OUTPUT_BYTES_MAX + 256 };
@@ -104,6 +105,7 @@ static void part_add(struct lines *l, const char *p, size_t n)
 {
 	if (l->is_other)
 		return;
+	CHECK(l->bytes <= LINE_BYTES_MAX + 1);
 	size_t room = LINE_BYTES_MAX + 1 - l->bytes; /* one too many: it shows */
 	n = n < room ? n : room;
 	l->part = mem_grow(l->part, l->bytes + n + 1, 1);
@@ -132,6 +134,7 @@ void lines_take(struct job *j, uint64_t offset, const uint8_t *data, size_t n)
 		return;
 	const char *p = (const char *)data + (l->at - offset), *end = (const char *)data + n;
 
+	CHECK(p < end);
 	l->at = offset + n;
 	while (p < end) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p));

@@ -53,6 +53,7 @@ static void on_up(void *ctx, const Sirdar__Welcome *welcome)
 	struct loader *l = ctx;
 
 	(void)welcome;
+	CHECK(link_is_up(l->link));
 	l->granted = l->credit = 0;
 	l->is_closed = l->is_settled = false;
 	loader_report_all(l);
@@ -299,6 +300,7 @@ void loader_retire(struct loader *l)
 	log_info("loader.retiring", "in_process=%u active=%u", l->in_process, l->active);
 	l->is_alone = l->is_retired = true;
 	take_no_more(l);
+	CHECK(l->is_stopping);
 }
 
 void loader_stop(struct loader *l)
@@ -393,6 +395,7 @@ static int map_any(struct loader *l, const struct loader_args *args, struct err 
 /* Of a type that another plugin hosts: its own, where it was registered. */
 static const char *version_of(const struct loader *l, const struct loader_args *args)
 {
+	CHECK(!l->plugin == (args->heir_of != NULL));
 	if (!l->plugin)
 		return args->heir_of;
 	return args->sha256 ? args->version : l->plugin->version;
@@ -527,6 +530,7 @@ static int open_all(struct loader *l, const struct loader_args *args, struct err
 		.slots = l->slots,
 		.epoch_file = l->epoch_file,
 	};
+	CHECK(!l->pool && !l->link && !l->keeper);
 	int r = loader_watch_calls(l, err);
 
 	if (r < 0)

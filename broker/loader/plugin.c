@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/check.h"
 #include "util/err.h"
 
 #define PLUGIN_BYTES_MAX (256LL << 20)
@@ -113,6 +114,7 @@ static int map_fd(int fd, const char *path, const struct runner_plugin **ret_plu
 	/* NOW: a missing symbol refuses the load, instead of ending the process in the
 	 * middle of a job. NODELETE: a thread-exit destructor that the runner leaves behind
 	 * must never point at unmapped code. */
+	CHECK(fd >= 0);
 	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
 	void *so = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
@@ -163,6 +165,8 @@ int plugin_map_judged(const char *path, int (*judge)(void *ctx, int fd, struct e
 int plugin_open(const struct runner_plugin *p, const struct runner_host *host, void **ret_self,
                 struct err *err)
 {
+	CHECK(p->abi_major == RUNNER_ABI_MAJOR &&
+	      p->size >= RUNNER_SIZE_1_0); /* judged when mapped */
 	void *self = NULL;
 	int r = p->open(host, &self);
 

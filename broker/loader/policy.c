@@ -98,6 +98,7 @@ int policy_take(struct loader *l, const char *user, struct policy **ret_policy)
 
 void policy_put(const struct policy *p, Sirdar__KeeperStart *m)
 {
+	CHECK(p->n_limits > 0 && p->n_limits <= LIMITS_MAX);
 	m->run_as = p->user;
 	/* 0 in the message is the keeper's default, which is another one. */
 	m->umask = p->umask ? p->umask : 01000;

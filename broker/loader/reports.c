@@ -287,6 +287,7 @@ void loader_send_progress(struct loader *l)
 		if (j->progress_text)
 			r->text = j->progress_text;
 	}
+	CHECK(!p || p->n <= REPORTS_PER_FRAME);
 	if (p)
 		send_pack(l, p);
 	pthread_mutex_unlock(&l->mu);

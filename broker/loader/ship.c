@@ -189,7 +189,7 @@ void loader_ship_texts(struct loader *l)
 		next = j->text_next;
 		j->has_text = false;
 		pthread_mutex_unlock(&l->mu);
-		/* Of a process its output is the log. A thread that the runner left may log late. */
+		/* A process's output is its log. A thread that the runner left may log late. */
 		if (!j->is_process && j->phase != JOB_FREE)
 			loader_ship(l, j);
 	}

@@ -62,6 +62,7 @@ static void arm_load(struct broker *b)
 static void order_enable(struct type *t, const char *text)
 {
 	(void)text;
+	CHECK(lane_is_current(t));
 	version_again(t);
 	type_enable(t);
 }
@@ -133,6 +134,7 @@ static const uint64_t *held(void *ctx, size_t *ret_n)
 	struct broker *b = ctx;
 
 	keeper_look(b);
+	CHECK(b->n_held <= b->cap_held);
 	*ret_n = b->n_held;
 	return b->held;
 }
@@ -239,8 +241,10 @@ static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 
 static void on_stop_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
-	(void)w;
+	struct broker *b = w->data;
+
 	(void)events;
+	CHECK(b->is_stopping);
 	log_warn("broker.stop_late", "something did not end in time");
 	ev_break(loop, EVBREAK_ALL);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "broker/taskbroker/broker.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -51,6 +52,8 @@ static void look_at(struct type *t)
 {
 	int64_t limit_us = t->broker->settings->loader_silent_ms * US_PER_MS * UNSERVED_TIMES;
 	bool was = t->is_unserved;
+
+	CHECK(!was || t->holds);
 
 	t->holds = t->is_listed;
 	t->is_listed = false;

@@ -241,6 +241,7 @@ bool type_meet(struct type *t, int signal)
  * in-process jobs get stop_ms), and followed by one of ours. */
 static bool meet_former(struct type *t)
 {
+	CHECK(!t->is_retired);
 	bool met = type_meet(t, SIGTERM);
 
 	if (met)

@@ -24,6 +24,7 @@ static struct type *find(struct broker *b, const char *name, size_t len)
 
 static struct type *type_new(struct broker *b, const char *name, size_t len)
 {
+	CHECK(!find(b, name, len)); /* one of a type takes work */
 	char *text = mem_strn(name, len);
 	struct type *t = type_make(b, text);
 

@@ -270,6 +270,7 @@ void led_lead(struct led *j, int64_t us)
 	struct check *c = j->check;
 	int64_t grace_us = (int64_t)j->run.pub.grace_ms * US_PER_MS;
 
+	CHECK(!atomic_load(&j->is_finished));
 	if (!led_over_within(j, us)) {
 		led_stop(j);
 		seen(c, P_kill);
@@ -310,6 +311,7 @@ bool led_inline(struct led *j)
 	int64_t us = 0;
 	bool blocked;
 
+	CHECK(j->check->plugin->flags & RUNNER_INLINE_OK);
 	set_flags(j, RUNNER_JOB_INLINE);
 	j->tid = gettid();
 	blocked = has_blocked(j, led_prepare, &us);

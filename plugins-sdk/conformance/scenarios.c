@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "plugins-sdk/conformance/conformance.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 #define HAS(c, member) RUNNER_HAS((c)->plugin, struct runner_plugin, member)
@@ -17,6 +18,7 @@ static void open_plugin(struct check *c)
 {
 	int code;
 
+	CHECK(!c->is_open);
 	c->before = traces_now();
 	c->is_open = true;
 	enter(c, CALL_OPEN);
@@ -31,6 +33,7 @@ static void open_plugin(struct check *c)
 
 static void close_plugin(struct check *c)
 {
+	CHECK(c->is_open);
 	if (HAS(c, drain)) {
 		enter(c, CALL_DRAIN);
 		c->plugin->drain(c->self);

@@ -9,6 +9,7 @@
 
 #include "broker/loader/plugin.h"
 #include "plugins-sdk/conformance/conformance.h"
+#include "util/check.h"
 #include "util/err.h"
 
 /* --- exported names --- */
@@ -153,6 +154,7 @@ bool shape_map(struct check *c)
 	struct err err = { 0 };
 	int code;
 
+	CHECK(!c->plugin); /* one a process */
 	enter(c, CALL_ENTRY);
 	code = plugin_map(c->plan->plugin, &c->plugin, &err);
 	leave(c, CALL_ENTRY);

@@ -44,6 +44,7 @@ void traces_compare(struct check *c)
 {
 	struct traces now = traces_now();
 
+	CHECK(!c->is_open);
 	/* A thread that was told to end may need a moment; one that stays is a finding. */
 	int most_ms = atomic_load(&c->report->promises[P_threads].is_broken) ? 0 : LEAVING_MS;
 

@@ -12,6 +12,7 @@
 #include "plugins-sdk/run/run.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/diag.h"
 #include "util/err.h"
@@ -41,6 +42,7 @@ static char *value_of(const struct yaml_node *n)
 
 static void read_params(struct run *r, const struct yaml_node *n)
 {
+	CHECK(!r->params);
 	r->params = mem_array(n->n + 1, sizeof *r->params);
 	for (size_t i = 0; i < n->n; i++)
 		r->params[r->n_params++] = (struct run_pair){ mem_str(n->keys[i]->text),
