@@ -104,7 +104,7 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	l->up = false;
 	ev_timer_stop(l->loop, &l->beat);
 	try_failed(l, err->text);
-	if (was_up)
+	if (was_up && l->ops->on_down)
 		l->ops->on_down(l->ctx, err->text);
 }
 
@@ -359,19 +359,9 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	return l->ops->on_frame(l->ctx, kind, message);
 }
 
-static void on_drain(void *ctx, struct session *s)
-{
-	struct link *l = ctx;
-
-	(void)s;
-	if (l->up)
-		l->ops->on_drain(l->ctx);
-}
-
 static const struct session_ops session_calls = {
 	.on_open = on_open,
 	.on_frame = on_frame,
-	.on_drain = on_drain,
 	.on_end = on_end,
 };
 
@@ -423,8 +413,7 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	struct link *l = mem_new(sizeof *l);
 
 	CHECK(self->settings->server.n > 0 && self->epoch_file);
-	CHECK(ops->held && ops->on_up && ops->on_frame && ops->on_lease && ops->on_drain &&
-	      ops->on_down);
+	CHECK(ops->held && ops->on_up && ops->on_frame && ops->on_lease);
 	l->loop = loop;
 	l->self = self;
 	l->ops = ops;

@@ -49,8 +49,7 @@ struct link_ops {
 	                 size_t n);
 	/* A beat is about to be sent. May be NULL. */
 	void (*on_beat)(void *ctx);
-	void (*on_drain)(void *ctx);
-	/* The session is over; the link tries again by itself. */
+	/* The session is over; the link tries again by itself. May be NULL. */
 	void (*on_down)(void *ctx, const char *why);
 };
 

@@ -458,15 +458,23 @@ static int read_manifest(const char *path, const char *type, const char *runners
 	return code;
 }
 
+bool guest_is_manifest(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 5 && strcmp(path + n - 5, ".yaml") == 0;
+}
+
 int guest_read(const char *path, const char *type, const char *runners,
-               struct guest_type **ret_type, struct err *err)
+               const struct guest_version *version, struct guest_type **ret_type, struct err *err)
 {
 	size_t n = strlen(path);
 	int r = 0;
 
 	*ret_type = NULL;
-	if (n > 5 && strcmp(path + n - 5, ".yaml") == 0)
-		return read_manifest(path, type, runners, NULL, ret_type, err);
+	if (guest_is_manifest(path))
+		return read_manifest(path, type, runners, version, ret_type, err);
+	CHECK(!version);
 	if (n <= 3 || strcmp(path + n - 3, ".so") != 0 || access(path, F_OK) == 0)
 		return 0;
 	char *manifest = mem_fmt("%.*s.yaml", (int)(n - 3), path);
@@ -475,13 +483,6 @@ int guest_read(const char *path, const char *type, const char *runners,
 		r = read_manifest(manifest, type, runners, NULL, ret_type, err);
 	free(manifest);
 	return r;
-}
-
-int guest_read_version(const char *path, const char *type, const char *runners,
-                       const struct guest_version *v, struct guest_type **ret_type, struct err *err)
-{
-	*ret_type = NULL;
-	return read_manifest(path, type, runners, v, ret_type, err);
 }
 
 void guest_free(struct guest_type *t)

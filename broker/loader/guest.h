@@ -5,6 +5,7 @@
 #define LOADER_GUEST_H
 
 #include <sirdar/guest.h>
+#include <stdbool.h>
 
 struct err;
 struct hold;
@@ -19,27 +20,26 @@ struct guest_type {
 	uint32_t cpu_percent;
 };
 
+/* What a version was registered as; both borrowed. */
+struct guest_version {
+	const char *version, *sha256;
+};
+
 /* What is to be loaded for a type: PATH.so when there is one, else what PATH.yaml says.
  *
  *   path    of a plugin (.so) or of a manifest (.yaml)
  *   type    whose manifest it must be; NULL: any
  *   runners where other plugins are, when `runner` is not beside the manifest
+ *   version NULL: any; else `path` is a manifest that must be this version: its own digest, its
+ *           `version`, and of every file that the guest's command names the digest in `files`
  *   owns    *ret_type is the caller's, until guest_free(); NULL: load `path` as it is
- *   errors  E_INVALID with the place in the manifest, E_FORBIDDEN, E_IO
+ *   errors  E_INVALID with the place in the manifest, E_FORBIDDEN also for what is not what was
+ *           registered, E_IO
  */
 int guest_read(const char *path, const char *type, const char *runners,
-               struct guest_type **ret_type, struct err *err);
-/* What a version was registered as; both borrowed. */
-struct guest_version {
-	const char *version, *sha256;
-};
-/* A manifest that must be this version: its own digest, its `version`, and of every file that the
- * guest's command names the digest in `files`.
- *   errors  as guest_read(), E_FORBIDDEN for what is not what was registered */
-int guest_read_version(const char *path, const char *type, const char *runners,
-                       const struct guest_version *v, struct guest_type **ret_type,
-                       struct err *err);
-void guest_free(struct guest_type *t); /* NULL is fine */
+               const struct guest_version *version, struct guest_type **ret_type, struct err *err);
+bool guest_is_manifest(const char *path); /* by its name */
+void guest_free(struct guest_type *t);    /* NULL is fine */
 
 /* The extension, or NULL: for another one, or without a `guest`. */
 const void *guest_extension(const struct guest_type *t, const char *id);

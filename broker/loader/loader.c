@@ -95,17 +95,6 @@ static void on_beat(void *ctx)
 	loader_report_overdue(ctx);
 }
 
-static void on_drain(void *ctx)
-{
-	(void)ctx; /* the round that follows tries again */
-}
-
-static void on_down(void *ctx, const char *why)
-{
-	(void)ctx;
-	(void)why;
-}
-
 static const struct link_ops link_calls = {
 	.held = held,
 	.others = others,
@@ -113,8 +102,6 @@ static const struct link_ops link_calls = {
 	.on_frame = on_frame,
 	.on_lease = loader_on_lease,
 	.on_beat = on_beat,
-	.on_drain = on_drain,
-	.on_down = on_down,
 };
 
 static int open_link(struct loader *l, struct err *err)
@@ -366,25 +353,15 @@ static int map_registered(struct loader *l, const struct loader_args *args, stru
 	return r;
 }
 
-static bool is_manifest(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n > 5 && strcmp(path + n - 5, ".yaml") == 0;
-}
-
 static int map_any(struct loader *l, const struct loader_args *args, struct err *err)
 {
 	const struct guest_version version = { args->version, args->sha256 };
 	const char *path = args->plugin_path, *runners = l->settings->runners_dir;
-	int r;
 
-	if (args->sha256 && !is_manifest(path))
+	if (args->sha256 && !guest_is_manifest(path))
 		return map_registered(l, args, err);
-	if (args->sha256)
-		r = guest_read_version(path, l->type, runners, &version, &l->guest, err);
-	else
-		r = guest_read(path, l->type, runners, &l->guest, err);
+	int r = guest_read(path, l->type, runners, args->sha256 ? &version : NULL, &l->guest, err);
+
 	if (r == 0 && l->guest && l->guest->about.argv[0] && args->hold)
 		r = args->hold(l, l->guest, err);
 	if (r == 0)

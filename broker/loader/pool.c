@@ -208,15 +208,6 @@ bool pool_withdraw(struct pool *p, struct job *j)
 	return found;
 }
 
-size_t pool_threads(struct pool *p)
-{
-	pthread_mutex_lock(&p->mu);
-	size_t n = p->n_threads;
-
-	pthread_mutex_unlock(&p->mu);
-	return n;
-}
-
 void pool_free(struct pool *p)
 {
 	if (!p)

@@ -19,7 +19,6 @@ void pool_push(struct pool *p, struct job *head, struct job *tail, size_t n);
 struct job *pool_take_done(struct pool *p);
 /* Take a job out that no thread has begun. True: it is the caller's again. */
 bool pool_withdraw(struct pool *p, struct job *j);
-size_t pool_threads(struct pool *p);
 /* After every job has ended: end the threads, free. NULL is fine. */
 void pool_free(struct pool *p);
 

@@ -209,7 +209,7 @@ void loader_flush_reports(struct loader *l)
 		struct job *rest = fill(pack_of(l), l->dirty);
 
 		if (send_pack(l, l->pack) < 0)
-			return; /* on_drain or the next welcome brings us back */
+			return; /* the next round, or the next welcome, brings us back */
 		take_off(l, rest);
 	}
 }

@@ -178,11 +178,6 @@ static void on_down(void *ctx, const char *why)
 	notify_send("STATUS=looking for a server");
 }
 
-static void on_drain(void *ctx)
-{
-	(void)ctx;
-}
-
 /* The list that came in since the last beat is named by this one; another is asked for. */
 static void on_beat(void *ctx)
 {
@@ -201,7 +196,6 @@ static const struct link_ops link_calls = {
 	.on_frame = on_frame,
 	.on_lease = on_lease,
 	.on_beat = on_beat,
-	.on_drain = on_drain,
 	.on_down = on_down,
 };
 

@@ -200,7 +200,7 @@ void types_reload(struct broker *b);               /* have the loaders read thei
 void types_free(struct broker *b);
 bool types_are_gone(const struct broker *b);
 /* The jobkeeper has jobs of a lane that the settings do not name. */
-struct type *types_orphan(struct broker *b, const char *name, size_t len, uint32_t lane);
+struct type *types_orphan(struct broker *b, const char *name, uint32_t lane);
 
 /* alive.c: is a loader frozen? */
 void alive_init(struct type *t);

@@ -11,14 +11,10 @@
 #include <string.h>
 
 #include "broker/taskbroker/broker.h"
+#include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/log.h"
-
-static int64_t now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
 
 /* --- lanes that the jobkeeper holds jobs of --------------------------------------- */
 
@@ -37,7 +33,11 @@ static struct type *type_of(struct broker *b, const char *lane_name)
 	for (struct type *t = b->types; t; t = t->next)
 		if (is_lane(t, lane_name, len, lane))
 			return t;
-	return types_orphan(b, lane_name, len, lane);
+	char *name = mem_strn(lane_name, len);
+	struct type *t = types_orphan(b, name, lane);
+
+	free(name);
+	return t;
 }
 
 bool served_take(struct broker *b, const char *lane_name)
@@ -51,19 +51,20 @@ bool served_take(struct broker *b, const char *lane_name)
 static void look_at(struct type *t)
 {
 	int64_t limit_us = t->broker->settings->loader_silent_ms * US_PER_MS * UNSERVED_TIMES;
+	int64_t now_us = clock_mono_us(&clock_machine);
 	bool was = t->is_unserved;
 
 	CHECK(!was || t->holds);
 
 	t->holds = t->is_listed;
 	t->is_listed = false;
-	t->is_unserved = t->holds && now_us() - t->heard_us > limit_us;
+	t->is_unserved = t->holds && now_us - t->heard_us > limit_us;
 	if (t->is_unserved && !was)
 		log_error("broker.unserved",
 		          "type=%s lane=%u: no loader reports its jobs, their leases run out",
 		          t->name, t->lane);
 	if (!t->holds)
-		t->heard_us = now_us();
+		t->heard_us = now_us;
 	else if (!t->pid && !ev_is_active(&t->start))
 		lane_inherit(t);
 }

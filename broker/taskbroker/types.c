@@ -25,12 +25,6 @@
 
 #define OPEN_MS         10000 /* until a loader has to have said "ready" or "refused" */
 #define CRASH_WINDOW_US (600 * US_PER_S)
-#define STEADY_US       (60 * US_PER_S) /* a loader that lived so long starts afresh */
-
-static int64_t now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
 
 /* --- the end of a loader ---------------------------------------------------------- */
 
@@ -53,19 +47,15 @@ void type_start_later(struct type *t)
 		t->pause_ms = (uint32_t)p->retry_max_ms;
 }
 
-static uint32_t recent_crashes(const struct type *t)
-{
-	uint32_t n = 0, kept = t->n_crashes < CRASHES_KEPT ? t->n_crashes : CRASHES_KEPT;
-
-	for (uint32_t i = 0; i < kept; i++)
-		n += now_us() - t->crashes_us[i] < CRASH_WINDOW_US;
-	return n;
-}
-
 uint32_t type_count_crash(struct type *t)
 {
-	t->crashes_us[t->n_crashes++ % CRASHES_KEPT] = now_us();
-	return recent_crashes(t);
+	int64_t now_us = clock_mono_us(&clock_machine);
+	uint32_t n = 0;
+
+	t->crashes_us[t->n_crashes++ % CRASHES_KEPT] = now_us;
+	for (uint32_t i = 0; i < t->n_crashes && i < CRASHES_KEPT; i++)
+		n += now_us - t->crashes_us[i] < CRASH_WINDOW_US;
+	return n;
 }
 
 static void close_status(struct type *t)

@@ -11,59 +11,48 @@
 #include "util/err.h"
 #include "util/fs.h"
 
-#define SLOTS_MAX 65536
+enum { SLOTS_MAX = 65536, NAME_BYTES = 65 };
 
-static struct type *find(struct broker *b, const char *name, size_t len)
+static struct type *type_new(struct broker *b, const char *name)
 {
-	for (struct type *t = b->types; t; t = t->next) {
-		if (lane_is_current(t) && strlen(t->name) == len && !memcmp(t->name, name, len))
-			return t;
-	}
-	return NULL;
-}
+	CHECK(!lane_current(b, name)); /* one of a type takes work */
+	struct type *t = type_make(b, name);
 
-static struct type *type_new(struct broker *b, const char *name, size_t len)
-{
-	CHECK(!find(b, name, len)); /* one of a type takes work */
-	char *text = mem_strn(name, len);
-	struct type *t = type_make(b, text);
-
-	free(text);
 	lanes_recall(t);
 	version_recall(t);
 	return t;
 }
 
 /* "type:slots" */
-static int read_item(const char *item, size_t *ret_len, uint32_t *ret_slots, struct err *err)
+static int read_item(const char *item, char ret_name[NAME_BYTES], uint32_t *ret_slots,
+                     struct err *err)
 {
 	const char *colon = strchr(item, ':');
 	size_t len = colon ? (size_t)(colon - item) : strlen(item);
-	char name[65], *end = NULL;
+	char *end = NULL;
 	unsigned long slots = colon ? strtoul(colon + 1, &end, 10) : 1;
 
-	snprintf(name, sizeof name, "%.*s", (int)len, item);
-	if (len >= sizeof name || !fs_name_ok(name, 64) || (end && (*end || end == colon + 1)) ||
-	    slots < 1 || slots > SLOTS_MAX)
+	snprintf(ret_name, NAME_BYTES, "%.*s", (int)len, item);
+	if (len >= NAME_BYTES || !fs_name_ok(ret_name, NAME_BYTES - 1) ||
+	    (end && (*end || end == colon + 1)) || slots < 1 || slots > SLOTS_MAX)
 		return err_set(err, E_INVALID, "types has '%.80s', want type:slots, 1..%d slots",
 		               item, SLOTS_MAX);
-	*ret_len = len;
 	*ret_slots = (uint32_t)slots;
 	return 0;
 }
 
 static int take_item(struct broker *b, const char *item, struct err *err)
 {
+	char name[NAME_BYTES];
 	uint32_t slots = 0;
-	size_t len = 0;
-	int r = read_item(item, &len, &slots, err);
+	int r = read_item(item, name, &slots, err);
 
 	if (r < 0)
 		return r;
-	struct type *t = find(b, item, len);
+	struct type *t = lane_current(b, name);
 
 	if (!t)
-		t = type_new(b, item, len);
+		t = type_new(b, name);
 	t->is_unwanted = false;
 	if (t->is_leaving) { /* it was off the list for a moment */
 		t->is_leaving = false;
@@ -116,12 +105,12 @@ int types_read(struct broker *b, struct err *err)
 
 /* It is known as the one that takes work, which it does when the settings name it again; or as
  * another lane of the one that is known. */
-struct type *types_orphan(struct broker *b, const char *name, size_t len, uint32_t lane)
+struct type *types_orphan(struct broker *b, const char *name, uint32_t lane)
 {
-	struct type *t = find(b, name, len);
+	struct type *t = lane_current(b, name);
 
 	if (!t) {
-		t = type_new(b, name, len);
+		t = type_new(b, name);
 		t->is_unwanted = t->is_leaving = t->is_disabled = true;
 		type_say(t, TYPE_STOPPED, "not among this machine's types");
 	}

@@ -221,7 +221,7 @@ static int load(const struct args *a, struct work *w, struct runner_host *host)
 	char runners[PATH_MAX];
 
 	find_runners(runners);
-	int r = guest_read(a->plugin, NULL, runners, &w->guest, &err);
+	int r = guest_read(a->plugin, NULL, runners, NULL, &w->guest, &err);
 
 	run_host(host, w->guest);
 	if (r == 0)
