@@ -151,28 +151,6 @@ void led_close(struct led *j)
 
 /* --- on a thread --- */
 
-/* False: it was told to stop while prepare() was inside, and is not executed. */
-static bool may_execute(struct run *r)
-{
-	pthread_mutex_lock(&r->mu);
-	bool may = !r->is_cancelled;
-
-	CHECK(!r->is_executing && !r->is_over);
-	r->is_executing = may;
-	pthread_cond_broadcast(&r->cv);
-	pthread_mutex_unlock(&r->mu);
-	return may;
-}
-
-static void executed(struct run *r)
-{
-	pthread_mutex_lock(&r->mu);
-	CHECK(r->is_executing);
-	r->is_executing = false;
-	pthread_cond_broadcast(&r->cv);
-	pthread_mutex_unlock(&r->mu);
-}
-
 static void set_over(struct run *r)
 {
 	pthread_mutex_lock(&r->mu);
@@ -190,9 +168,9 @@ static void *job_thread(void *arg)
 	j->tid = gettid();
 	if (j->answer != RUNNER_PROCESS) /* else it was started inline */
 		j->answer = led_prepare(j);
-	if (j->answer == RUNNER_DONE && may_execute(r)) {
+	if (j->answer == RUNNER_DONE && run_may_execute(r)) {
 		j->answer = led_execute(j);
-		executed(r);
+		run_executed(r);
 	}
 	if (j->answer == RUNNER_PROCESS && r->pid > 0 && !j->is_left)
 		run_wait(r, j->result);

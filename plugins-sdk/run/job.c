@@ -3,7 +3,7 @@
  * Texts of the job point into the document, which `struct run` keeps; parameters are copied, lists
  * and maps among them as JSON, as a server sends them. All faults are printed with their places,
  * and a file with any is refused. Secrets are only remembered: host.c answers them when the plugin
- * asks.
+ * asks. Whether execute() is inside is kept here too, because kill() may come only then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,4 +179,25 @@ void run_done(struct run *r)
 	free(r->files_dir);
 	pthread_cond_destroy(&r->cv);
 	pthread_mutex_destroy(&r->mu);
+}
+
+bool run_may_execute(struct run *r)
+{
+	pthread_mutex_lock(&r->mu);
+	bool may = !r->is_cancelled;
+
+	CHECK(!r->is_executing && !r->is_over);
+	r->is_executing = may;
+	pthread_cond_broadcast(&r->cv);
+	pthread_mutex_unlock(&r->mu);
+	return may;
+}
+
+void run_executed(struct run *r)
+{
+	pthread_mutex_lock(&r->mu);
+	CHECK(r->is_executing);
+	r->is_executing = false;
+	pthread_cond_broadcast(&r->cv);
+	pthread_mutex_unlock(&r->mu);
 }

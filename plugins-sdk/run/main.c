@@ -71,37 +71,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* False: it was told to stop while prepare() was inside, and is not executed. */
-static bool may_execute(struct run *r)
-{
-	pthread_mutex_lock(&r->mu);
-	bool may = !r->is_cancelled;
-
-	CHECK(!r->is_executing && !r->is_over);
-	r->is_executing = may;
-	pthread_mutex_unlock(&r->mu);
-	return may;
-}
-
-static void executed(struct run *r)
-{
-	pthread_mutex_lock(&r->mu);
-	CHECK(r->is_executing);
-	r->is_executing = false;
-	pthread_mutex_unlock(&r->mu);
-}
-
 static int execute(struct work *w)
 {
 	int answer;
 
-	if (!may_execute(&w->run)) {
+	if (!run_may_execute(&w->run)) {
 		w->result.exit_code = -SIGTERM;
 		snprintf(w->result.text, sizeof w->result.text, "killed before it began");
 		return RUNNER_DONE;
 	}
 	answer = w->plugin->execute(w->self, w->state, &w->run.pub, &w->result);
-	executed(&w->run);
+	run_executed(&w->run);
 	return answer;
 }
 

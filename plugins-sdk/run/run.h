@@ -42,6 +42,9 @@ static inline struct run *run_of(const struct runner_job *pub)
  *   errors  E_INVALID, E_NOT_FOUND, E_IO; what is wrong was printed */
 int run_read(const char *path, struct run *ret_run);
 void run_done(struct run *r);
+/* Around execute(). False: it was told to stop while prepare() was inside, and is not executed. */
+bool run_may_execute(struct run *r);
+void run_executed(struct run *r);
 /* `guest`: what a manifest said, lent; or NULL. */
 void run_host(struct runner_host *ret_host, const struct guest_type *guest);
 /* Start the job's process. 0, or RUNNER_E_*. Thread: the job's. */
