@@ -187,8 +187,8 @@ void lane_ended(struct type *t);
 void lane_note(const struct type *t); /* its version, for a broker that follows */
 void lane_cancel(struct type *t);     /* who is to follow it */
 void lane_drain(struct type *t);
-void lane_meet_retired(struct type *t, uint32_t lane);
-void lane_unmake(const struct type *t); /* nothing of it is left */
+struct type *lane_meet_retired(struct type *t, uint32_t lane); /* another lane of its type */
+void lane_unmake(const struct type *t);                        /* nothing of it is left */
 void lanes_recall(struct type *t);
 
 /* judge.c */

@@ -270,7 +270,7 @@ void lane_drain(struct type *t)
 
 /* --- when we start ---------------------------------------------------------------------------- */
 
-void lane_meet_retired(struct type *t, uint32_t lane)
+struct type *lane_meet_retired(struct type *t, uint32_t lane)
 {
 	CHECK(lane != t->lane);
 	struct type *old = type_make(t->broker, t->name);
@@ -281,9 +281,9 @@ void lane_meet_retired(struct type *t, uint32_t lane)
 	old->state = TYPE_DRAINING;
 	recall_version(old);
 	snprintf(old->text, sizeof old->text, "of an earlier version");
-	if (type_meet(old, SIGUSR1))
-		return;
-	lane_inherit(old);
+	if (!type_meet(old, SIGUSR1))
+		lane_inherit(old);
+	return old;
 }
 
 /* The last lane is the one that takes work: others were on their way out, or in. */

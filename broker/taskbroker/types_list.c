@@ -117,9 +117,7 @@ struct type *types_orphan(struct broker *b, const char *name, uint32_t lane)
 	for (struct type *o = b->types; o; o = o->next)
 		if (o->lane == lane && strcmp(o->name, t->name) == 0)
 			return o;
-	lane_meet_retired(t, lane);
-	CHECK(b->types->lane == lane); /* the newest is first */
-	return b->types;
+	return lane_meet_retired(t, lane);
 }
 
 bool types_are_gone(const struct broker *b)
