@@ -34,7 +34,8 @@ static bool has_project(const struct commander *c, const char *project)
 {
 	char *quota = mem_fmt(POOL_PROJECT "%s", project);
 	bool is = documents_has_project(&c->documents, project) ||
-	          scopes_doc(&c->scopes, project) || pool_is(c, quota);
+	          scopes_doc(&c->docs[DOC_SETTING], project) ||
+	          docs_find(&c->docs[DOC_POOL], quota);
 
 	free(quota);
 	return is;
@@ -113,15 +114,16 @@ static void each_project(const struct commander *c, void (*each)(void *ctx, cons
 	for (size_t i = 0; i < c->documents.n_projects; i++)
 		if (c->documents.projects[i].in_force)
 			each(ctx, c->documents.projects[i].name);
-	for (size_t i = 0; i < c->scopes.n; i++) {
-		const char *slash = strchr(c->scopes.items[i].name, '/');
-		if (slash)
+	const struct docs *scopes = &c->docs[DOC_SETTING], *pools = &c->docs[DOC_POOL];
+	for (size_t i = 0; i < scopes->n; i++) {
+		const char *slash = strchr(scopes->items[i].name, '/');
+		if (slash && scope_of(&scopes->items[i]))
 			each(ctx, slash + 1);
 	}
-	for (size_t i = 0; i < c->n_pools; i++) {
+	for (size_t i = 0; i < pools->n; i++) {
 		size_t n = strlen(POOL_PROJECT);
-		if (!c->pools[i].retired && strncmp(c->pools[i].name, POOL_PROJECT, n) == 0)
-			each(ctx, c->pools[i].name + n);
+		if (!pools->items[i].retired && strncmp(pools->items[i].name, POOL_PROJECT, n) == 0)
+			each(ctx, pools->items[i].name + n);
 	}
 }
 

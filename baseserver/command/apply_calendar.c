@@ -48,7 +48,7 @@ int apply_dependents(struct apply *a)
 	for (size_t i = 0; r == 0 && i < workflow_set_calendars(a->set); i++) {
 		const struct calendar_doc *doc = workflow_set_calendar(a->set, i);
 		const char *name = calendar_doc_name(doc);
-		const struct calendar *was = calendars_days(&a->c->calendars, name);
+		const struct calendar *was = calendars_days(&a->c->docs[DOC_CALENDAR], name);
 		if (was && calendar_same(was, calendar_doc_days(doc)))
 			continue;
 		for (size_t k = 0; k < a->c->cat.tasks_cap; k++) {
@@ -89,28 +89,18 @@ void apply_replan(struct apply *a, size_t first, size_t n)
 
 /* --- new versions ----------------------------------------------------------------------- */
 
-static void add_version(struct apply *a, const struct known_calendar *was, const char *name,
-                        const struct buf *body, bool retired)
+static void add_version(struct apply *a, const char *name, const char *body, bool retired)
 {
-	uint32_t last = a->c->calendars.last_id;
-
-	/* Several new ones in one edit. */
-	for (size_t i = 0; i < a->e->n_docs; i++)
-		if (a->e->docs[i].kind == DOC_CALENDAR && a->e->docs[i].id > last)
-			last = a->e->docs[i].id;
-	apply_add_doc(a, &(struct store_doc){ .kind = DOC_CALENDAR,
-	                                      .id = was ? was->id : last + 1,
-	                                      .version = was ? was->version + 1 : 1,
-	                                      .retired = retired,
-	                                      .name = name,
-	                                      .body = buf_str((struct buf *)(uintptr_t)body),
-	                                      .body_len = body->len });
+	stored_change(
+		a->c, a->cmd, a->e,
+		&(struct store_doc){
+			.kind = DOC_CALENDAR, .name = name, .body = body, .retired = retired });
 }
 
 static void take_calendar(struct apply *a, const struct calendar_doc *doc)
 {
 	const char *name = calendar_doc_name(doc);
-	const struct known_calendar *was = calendars_find(&a->c->calendars, name);
+	const struct doc *was = docs_ever(&a->c->docs[DOC_CALENDAR], name);
 	struct yaml_doc **old_docs, **new_docs;
 	size_t n_old, n_new;
 	struct buf body;
@@ -124,13 +114,14 @@ static void take_calendar(struct apply *a, const struct calendar_doc *doc)
 	const struct yaml_node *old = apply_root(is_new ? NULL : was->body, is_new ? 0 : was->len,
 	                                         &old_docs, &n_old);
 	const struct yaml_node *now = apply_root(buf_str(&body), body.len, &new_docs, &n_new);
-	bool replans = differs && !calendar_same(is_new ? NULL : was->days, calendar_doc_days(doc));
+	bool replans = differs &&
+	               !calendar_same(is_new ? NULL : was->means, calendar_doc_days(doc));
 	apply_change_begin(a, "calendar", name, what, (was ? was->version : 0) + (differs ? 1 : 0));
 	/* How many tasks get new dates. */
 	put_int(&a->changes, "tasks", replans ? (int64_t)users(a, name) : 0);
 	apply_change_end(a, what, "", old, now);
 	if (differs)
-		add_version(a, was, name, &body, false);
+		add_version(a, name, buf_str(&body), false);
 	apply_free_docs(old_docs, n_old);
 	apply_free_docs(new_docs, n_new);
 	buf_done(&body);
@@ -155,13 +146,12 @@ static const struct task *still_uses(const struct apply *a, const char *calendar
 static int retire_calendar(struct apply *a, const char *name)
 {
 	const char *at = "args.retire_calendars";
-	const struct known_calendar *was = calendars_find(&a->c->calendars, name);
+	const struct doc *was = docs_find(&a->c->docs[DOC_CALENDAR], name);
 	const struct task *user = still_uses(a, name);
-	struct buf body;
 
-	if (!was || was->retired) {
+	if (!was) {
 		struct nearest near = nearest_to(name);
-		calendars_nearest(&a->c->calendars, &near);
+		docs_nearest(&a->c->docs[DOC_CALENDAR], &near);
 		return refuse(a->f, E_NOT_FOUND, at, nearest_name(&near),
 		              "there is no calendar '%.80s'", name);
 	}
@@ -170,10 +160,7 @@ static int retire_calendar(struct apply *a, const char *name)
 		              "%zu tasks use calendar %s: %s", users(a, name), name, user->name);
 	apply_change_begin(a, "calendar", name, "retire", was->version + 1);
 	apply_change_end(a, "retire", "", NULL, NULL);
-	buf_init(&body);
-	buf_put(&body, was->body, was->len);
-	add_version(a, was, name, &body, true);
-	buf_done(&body);
+	add_version(a, name, was->body, true);
 	return 0;
 }
 

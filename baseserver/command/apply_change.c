@@ -229,13 +229,9 @@ void apply_retire_doc(struct apply *a, const struct document *d)
 
 void apply_add_doc(struct apply *a, const struct store_doc *d)
 {
-	struct edit *e = a->e;
+	struct store_doc own = *d;
 
-	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	struct store_doc *own = &e->docs[e->n_docs++];
-	*own = *d;
-	own->name = mem_str(d->name);
-	own->body = mem_strn(d->body, d->body_len);
-	own->actor = mem_str(a->cmd->actor);
-	own->at_us = a->cmd->o.now_us;
+	own.actor = a->cmd->actor;
+	own.at_us = a->cmd->o.now_us;
+	docs_add(a->e, &own);
 }

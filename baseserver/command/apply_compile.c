@@ -29,10 +29,10 @@ static void make_world(struct apply *a)
 	struct commander *c = a->c;
 
 	a->has_world = true;
-	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->calendars,
+	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->docs[DOC_CALENDAR],
 	           c->set.timezone, true, now);
-	a->world.scopes = &c->scopes;
-	a->world.targets = &c->targets;
+	a->world.scopes = &c->docs[DOC_SETTING];
+	a->world.targets = &c->docs[DOC_SERVER];
 	a->world.set = a->set;
 	a->world.w.types = manifests_types(c->types);
 	a->world.w.infra_max = c->set.infra_max;

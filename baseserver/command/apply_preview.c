@@ -197,7 +197,7 @@ static const char *value_of(void *ctx, const char *name)
 		if (strcmp(p->task->params[i].name, name) == 0)
 			return p->task->params[i].value;
 	char *own = mem_strn(project, strcspn(project, "/"));
-	const char *value = scopes_value(&p->a->c->scopes, own, name);
+	const char *value = scopes_value(&p->a->c->docs[DOC_SETTING], own, name);
 	free(own);
 	return value;
 }

@@ -74,7 +74,7 @@ static uint32_t version_of(const struct apply *a, const struct brought *was,
                            const struct brought *is, const char **ret_name)
 {
 	const struct document *d;
-	const struct scope_doc *s;
+	const struct doc *s;
 
 	if (is->workflows > was->workflows) {
 		*ret_name = workflow_name(workflow_set_at(a->set, was->workflows));
@@ -83,15 +83,14 @@ static uint32_t version_of(const struct apply *a, const struct brought *was,
 	}
 	if (is->calendars > was->calendars) {
 		*ret_name = calendar_doc_name(workflow_set_calendar(a->set, was->calendars));
-		const struct known_calendar *k = calendars_find(&a->c->calendars, *ret_name);
-		return k && !k->retired ? k->version : 0;
+		s = docs_find(&a->c->docs[DOC_CALENDAR], *ret_name);
+		return s ? s->version : 0;
 	}
 	const struct workflow_scope *one = workflow_set_scope(a->set, was->scopes);
 	const char *project = workflow_scope_project(one);
 	*ret_name = *project ? project : "global";
-	if (workflow_scope_pool(one))
-		return pool_version(a->c, workflow_scope_pool(one));
-	s = scopes_doc(&a->c->scopes, project);
+	s = workflow_scope_pool(one) ? docs_find(&a->c->docs[DOC_POOL], workflow_scope_pool(one))
+	                             : scopes_doc(&a->c->docs[DOC_SETTING], project);
 	return s ? s->version : 0;
 }
 

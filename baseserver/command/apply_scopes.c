@@ -28,8 +28,9 @@ static bool stays(void *ctx, const char *name)
 	if (!workflow_scope_value(g->was, name) || workflow_scope_value(g->is, name))
 		return true;
 	/* One of the same name in the other scope takes its place. */
-	const struct scope_doc *other = scopes_doc(&g->c->scopes, *own ? "" : g->project);
-	if (other && workflow_scope_value(workflow_set_scope(other->set, 0), name))
+	const struct workflow_scope *other = scope_of(
+		scopes_doc(&g->c->docs[DOC_SETTING], *own ? "" : g->project));
+	if (other && workflow_scope_value(other, name))
 		return true;
 	g->name = name;
 	return false;
@@ -79,7 +80,7 @@ static int check_users(struct apply *a, const struct workflow_scope *was,
 static void take_pool(struct apply *a, const struct workflow_scope *s)
 {
 	const char *name = workflow_scope_pool(s);
-	bool was = pool_is(a->c, name);
+	bool was = docs_find(&a->c->docs[DOC_POOL], name) != NULL;
 	bool differs = pool_change(a->c, a->cmd, name, workflow_scope_slots(s), a->e);
 	const char *what = !was ? "create" : differs ? "update" : "same";
 
@@ -109,8 +110,8 @@ static int take(struct apply *a, const struct workflow_scope *s)
 	}
 	struct commander *c = a->c;
 	const char *project = workflow_scope_project(s);
-	const struct scope_doc *was = scopes_doc(&c->scopes, project);
-	const struct workflow_scope *old = was ? workflow_set_scope(was->set, 0) : NULL;
+	const struct doc *was = scopes_doc(&c->docs[DOC_SETTING], project);
+	const struct workflow_scope *old = scope_of(was);
 	struct buf name, body;
 
 	int r = old ? check_users(a, old, s) : 0;
@@ -129,12 +130,10 @@ static int take(struct apply *a, const struct workflow_scope *s)
 	apply_change_end(a, what, "", old ? workflow_scope_node(old) : NULL,
 	                 workflow_scope_node(s));
 	if (differs)
-		apply_add_doc(a, &(struct store_doc){ .kind = DOC_SETTING,
-		                                      .id = was ? was->id : ++c->scopes.last_id,
-		                                      .version = version,
-		                                      .name = buf_str(&name),
-		                                      .body = buf_str(&body),
-		                                      .body_len = body.len });
+		stored_change(c, a->cmd, a->e,
+		              &(struct store_doc){ .kind = DOC_SETTING,
+		                                   .name = buf_str(&name),
+		                                   .body = buf_str(&body) });
 	buf_done(&name);
 	buf_done(&body);
 	return 0;

@@ -139,15 +139,14 @@ void begin_keep(struct edit *e, uint32_t task, const char *name, const struct pl
 
 	buf_init(&text);
 	plan_past_print(plan, &text);
-	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_PLAN,
-		                                   .id = task,
-		                                   .version = 1,
-		                                   .name = mem_str(name),
-		                                   .body = mem_strn(buf_str(&text), text.len),
-		                                   .body_len = text.len,
-		                                   .actor = mem_str(actor),
-		                                   .at_us = now_us };
+	docs_add(e, &(struct store_doc){ .kind = DOC_PLAN,
+	                                 .id = task,
+	                                 .version = 1,
+	                                 .name = name,
+	                                 .body = buf_str(&text),
+	                                 .body_len = text.len,
+	                                 .actor = actor,
+	                                 .at_us = now_us });
 	buf_done(&text);
 }
 

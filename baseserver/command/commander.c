@@ -173,10 +173,8 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	names_init(&c->task_names);
 	names_init(&c->workflow_names);
 	documents_init(&c->documents);
-	calendars_init(&c->calendars);
-	scopes_init(&c->scopes);
+	stored_init(c);
 	progress_init(&c->progress);
-	targets_init(&c->targets);
 	c->vault = vault_new(set->secrets_key_file);
 	int r = commander_load(c, store, err);
 	if (r < 0) {
@@ -211,16 +209,10 @@ void commander_free(struct commander *c)
 	documents_done(&c->documents);
 	names_done(&c->task_names);
 	names_done(&c->workflow_names);
-	calendars_done(&c->calendars);
-	scopes_done(&c->scopes);
 	progress_done(&c->progress);
 	manifests_free(c->types);
-	pools_forget(c);
-	people_forget(c);
-	plugins_forget(c);
-	silences_forget(c);
+	stored_done(c);
 	alerts_forget(c);
-	targets_done(&c->targets);
 	vault_free(c->vault);
 	free(c->cmds);
 	free(c);

@@ -13,6 +13,7 @@
 #include "baseserver/model/calendars.h"
 #include "baseserver/model/catalog.h"
 #include "baseserver/model/command.h"
+#include "baseserver/model/docs.h"
 #include "baseserver/model/front.h"
 #include "baseserver/model/lead_view.h"
 #include "baseserver/model/scopes.h"
@@ -198,46 +199,10 @@ struct cmd {
 	struct client_request *asked; /* to be answered; linked by letter.next */
 };
 
-/* A pool or a project's quota as it is stored (pools.h). */
-struct known_pool {
-	char *name;
-	uint32_t id, version;
-	int32_t size;
-	bool retired;
-};
-
-/* People, groups and tokens as they are stored (commander_people.c). */
-struct known_person {
-	char *name, *body;
-	uint32_t id, version;
-	bool retired;
-};
-struct known_people {
-	struct known_person *items;
-	size_t n;
-	uint32_t last; /* the largest id */
-};
-
-/* The versions of a type's plugin as they are stored (commander_plugin.c). */
-struct known_plugin {
-	char *type;
-	struct jdoc *doc;
-	uint32_t id, version;
-	bool retired;
-};
-
 /* An alert that has not ended (commander_alert.c). */
 struct open_alert {
 	uint64_t id;
 	char *subject;
-};
-
-/* A silence as it is stored (commander_silence.c). */
-struct known_silence {
-	char *name;   /* the number of its command */
-	char *covers; /* project, workflow or task; "" */
-	uint32_t id, version;
-	bool retired;
 };
 
 /* Commands that are over, by id ascending (commander_past.c). */
@@ -260,28 +225,16 @@ struct commander {
 	struct pasts pasts;
 	struct cmd *work;                        /* dry runs */
 	struct names task_names, workflow_names; /* of all that ever were */
-	struct scopes scopes;                    /* parameters of projects and of all */
-	struct documents documents;
-	struct calendars calendars;
-	struct known_pool *pools;
-	size_t n_pools;
-	uint32_t last_pool;        /* the largest id */
-	struct open_alert *alerts; /* by id */
+	struct documents documents;              /* of workflows */
+	struct docs docs[DOC_END];               /* by kind: those of doc_kinds */
+	struct open_alert *alerts;               /* by id */
 	size_t n_alerts, alerts_cap;
-	struct known_silence *silences;
-	size_t n_silences;
-	uint32_t last_silence;   /* the largest id */
 	struct worker *notifier; /* whose session n_session is; NULL: none is here */
 	uint32_t notifier_session;
 	uint64_t last_ask;
-	struct known_plugin *plugins;
-	size_t n_plugins;
-	uint32_t last_plugin; /* the largest id */
-	struct targets targets;
 	struct vault *vault;
-	struct known_people people[5]; /* enum person_noun_id */
-	int64_t alarm_us;              /* ALARM_OFF: none is set */
-	bool edit_out;                 /* one edit at a time: the next builds on it */
+	int64_t alarm_us;   /* ALARM_OFF: none is set */
+	bool edit_out;      /* one edit at a time: the next builds on it */
 	struct cmd *judged; /* an apply that is judged piece by piece: other edits wait for it */
 	uint64_t changes;   /* of definitions; rises */
 	uint64_t last_id, last_flight;
@@ -352,6 +305,20 @@ void cmd_survey(struct commander *c, struct cmd *cmd);
 void cmd_run(struct commander *c, struct cmd *cmd);
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
 
+/* stored.c: stored documents of all kinds but workflows. */
+void stored_init(struct commander *c);
+void stored_done(struct commander *c);
+int stored_load(struct commander *c, struct store *store, struct err *err);
+/* A version is durable; one of a kind that is not kept here is passed over. */
+void stored_learn(struct commander *c, const struct store_doc *d);
+/* The next version joins e: of d its kind, name, body and whether it goes. body_len 0: all of it */
+void stored_change(struct commander *c, const struct cmd *cmd, struct edit *e,
+                   const struct store_doc *d);
+int stored_missing(enum store_doc_kind kind, const char *name, struct refusal *f); /* E_NOT_FOUND */
+/* E_CONFLICT: a task depends on it. */
+int stored_unused(const struct commander *c, enum store_doc_kind kind, const char *name,
+                  struct refusal *f);
+
 /* apply_draft.c: a test run of a document that is not saved. */
 int order_parse_draft(struct order *o, struct refusal *f);
 /* One task, once. `r`: what its selection came to, which f says. */
@@ -370,8 +337,6 @@ void alerts_forget(struct commander *c);
 /* commander_silence.c */
 int order_parse_silence(const struct commander *c, struct order *o, struct refusal *f);
 int silence_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
-void silence_learn(struct commander *c, const struct store_doc *d);
-void silences_forget(struct commander *c);
 
 /* commander_node.c */
 int cmd_forget_node(const struct commander *c, const char *name, struct refusal *f);
@@ -436,13 +401,6 @@ int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
  * False: nothing changes. */
 bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
                  struct edit *e);
-/* pool_known.c. NULL: none ever was, or none is in force. */
-struct known_pool *pool_find(const struct commander *c, const char *name);
-const struct known_pool *pool_in_force(const struct commander *c, const char *name);
-uint32_t pool_version(const struct commander *c, const char *name); /* 0: none in force */
-bool pool_is(const struct commander *c, const char *name);          /* in force */
-void pool_learn(struct commander *c, const struct store_doc *d);
-void pools_forget(struct commander *c);
 /* Every pool that the tasks name is there and large enough. */
 int pools_check(const struct commander *c, const struct workflow_set *set,
                 struct task *const *tasks, size_t n, struct refusal *f);
@@ -458,9 +416,6 @@ int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_prefs.c: what people have set for their browsers; and the end of their sessions. */
 int order_parse_web(struct order *o, struct refusal *f);
 int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
-bool person_learn(struct commander *c, const struct store_doc *d); /* false: no such document */
-int people_load(struct commander *c, struct store *store, struct err *err);
-void people_forget(struct commander *c);
 
 /* commander_target.c: target servers. On 0 target_begin() has set cmd->edit. */
 int order_parse_target(struct order *o, struct refusal *f);
@@ -469,10 +424,8 @@ int target_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_plugin.c: versions of runner plugins. On 0 plugin_begin() has set cmd->edit. */
 int order_parse_plugin(struct order *o, struct refusal *f);
 int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
-void plugin_learn(struct commander *c, const struct store_doc *d);
 void plugin_tell(const struct commander *c, const char *type); /* the workers */
 void plugins_tell(const struct commander *c);                  /* of all, at the start */
-void plugins_forget(struct commander *c);
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
 int order_parse_within(struct order *o, struct refusal *f);

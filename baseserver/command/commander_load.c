@@ -10,7 +10,6 @@
 #include "baseserver/plan/resolver.h"
 #include "sched/task.h"
 #include "util/alloc.h"
-#include "util/check.h"
 #include "util/err.h"
 #include "util/json_read.h"
 
@@ -153,25 +152,13 @@ static int each_document(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
-static int each_calendar(void *ctx, const struct store_doc *d)
+/* Who else keeps it hears of it before the client does. */
+static void learn(struct commander *c, const struct store_doc *d)
 {
-	struct loading *ld = ctx;
-
-	return calendars_put(&ld->c->calendars, d, ld->err);
-}
-
-/* The params actor hears of it before the client does. */
-static void put_scope(struct commander *c, const struct store_doc *d)
-{
-	scopes_put(&c->scopes, d);
-	if (c->front && c->front->params)
-		params_tell(c->front->params, d);
-}
-
-static void put_target(struct commander *c, const struct store_doc *d)
-{
-	CHECK(targets_put(&c->targets, d) == 0);
-	if (c->front && c->front->params)
+	stored_learn(c, d);
+	if (d->kind == DOC_RUNNER)
+		plugin_tell(c, d->name);
+	else if ((d->kind == DOC_SERVER || d->kind == DOC_SETTING) && c->front && c->front->params)
 		params_tell(c->front->params, d);
 }
 
@@ -182,42 +169,11 @@ void commander_learn(struct commander *c, const struct edit *e)
 			put_document(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_DRAFT)
 			draft_learn(c, &e->docs[i]);
-		else if (e->docs[i].kind == DOC_CALENDAR)
-			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
-		else if (e->docs[i].kind == DOC_POOL)
-			pool_learn(c, &e->docs[i]);
-		else if (e->docs[i].kind == DOC_SILENCE)
-			silence_learn(c, &e->docs[i]);
-		else if (person_learn(c, &e->docs[i]))
-			continue;
-		else if (e->docs[i].kind == DOC_RUNNER) {
-			plugin_learn(c, &e->docs[i]);
-			plugin_tell(c, e->docs[i].name);
-		} else if (e->docs[i].kind == DOC_SERVER)
-			put_target(c, &e->docs[i]);
-		else if (e->docs[i].kind == DOC_SETTING)
-			put_scope(c, &e->docs[i]);
+		else
+			learn(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
 		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)
 			->anchor = e->rows[i].anchor;
-}
-
-static int each_pool(void *ctx, const struct store_doc *d)
-{
-	pool_learn(ctx, d);
-	return 0;
-}
-
-static int each_plugin(void *ctx, const struct store_doc *d)
-{
-	plugin_learn(ctx, d);
-	return 0;
-}
-
-static int each_silence(void *ctx, const struct store_doc *d)
-{
-	silence_learn(ctx, d);
-	return 0;
 }
 
 int commander_load(struct commander *c, struct store *store, struct err *err)
@@ -235,21 +191,9 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 	if (r == 0)
 		r = drafts_load(c, store, err);
 	if (r == 0)
-		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
-	if (r == 0)
-		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
-	if (r == 0)
-		r = people_load(c, store, err);
-	if (r == 0)
-		r = store_load_docs(store, DOC_RUNNER, each_plugin, c, err);
-	if (r == 0)
-		r = store_load_docs(store, DOC_SILENCE, each_silence, c, err);
+		r = stored_load(c, store, err);
 	if (r == 0)
 		r = alerts_load(c, store, err);
-	if (r == 0)
-		r = targets_load(&c->targets, store, err);
-	if (r == 0)
-		r = scopes_load(&c->scopes, store, err);
 	for (size_t i = 0; i < c->n_cmds && r == 0; i++)
 		if (c->cmds[i]->phase != PH_OVER)
 			r = args_are_brief(c->cmds[i]->args)

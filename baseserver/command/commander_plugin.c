@@ -1,7 +1,6 @@
 /* Versions of runner plugins: registered, enabled, drained, rolled back, removed. What is kept of
  * a type is a JSON document; brokers are told which version is theirs (worker_orders.c). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
@@ -84,14 +83,6 @@ int order_parse_plugin(struct order *o, struct refusal *f)
 
 /* --- what is known ------------------------------------------------------------------- */
 
-static struct known_plugin *find(const struct commander *c, const char *type)
-{
-	for (size_t i = 0; i < c->n_plugins; i++)
-		if (strcmp(c->plugins[i].type, type) == 0)
-			return &c->plugins[i];
-	return NULL;
-}
-
 static const char *text(const struct jval *o, const char *key)
 {
 	const struct jval *v = o ? jv_get(o, key) : NULL;
@@ -119,35 +110,6 @@ static bool is_drained(const struct jval *root)
 	const struct jval *v = root ? jv_get(root, "drained") : NULL;
 
 	return v && v->kind == JV_TRUTH && v->truth;
-}
-
-void plugin_learn(struct commander *c, const struct store_doc *d)
-{
-	struct known_plugin *p = find(c, d->name);
-	struct jdoc *doc = NULL;
-
-	if (!p) {
-		c->plugins = mem_grow(c->plugins, c->n_plugins + 1, sizeof *c->plugins);
-		p = &c->plugins[c->n_plugins++];
-		*p = (struct known_plugin){ .type = mem_str(d->name) };
-	}
-	jdoc_parse(d->body, d->body_len, &doc, NULL);
-	jdoc_free(p->doc);
-	p->doc = doc;
-	p->id = d->id;
-	p->version = d->version;
-	p->retired = d->retired;
-	if (d->id > c->last_plugin)
-		c->last_plugin = d->id;
-}
-
-void plugins_forget(struct commander *c)
-{
-	for (size_t i = 0; i < c->n_plugins; i++) {
-		free(c->plugins[i].type);
-		jdoc_free(c->plugins[i].doc);
-	}
-	free(c->plugins);
 }
 
 /* --- telling the workers ------------------------------------------------------------- */
@@ -184,12 +146,12 @@ static void add_choice(const struct jval *root, const char *version, struct plug
 }
 
 /* What is enabled; where that is not meant, what was before it. Nothing: the type's own file. */
-static struct plugin_choices *choices_of(const struct known_plugin *p)
+static struct plugin_choices *choices_of(const struct doc *p)
 {
-	const struct jval *root = p->doc && !p->retired ? jdoc_root(p->doc) : NULL;
+	const struct jval *root = p->retired ? NULL : doc_json(p);
 	struct plugin_choices *to = mem_new(sizeof *to);
 
-	snprintf(to->type, sizeof to->type, "%s", p->type);
+	snprintf(to->type, sizeof to->type, "%s", p->name);
 	if (is_drained(root)) {
 		snprintf(to->items[to->n].text, sizeof to->items[0].text, "drain");
 		to->items[to->n++].where = mem_str("");
@@ -204,7 +166,7 @@ static struct plugin_choices *choices_of(const struct known_plugin *p)
 
 void plugin_tell(const struct commander *c, const char *type)
 {
-	const struct known_plugin *p = find(c, type);
+	const struct doc *p = docs_ever(&c->docs[DOC_RUNNER], type);
 
 	for (size_t i = 0; c->front && c->front->plugin && p && i < c->front->n_workers; i++)
 		c->front->plugin(c->front->workers[i], choices_of(p));
@@ -212,8 +174,8 @@ void plugin_tell(const struct commander *c, const char *type)
 
 void plugins_tell(const struct commander *c)
 {
-	for (size_t i = 0; i < c->n_plugins; i++)
-		plugin_tell(c, c->plugins[i].type);
+	for (size_t i = 0; i < c->docs[DOC_RUNNER].n; i++)
+		plugin_tell(c, c->docs[DOC_RUNNER].items[i].name);
 }
 
 /* --- the edit ------------------------------------------------------------------------ */
@@ -353,8 +315,8 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 
 int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	const struct known_plugin *was = find(c, cmd->o.type);
-	const struct jval *root = was && was->doc && !was->retired ? jdoc_root(was->doc) : NULL;
+	const struct doc *was = docs_find(&c->docs[DOC_RUNNER], cmd->o.type);
+	const struct jval *root = was ? doc_json(was) : NULL;
 	struct wanted w = { text(root, "enabled"), text(root, "former"), is_drained(root), NULL,
 		            NULL };
 	struct buf body;
@@ -373,17 +335,12 @@ int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		r = refuse(f, E_LIMIT, "args.version", "sirdar plugin remove",
 		           "%.60s has %d versions registered", cmd->o.type, VERSIONS_MAX);
 	else {
-		struct edit *e = cmd->edit = mem_new(sizeof *cmd->edit);
-		e->docs = mem_grow(e->docs, 1, sizeof *e->docs);
-		e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_RUNNER,
-			                                   .id = was ? was->id : ++c->last_plugin,
-			                                   .version = was ? was->version + 1 : 1,
-			                                   .retired = n == 0 && !w.drained,
-			                                   .name = mem_str(cmd->o.type),
-			                                   .body = mem_str(buf_str(&body)),
-			                                   .body_len = body.len,
-			                                   .actor = mem_str(cmd->actor),
-			                                   .at_us = cmd->o.now_us };
+		cmd->edit = mem_new(sizeof *cmd->edit);
+		stored_change(c, cmd, cmd->edit,
+		              &(struct store_doc){ .kind = DOC_RUNNER,
+		                                   .name = cmd->o.type,
+		                                   .body = buf_str(&body),
+		                                   .retired = n == 0 && !w.drained });
 	}
 	buf_done(&body);
 	return r;

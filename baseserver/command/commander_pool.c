@@ -11,8 +11,6 @@
 #include "util/alloc.h"
 #include "util/diag.h"
 #include "util/err.h"
-#include "util/json_put.h"
-#include "util/json_read.h"
 
 /* --- arguments ----------------------------------------------------------------------- */
 
@@ -54,12 +52,13 @@ int order_parse_pool(struct order *o, struct refusal *f)
 static int unknown_pool(const struct commander *c, const char *name, const char *place,
                         const char *who, struct refusal *f)
 {
-	const char **names = mem_array(c->n_pools + 1, sizeof *names);
+	const struct docs *pools = &c->docs[DOC_POOL];
+	const char **names = mem_array(pools->n + 1, sizeof *names);
 	size_t n = 0;
 
-	for (size_t i = 0; i < c->n_pools; i++)
-		if (!c->pools[i].retired && !strchr(c->pools[i].name, ':'))
-			names[n++] = c->pools[i].name;
+	for (size_t i = 0; i < pools->n; i++)
+		if (!pools->items[i].retired && !strchr(pools->items[i].name, ':'))
+			names[n++] = pools->items[i].name;
 	const char *near = nearest_of(name, names);
 	int r = refuse(f, who[0] ? E_INVALID : E_NOT_FOUND, place,
 	               near ? near : "sirdar pool set NAME SLOTS",
@@ -69,18 +68,25 @@ static int unknown_pool(const struct commander *c, const char *name, const char 
 	return r;
 }
 
+static int32_t pool_size(const struct doc *d)
+{
+	int32_t size = 0;
+
+	if (d)
+		pool_parse(d->body, d->len, &size);
+	return size;
+}
+
 /* Its size after this apply; 0: there is none. */
 static int32_t size_of(const struct commander *c, const struct workflow_set *set, const char *name)
 {
-	const struct known_pool *p = pool_in_force(c, name);
-
 	for (size_t i = 0; i < workflow_set_scopes(set); i++) {
 		const struct workflow_scope *s = workflow_set_scope(set, i);
 		const char *pool = workflow_scope_pool(s);
 		if (pool && strcmp(pool, name) == 0)
 			return workflow_scope_slots(s);
 	}
-	return p ? p->size : 0;
+	return pool_size(docs_find(&c->docs[DOC_POOL], name));
 }
 
 int pools_check(const struct commander *c, const struct workflow_set *set,
@@ -106,39 +112,21 @@ int pools_check(const struct commander *c, const struct workflow_set *set,
 
 /* --- the edit ------------------------------------------------------------------------ */
 
-static int check_unused(const struct commander *c, const char *name, struct refusal *f)
-{
-	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
-		for (size_t k = 0; t && !catalog_retired(t) && k < t->def->n_pools; k++)
-			if (strcmp(t->def->pools[k].name, name) == 0)
-				return refuse(f, E_CONFLICT, "args.pool", "change the task first",
-				              "%s takes slots of pool %s", t->def->name, name);
-	}
-	return 0;
-}
-
 bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
                  struct edit *e)
 {
-	const struct known_pool *was = pool_find(c, name);
-	bool is = was && !was->retired;
+	const struct doc *was = docs_find(&c->docs[DOC_POOL], name);
 	struct buf body;
 
-	if (size == POOL_NONE ? !is : is && was->size == size)
+	if (size == POOL_NONE ? !was : was && pool_size(was) == size)
 		return false;
 	buf_init(&body);
 	pool_print(size, &body);
-	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_POOL,
-		                                   .id = was ? was->id : ++c->last_pool,
-		                                   .version = was ? was->version + 1 : 1,
-		                                   .retired = size == POOL_NONE,
-		                                   .name = mem_str(name),
-		                                   .body = mem_str(buf_str(&body)),
-		                                   .body_len = body.len,
-		                                   .actor = mem_str(cmd->actor),
-		                                   .at_us = cmd->o.now_us };
+	stored_change(c, cmd, e,
+	              &(struct store_doc){ .kind = DOC_POOL,
+	                                   .name = name,
+	                                   .body = buf_str(&body),
+	                                   .retired = size == POOL_NONE });
 	buf_done(&body);
 	return true;
 }
@@ -147,8 +135,7 @@ bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, i
 static void change_document(struct commander *c, const struct cmd *cmd, int32_t running,
                             struct edit *e)
 {
-	const struct scope_doc *was = scopes_doc(&c->scopes, cmd->o.pool);
-	const struct workflow_scope *old = was ? workflow_set_scope(was->set, 0) : NULL;
+	const struct workflow_scope *old = scope_of(scopes_doc(&c->docs[DOC_SETTING], cmd->o.pool));
 	struct workflow_set *set = workflow_set_new();
 	struct buf text, name, body;
 	struct diags d;
@@ -161,17 +148,10 @@ static void change_document(struct commander *c, const struct cmd *cmd, int32_t 
 	scope_doc_name(cmd->o.pool, &name);
 	if ((old || running) && workflow_set_read(set, buf_str(&text), text.len, "", &d) == 0) {
 		workflow_scope_print(workflow_set_scope(set, 0), &body);
-		e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-		e->docs[e->n_docs++] = (struct store_doc){
-			.kind = DOC_SETTING,
-			.id = was ? was->id : ++c->scopes.last_id,
-			.version = was ? was->version + 1 : 1,
-			.name = mem_str(buf_str(&name)),
-			.body = mem_strn(buf_str(&body), body.len),
-			.body_len = body.len,
-			.actor = mem_str(cmd->actor),
-			.at_us = cmd->o.now_us
-		};
+		stored_change(c, cmd, e,
+		              &(struct store_doc){ .kind = DOC_SETTING,
+		                                   .name = buf_str(&name),
+		                                   .body = buf_str(&body) });
 	}
 	diags_done(&d);
 	buf_done(&text);
@@ -187,9 +167,9 @@ int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	char name[sizeof POOL_PROJECT + POOL_NAME_MAX];
 
 	snprintf(name, sizeof name, "%s%s", quota ? POOL_PROJECT : "", cmd->o.pool);
-	if (cmd->kind == CK_POOL_REMOVE && !pool_in_force(c, name))
+	if (cmd->kind == CK_POOL_REMOVE && !docs_find(&c->docs[DOC_POOL], name))
 		return unknown_pool(c, name, "args.pool", "", f);
-	int r = cmd->kind == CK_POOL_REMOVE ? check_unused(c, name, f)
+	int r = cmd->kind == CK_POOL_REMOVE ? stored_unused(c, DOC_POOL, name, f)
 	        : quota && !remove          ? project_alike(c, cmd->o.pool, "args.project", f)
 	                                    : 0;
 	if (r < 0)

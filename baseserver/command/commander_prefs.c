@@ -76,8 +76,8 @@ int order_parse_web(struct order *o, struct refusal *f)
 
 int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	const struct known_person *was = person_known(c, NOUN_PREFERENCES, cmd->o.user);
-	uint32_t now = was && !was->retired ? was->version : 0;
+	const struct doc *was = docs_find(&c->docs[DOC_PREFS], cmd->o.user);
+	uint32_t now = was ? was->version : 0;
 	int64_t version;
 
 	if (parse_version(&cmd->o, &version, f) < 0)
@@ -87,7 +87,9 @@ int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		              "args.version: they are at version %u now, not %lld", now,
 		              (long long)version);
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	person_put(c, cmd, NOUN_PREFERENCES, cmd->o.user, jv_get(cmd->o.args, "value")->text,
-	           false);
+	stored_change(c, cmd, cmd->edit,
+	              &(struct store_doc){ .kind = DOC_PREFS,
+	                                   .name = cmd->o.user,
+	                                   .body = jv_get(cmd->o.args, "value")->text });
 	return 0;
 }

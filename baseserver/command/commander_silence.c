@@ -148,50 +148,6 @@ int order_parse_silence(const struct commander *c, struct order *o, struct refus
 	return 0;
 }
 
-/* --- what is known ------------------------------------------------------------------- */
-
-void silence_learn(struct commander *c, const struct store_doc *d)
-{
-	struct known_silence *s = NULL;
-	struct jdoc *doc = NULL;
-	const struct jval *v;
-
-	for (size_t i = 0; i < c->n_silences && !s; i++)
-		s = c->silences[i].id == d->id ? &c->silences[i] : NULL;
-	if (!s) {
-		c->silences = mem_grow(c->silences, c->n_silences + 1, sizeof *c->silences);
-		s = &c->silences[c->n_silences++];
-		*s = (struct known_silence){ .id = d->id, .name = mem_str(d->name) };
-	}
-	s->version = d->version;
-	s->retired = d->retired;
-	free(s->covers);
-	jdoc_parse(d->body, d->body_len, &doc, NULL);
-	v = doc ? jv_get(jdoc_root(doc), "covers") : NULL;
-	s->covers = mem_str(v && v->kind == JV_TEXT ? v->text : "");
-	jdoc_free(doc);
-	if (d->id > c->last_silence)
-		c->last_silence = d->id;
-}
-
-void silences_forget(struct commander *c)
-{
-	for (size_t i = 0; i < c->n_silences; i++) {
-		free(c->silences[i].name);
-		free(c->silences[i].covers);
-	}
-	free(c->silences);
-}
-
-/* In force. */
-static const struct known_silence *find(const struct commander *c, const char *name)
-{
-	for (size_t i = 0; i < c->n_silences; i++)
-		if (!c->silences[i].retired && strcmp(c->silences[i].name, name) == 0)
-			return &c->silences[i];
-	return NULL;
-}
-
 /* --- the edit ------------------------------------------------------------------------ */
 
 static void print_body(const struct cmd *cmd, struct buf *out)
@@ -208,20 +164,14 @@ static void print_body(const struct cmd *cmd, struct buf *out)
 	put_close(out, '}');
 }
 
-static void put(struct cmd *cmd, uint32_t id, uint32_t version, const char *name, const char *body)
+static void put(struct commander *c, struct cmd *cmd, const char *name, const char *body)
 {
-	struct edit *e = cmd->edit = mem_new(sizeof *cmd->edit);
-
-	e->docs = mem_grow(e->docs, 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_SILENCE,
-		                                   .id = id,
-		                                   .version = version,
-		                                   .retired = cmd->kind == CK_SILENCE_REMOVE,
-		                                   .name = mem_str(name),
-		                                   .body = mem_str(body),
-		                                   .body_len = strlen(body),
-		                                   .actor = mem_str(cmd->actor),
-		                                   .at_us = cmd->o.now_us };
+	cmd->edit = mem_new(sizeof *cmd->edit);
+	stored_change(c, cmd, cmd->edit,
+	              &(struct store_doc){ .kind = DOC_SILENCE,
+	                                   .name = name,
+	                                   .body = body,
+	                                   .retired = cmd->kind == CK_SILENCE_REMOVE });
 }
 
 static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
@@ -229,14 +179,16 @@ static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
 	char name[24];
 
 	snprintf(name, sizeof name, "%" PRIu64, cmd->o.silence);
-	const struct known_silence *s = find(c, name);
+	const struct doc *s = docs_find(&c->docs[DOC_SILENCE], name);
 	if (!s)
 		return refuse(f, E_NOT_FOUND, "args.silence", "sirdar silence list",
 		              "args.silence: there is no silence %s", name);
-	if (cmd->o.within && !within(&cmd->o, s->covers))
+	const struct jval *v = doc_member(s, "covers");
+	const char *covers = v && v->kind == JV_TEXT ? v->text : "";
+	if (cmd->o.within && !within(&cmd->o, covers))
 		return within_refuse(&cmd->o, "args.silence",
-		                     *s->covers ? s->covers : "the whole installation", f);
-	put(cmd, s->id, s->version + 1, name, "{}");
+		                     *covers ? covers : "the whole installation", f);
+	put(c, cmd, name, "{}");
 	return 0;
 }
 
@@ -248,13 +200,13 @@ int silence_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (cmd->kind == CK_SILENCE_REMOVE)
 		return end_one(c, cmd, f);
 	snprintf(name, sizeof name, "%" PRIu64, cmd->id);
-	if (cmd->resumed && find(c, name)) { /* before the restart */
+	if (cmd->resumed && docs_find(&c->docs[DOC_SILENCE], name)) { /* before the restart */
 		cmd->edit = mem_new(sizeof *cmd->edit);
 		return 0;
 	}
 	buf_init(&body);
 	print_body(cmd, &body);
-	put(cmd, ++c->last_silence, 1, name, buf_str(&body));
+	put(c, cmd, name, buf_str(&body));
 	buf_done(&body);
 	return 0;
 }

@@ -7,8 +7,6 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/pools.h"
 #include "baseserver/model/vault.h"
-#include "sched/macro.h"
-#include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -199,22 +197,15 @@ static void print_body(const struct jval *args, const struct jval *was, const ch
 	put_close(out, '}');
 }
 
-static void add_doc(struct commander *c, const struct cmd *cmd, const char *name,
-                    const struct target *was, const char *body, struct edit *e)
+static void put(struct commander *c, const struct cmd *cmd, const char *name, const char *body)
 {
-	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_SERVER,
-		                                   .id = was ? was->id : ++c->targets.last_id,
-		                                   .version = was ? was->version + 1 : 1,
-		                                   .retired = cmd->kind == CK_SERVER_REMOVE,
-		                                   .name = mem_str(name),
-		                                   .body = mem_str(body),
-		                                   .body_len = strlen(body),
-		                                   .actor = mem_str(cmd->actor),
-		                                   .at_us = cmd->o.now_us };
+	stored_change(c, cmd, cmd->edit,
+	              &(struct store_doc){ .kind = DOC_SERVER,
+	                                   .name = name,
+	                                   .body = body,
+	                                   .retired = cmd->kind == CK_SERVER_REMOVE });
 }
 
-/* *ret_sealed: the caller's; NULL: it has none. */
 static int seal(struct commander *c, const char *name, const char *password, char **ret_sealed,
                 struct refusal *f)
 {
@@ -233,13 +224,13 @@ static int seal(struct commander *c, const char *name, const char *password, cha
 	             : 0;
 }
 
-static bool same_body(const struct target *was, struct buf *body)
+static bool same_body(const struct doc *was, struct buf *body)
 {
 	struct buf old;
 	const struct jval none = { .kind = JV_OBJECT };
 
 	buf_init(&old);
-	print_body(&none, was->root, target_sealed(was), &old);
+	print_body(&none, doc_json(was), target_sealed(was), &old);
 	bool same = strcmp(buf_str(&old), buf_str(body)) == 0;
 	buf_done(&old);
 	return same;
@@ -247,8 +238,7 @@ static bool same_body(const struct target *was, struct buf *body)
 
 static int set(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	const struct target *was = targets_known(&c->targets, cmd->o.server);
-	bool is = was && !was->retired;
+	const struct doc *was = docs_find(&c->docs[DOC_SERVER], cmd->o.server);
 	const struct jval *password = jv_get(cmd->o.args, "password");
 	char *pool = mem_fmt(POOL_SERVER "%s", cmd->o.server), *sealed = NULL;
 	int r = password ? seal(c, cmd->o.server, password->text, &sealed, f) : 0;
@@ -256,12 +246,12 @@ static int set(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 	buf_init(&body);
 	if (r == 0) {
-		if (!password && is && target_sealed(was))
+		if (!password && was && target_sealed(was))
 			sealed = mem_str(target_sealed(was));
-		print_body(cmd->o.args, is ? was->root : NULL, sealed, &body);
+		print_body(cmd->o.args, was ? doc_json(was) : NULL, sealed, &body);
 		cmd->edit = mem_new(sizeof *cmd->edit);
-		if (!is || !same_body(was, &body))
-			add_doc(c, cmd, cmd->o.server, was, buf_str(&body), cmd->edit);
+		if (!was || !same_body(was, &body))
+			put(c, cmd, cmd->o.server, buf_str(&body));
 		if (cmd->o.size >= 0)
 			pool_change(c, cmd, pool, cmd->o.size ? (int32_t)cmd->o.size : POOL_NONE,
 			            cmd->edit);
@@ -272,63 +262,17 @@ static int set(struct commander *c, struct cmd *cmd, struct refusal *f)
 	return r;
 }
 
-/* --- who uses one -------------------------------------------------------------------- */
-
-struct using
-{
-	const char *name;
-	bool found;
-};
-
-static bool not_this(void *ctx, const char *name)
-{
-	struct using *u = ctx;
-	size_t n = strlen(u->name);
-
-	if (strncmp(name, "server.", 7) == 0 && strncmp(name + 7, u->name, n) == 0 &&
-	    name[7 + n] == '.')
-		u->found = true;
-	return true;
-}
-
-static bool uses(const struct task *def, const char *name)
-{
-	struct using u = { .name = name };
-	const size_t prefix = strlen(POOL_SERVER);
-
-	for (size_t i = 0; i < def->n_pools; i++)
-		if (strncmp(def->pools[i].name, POOL_SERVER, prefix) == 0 &&
-		    strcmp(def->pools[i].name + prefix, name) == 0)
-			return true;
-	for (size_t i = 0; i < def->n_params && def->asks && !u.found; i++)
-		macro_check(def->params[i].value, not_this, NULL, &u, NULL);
-	return u.found;
-}
-
-static int check_unused(const struct commander *c, const char *name, struct refusal *f)
-{
-	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
-		if (t && !catalog_retired(t) && uses(t->def, name))
-			return refuse(f, E_CONFLICT, "args.server", "change the task first",
-			              "%s uses the target server %s", t->def->name, name);
-	}
-	return 0;
-}
-
 static int take_away(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	const struct target *was = targets_find(&c->targets, cmd->o.server);
 	char *pool;
 
-	if (!was)
-		return refuse(f, E_NOT_FOUND, "args.server", "sirdar target list",
-		              "args.server: there is no target server '%.64s'", cmd->o.server);
-	int r = check_unused(c, cmd->o.server, f);
+	if (!docs_find(&c->docs[DOC_SERVER], cmd->o.server))
+		return stored_missing(DOC_SERVER, cmd->o.server, f);
+	int r = stored_unused(c, DOC_SERVER, cmd->o.server, f);
 	if (r < 0)
 		return r;
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	add_doc(c, cmd, cmd->o.server, was, "{}", cmd->edit); /* nothing is kept */
+	put(c, cmd, cmd->o.server, "{}"); /* nothing is kept */
 	pool = mem_fmt(POOL_SERVER "%s", cmd->o.server);
 	pool_change(c, cmd, pool, POOL_NONE, cmd->edit);
 	free(pool);
@@ -337,7 +281,7 @@ static int take_away(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 /* --- another key --------------------------------------------------------------------- */
 
-static int seal_again(struct commander *c, struct cmd *cmd, const struct target *t, struct err *err)
+static int seal_again(struct commander *c, struct cmd *cmd, const struct doc *t, struct err *err)
 {
 	const struct jval none = { .kind = JV_OBJECT };
 	struct buf about, body;
@@ -354,8 +298,8 @@ static int seal_again(struct commander *c, struct cmd *cmd, const struct target 
 	if (r == 0)
 		r = vault_seal(c->vault, buf_str(&about), text, &sealed, err);
 	if (r == 0) {
-		print_body(&none, t->root, sealed, &body);
-		add_doc(c, cmd, t->name, t, buf_str(&body), cmd->edit);
+		print_body(&none, doc_json(t), sealed, &body);
+		put(c, cmd, t->name, buf_str(&body));
 	}
 	vault_forget(text);
 	free(sealed);
@@ -366,13 +310,14 @@ static int seal_again(struct commander *c, struct cmd *cmd, const struct target 
 
 static int rekey(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
+	const struct docs *targets = &c->docs[DOC_SERVER];
 	struct err err = { 0 };
 	int r = 0;
 
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	for (size_t i = 0; i < c->targets.n && r == 0; i++)
-		if (!c->targets.items[i].retired && target_sealed(&c->targets.items[i]))
-			r = seal_again(c, cmd, &c->targets.items[i], &err);
+	for (size_t i = 0; i < targets->n && r == 0; i++)
+		if (!targets->items[i].retired && target_sealed(&targets->items[i]))
+			r = seal_again(c, cmd, &targets->items[i], &err);
 	return r < 0 ? refuse(f, E_CONFLICT, "secrets_key_file", "docs/manual.md, Target servers",
 	                      "%s", err.text)
 	             : 0;

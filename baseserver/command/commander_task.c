@@ -163,16 +163,15 @@ static void edited(struct letter *l, void *self)
 
 static void retire_document(const struct cmd *cmd, const struct document *d, struct edit *e)
 {
-	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_WORKFLOW,
-		                                   .id = d->id,
-		                                   .version = d->version + 1,
-		                                   .retired = true,
-		                                   .name = mem_str(d->name),
-		                                   .body = mem_strn(d->body, d->len),
-		                                   .body_len = d->len,
-		                                   .actor = mem_str(cmd->actor),
-		                                   .at_us = cmd->o.now_us };
+	docs_add(e, &(struct store_doc){ .kind = DOC_WORKFLOW,
+	                                 .id = d->id,
+	                                 .version = d->version + 1,
+	                                 .retired = true,
+	                                 .name = d->name,
+	                                 .body = d->body,
+	                                 .body_len = d->len,
+	                                 .actor = cmd->actor,
+	                                 .at_us = cmd->o.now_us });
 }
 
 /* A workflow goes with the last of its tasks. */

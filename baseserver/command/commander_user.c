@@ -46,20 +46,19 @@ static const struct person_member device_members[] = {
 };
 
 #define MEMBERS(m) m, sizeof(m) / sizeof((m)[0])
-const struct person_noun person_nouns[PERSON_NOUNS] = {
-	[NOUN_USER] = { "user", DOC_USER, MEMBERS(user_members) },
-	[NOUN_GROUP] = { "group", DOC_GROUP, MEMBERS(group_members) },
-	[NOUN_TOKEN] = { "token", DOC_TOKEN, MEMBERS(token_members) },
-	[NOUN_DEVICE] = { "device", DOC_DEVICE, MEMBERS(device_members) },
-	[NOUN_PREFERENCES] = { "user", DOC_PREFS, NULL, 0 }, /* commander_prefs.c */
+const struct person_noun person_nouns[DOC_END] = {
+	[DOC_USER] = { "user", MEMBERS(user_members) },
+	[DOC_GROUP] = { "group", MEMBERS(group_members) },
+	[DOC_TOKEN] = { "token", MEMBERS(token_members) },
+	[DOC_DEVICE] = { "device", MEMBERS(device_members) },
 };
 
-enum person_noun_id person_noun_of(enum command_kind kind)
+enum store_doc_kind person_kind_of(enum command_kind kind)
 {
-	return kind == CK_USER_SET || kind == CK_USER_REMOVE       ? NOUN_USER
-	       : kind == CK_GROUP_SET || kind == CK_GROUP_REMOVE   ? NOUN_GROUP
-	       : kind == CK_DEVICE_SET || kind == CK_DEVICE_REMOVE ? NOUN_DEVICE
-	                                                           : NOUN_TOKEN;
+	return kind == CK_USER_SET || kind == CK_USER_REMOVE       ? DOC_USER
+	       : kind == CK_GROUP_SET || kind == CK_GROUP_REMOVE   ? DOC_GROUP
+	       : kind == CK_DEVICE_SET || kind == CK_DEVICE_REMOVE ? DOC_DEVICE
+	                                                           : DOC_TOKEN;
 }
 
 /* --- arguments ----------------------------------------------------------------------- */
@@ -220,7 +219,8 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 
 int order_parse_person(struct order *o, struct refusal *f)
 {
-	const struct person_noun *n = &person_nouns[person_noun_of(o->kind)];
+	enum store_doc_kind kind = person_kind_of(o->kind);
+	const struct person_noun *n = &person_nouns[kind];
 	char at[40];
 	int r = 0;
 
@@ -236,7 +236,7 @@ int order_parse_person(struct order *o, struct refusal *f)
 		              o->user ? "'" : "", o->user ? o->user : "is missing",
 		              o->user ? "' is no " : "", o->user ? n->word : "",
 		              o->user ? "'s name" : "");
-	if (n->doc == DOC_USER && strcmp(o->user, "admin") == 0)
+	if (kind == DOC_USER && strcmp(o->user, "admin") == 0)
 		return refuse(f, E_CONFLICT, "args.user", "sirdar passwd",
 		              "args.user: admin is the cgi's own, with a password of its own");
 	return 0;

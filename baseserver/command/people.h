@@ -12,10 +12,7 @@
 #include "store/store.h"
 
 struct buf;
-struct cmd;
-struct commander;
 struct jval;
-struct known_person;
 
 enum { PERSON_LINE_MAX = 400, DEVICE_ENDPOINT_MAX = 1000, DEVICE_KEY_MAX = 100 };
 
@@ -46,29 +43,15 @@ struct person_member {
 
 struct person_noun {
 	const char *word; /* "user": of commands, and the argument that names one */
-	enum store_doc_kind doc;
 	const struct person_member *members;
 	size_t n_members;
 };
 
-enum person_noun_id {
-	NOUN_USER,
-	NOUN_GROUP,
-	NOUN_TOKEN,
-	NOUN_DEVICE,
-	NOUN_PREFERENCES,
-	PERSON_NOUNS
-};
+extern const struct person_noun person_nouns[DOC_END]; /* users, groups, tokens, devices */
 
-extern const struct person_noun person_nouns[PERSON_NOUNS];
-
-enum person_noun_id person_noun_of(enum command_kind kind);
+enum store_doc_kind person_kind_of(enum command_kind kind);
 /* Letters, digits, . _ @ - */
 bool person_name_ok(const char *s);
-struct known_person *person_known(struct commander *c, enum person_noun_id noun, const char *name);
-/* A new version of it goes with cmd->edit. */
-void person_put(struct commander *c, const struct cmd *cmd, enum person_noun_id noun,
-                const char *name, const char *body, bool retired);
 /* A value of a document, or of a command's record: there `secret` is not told. */
 void person_print(struct buf *out, const char *key, const struct jval *v, bool secret);
 

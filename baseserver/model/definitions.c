@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/model/calendars.h"
+#include "baseserver/model/docs.h"
 #include "baseserver/model/world.h"
 #include "rt/manifests.h"
 #include "sched/task.h"
@@ -14,7 +14,7 @@
 
 struct loading {
 	struct names tasks, workflows;
-	struct calendars calendars;
+	struct docs calendars;
 	struct store_task *rows; /* without strings */
 	size_t n_rows, cap;
 	struct workflow_set *set;
@@ -34,13 +34,6 @@ static int each_row(void *ctx, const struct store_task *row)
 	ld->rows = mem_room(ld->rows, &ld->cap, ld->n_rows + 1, sizeof *ld->rows);
 	ld->rows[ld->n_rows++] = *row;
 	return 0;
-}
-
-static int each_calendar(void *ctx, const struct store_doc *d)
-{
-	struct loading *ld = ctx;
-
-	return calendars_put(&ld->calendars, d, ld->err);
 }
 
 static int each_doc(void *ctx, const struct store_doc *d)
@@ -168,11 +161,11 @@ int definitions_load(struct store *store, const char *timezone, const char *type
 	*ret = (struct definitions){ 0 };
 	names_init(&ld.tasks);
 	names_init(&ld.workflows);
-	calendars_init(&ld.calendars);
+	docs_init(&ld.calendars, &doc_kinds[DOC_CALENDAR]);
 	diags_init(&ld.diags);
 	int r = store_load_tasks(store, each_row, &ld, err);
 	if (r == 0)
-		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
+		r = docs_load(&ld.calendars, store, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_doc, &ld, err);
 	world_init(&world, &ld.tasks, &ld.workflows, NULL, &ld.calendars, timezone, false, 0);
@@ -192,7 +185,7 @@ int definitions_load(struct store *store, const char *timezone, const char *type
 	diags_done(&ld.diags);
 	names_done(&ld.tasks);
 	names_done(&ld.workflows);
-	calendars_done(&ld.calendars);
+	docs_done(&ld.calendars);
 	free(ld.rows);
 	return r;
 }

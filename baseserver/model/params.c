@@ -340,10 +340,7 @@ static void on_told(struct letter *l, void *self)
 	struct params *p = self;
 	struct told *t = (struct told *)l;
 
-	if (t->doc.kind == DOC_SERVER)
-		targets_put(&p->targets, &t->doc);
-	else
-		scopes_put(&p->scopes, &t->doc);
+	docs_learn(t->doc.kind == DOC_SERVER ? &p->targets : &p->scopes, &t->doc, NULL);
 	told_discard(l);
 }
 
@@ -390,11 +387,11 @@ int params_new(struct thread *th, struct ledger *ledger, struct store *store,
 {
 	struct params *p = mem_new(sizeof *p);
 
-	scopes_init(&p->scopes);
-	int r = scopes_load(&p->scopes, store, err);
-	targets_init(&p->targets);
+	docs_init(&p->scopes, &doc_kinds[DOC_SETTING]);
+	docs_init(&p->targets, &doc_kinds[DOC_SERVER]);
+	int r = docs_load(&p->scopes, store, err);
 	if (r == 0)
-		r = targets_load(&p->targets, store, err);
+		r = docs_load(&p->targets, store, err);
 	if (r < 0) {
 		params_free(p);
 		return r;
@@ -415,8 +412,8 @@ void params_free(struct params *p)
 	for (size_t i = 0; i < p->cap; i++)
 		task_unref(p->defs[i]);
 	free(p->defs);
-	scopes_done(&p->scopes);
-	targets_done(&p->targets);
+	docs_done(&p->scopes);
+	docs_done(&p->targets);
 	vault_free(p->vault);
 	free(p);
 }

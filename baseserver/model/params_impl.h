@@ -17,8 +17,7 @@ struct params {
 	struct stream_reader *in;
 	const struct task **defs; /* by id, counted */
 	size_t cap;
-	struct scopes scopes;
-	struct targets targets;
+	struct docs scopes, targets;
 	struct vault *vault;
 };
 

@@ -16,7 +16,7 @@
 const char *target_lookup(struct view *v, const char *name)
 {
 	const char *key = "";
-	const struct target *t = targets_split(&v->p->targets, name, &key);
+	const struct doc *t = targets_split(&v->p->targets, name, &key);
 	const char *why = !t                              ? "there is no such target server"
 	                  : !target_allows(t, v->project) ? "it is not for this project"
 	                                                  : "it has none";
@@ -29,7 +29,7 @@ const char *target_lookup(struct view *v, const char *name)
 }
 
 static void add_member(struct view *v, struct param_question *q, const char *param,
-                       const struct target *t, const char *key)
+                       const struct doc *t, const char *key)
 {
 	char *name;
 
@@ -42,9 +42,9 @@ static void add_member(struct view *v, struct param_question *q, const char *par
 }
 
 static void add_members(struct view *v, struct param_question *q, const char *param,
-                        const struct target *t)
+                        const struct doc *t)
 {
-	const struct jval *extra = jv_get(t->root, "extra");
+	const struct jval *extra = doc_member(t, "extra");
 
 	for (size_t i = 0; targets_members[i]; i++)
 		add_member(v, q, param, t, targets_members[i]);
@@ -71,7 +71,7 @@ int target_fill(struct view *v, struct param_question *q)
 			         def->params[i].name, name, why);
 			return E_INVALID;
 		}
-		add_members(v, q, def->params[i].name, targets_find(&v->p->targets, name));
+		add_members(v, q, def->params[i].name, docs_find(&v->p->targets, name));
 	}
 	return 0;
 }
@@ -119,7 +119,7 @@ static const char *param_value(const struct view *v, const char *name, size_t by
 }
 
 /* "P.password" is of the server that the parameter P names, "NAME" of that server. */
-static const struct target *whose(const struct view *v, const char *name)
+static const struct doc *whose(const struct view *v, const char *name)
 {
 	static const char end[] = ".password";
 	size_t n = strlen(name), m = sizeof end - 1;
@@ -127,14 +127,14 @@ static const struct target *whose(const struct view *v, const char *name)
 
 	if (n > m && strcmp(name + n - m, end) == 0)
 		value = param_value(v, name, n - m);
-	if (value && targets_find(&v->p->targets, value))
-		return targets_find(&v->p->targets, value);
-	return is_named(v, name) ? targets_find(&v->p->targets, name) : NULL;
+	if (value && docs_find(&v->p->targets, value))
+		return docs_find(&v->p->targets, value);
+	return is_named(v, name) ? docs_find(&v->p->targets, name) : NULL;
 }
 
 void target_secret(struct view *v, struct param_question *q, const char *name)
 {
-	const struct target *t = whose(v, name + strlen("secret."));
+	const struct doc *t = whose(v, name + strlen("secret."));
 	struct err err = { 0 };
 	struct buf about;
 	char *text = NULL;

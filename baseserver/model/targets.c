@@ -4,122 +4,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
-#include "util/err.h"
 #include "util/json_read.h"
 
 const char *const targets_members[] = { "kind", "host", "port", "user", "database", NULL };
 
-void targets_init(struct targets *t)
+const struct doc *targets_split(const struct docs *t, const char *text, const char **ret_key)
 {
-	*t = (struct targets){ 0 };
-}
+	const struct doc *found = NULL;
 
-void targets_done(struct targets *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		free(t->items[i].name);
-		jdoc_free(t->items[i].doc);
-	}
-	free(t->items);
-}
-
-static struct target *known(const struct targets *t, const char *name, size_t bytes)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (strlen(t->items[i].name) == bytes && memcmp(t->items[i].name, name, bytes) == 0)
-			return &t->items[i];
-	return NULL;
-}
-
-int targets_put(struct targets *t, const struct store_doc *d)
-{
-	struct target *at = known(t, d->name, strlen(d->name));
-	struct jdoc *doc = NULL;
-
-	if (jdoc_parse(d->body, d->body_len, &doc, NULL) < 0)
-		return E_CORRUPT;
-	if (jdoc_root(doc)->kind != JV_OBJECT) {
-		jdoc_free(doc);
-		return E_CORRUPT;
-	}
-	if (!at) {
-		t->items = mem_grow(t->items, t->n + 1, sizeof *t->items);
-		at = &t->items[t->n++];
-		*at = (struct target){ .name = mem_str(d->name) };
-	}
-	jdoc_free(at->doc);
-	at->doc = doc;
-	at->root = jdoc_root(doc);
-	at->id = d->id;
-	at->version = d->version;
-	at->retired = d->retired;
-	if (d->id > t->last_id)
-		t->last_id = d->id;
-	return 0;
-}
-
-struct loading {
-	struct targets *t;
-	struct err *err;
-};
-
-static int each_doc(void *ctx, const struct store_doc *d)
-{
-	struct loading *ld = ctx;
-	int r = targets_put(ld->t, d);
-
-	return r < 0 ? err_set(ld->err, r, "lb_server: the body of %s (id %u) does not read back",
-	                       d->name, d->id)
-	             : 0;
-}
-
-int targets_load(struct targets *t, struct store *store, struct err *err)
-{
-	struct loading ld = { t, err };
-
-	return store_load_docs(store, DOC_SERVER, each_doc, &ld, err);
-}
-
-const struct target *targets_known(const struct targets *t, const char *name)
-{
-	return known(t, name, strlen(name));
-}
-
-const struct target *targets_find(const struct targets *t, const char *name)
-{
-	const struct target *at = targets_known(t, name);
-
-	return at && !at->retired ? at : NULL;
-}
-
-const struct target *targets_split(const struct targets *t, const char *text, const char **ret_key)
-{
-	for (const char *dot = strchr(text, '.'); dot; dot = strchr(dot + 1, '.')) {
-		const struct target *at = known(t, text, (size_t)(dot - text));
-		if (at && !at->retired) {
+	for (const char *dot = strchr(text, '.'); dot && !found; dot = strchr(dot + 1, '.')) {
+		char *name = mem_strn(text, (size_t)(dot - text));
+		found = docs_find(t, name);
+		free(name);
+		if (found)
 			*ret_key = dot + 1;
-			return at;
-		}
 	}
-	return NULL;
+	return found;
 }
 
-static const struct jval *plain(const struct target *t, const char *key)
+static const struct jval *plain(const struct doc *t, const char *key)
 {
-	const struct jval *extra = jv_get(t->root, "extra");
+	const struct jval *extra = doc_member(t, "extra");
 
 	if (strncmp(key, "extra.", 6) == 0)
 		return extra && extra->kind == JV_OBJECT ? jv_get(extra, key + 6) : NULL;
 	for (size_t i = 0; targets_members[i]; i++)
 		if (strcmp(targets_members[i], key) == 0)
-			return jv_get(t->root, key);
+			return doc_member(t, key);
 	return NULL;
 }
 
-bool target_value(const struct target *t, const char *key, struct buf *out)
+bool target_value(const struct doc *t, const char *key, struct buf *out)
 {
 	const struct jval *v = plain(t, key);
 
@@ -132,16 +49,16 @@ bool target_value(const struct target *t, const char *key, struct buf *out)
 	return true;
 }
 
-const char *target_sealed(const struct target *t)
+const char *target_sealed(const struct doc *t)
 {
-	const struct jval *v = jv_get(t->root, "sealed");
+	const struct jval *v = doc_member(t, "sealed");
 
 	return v && v->kind == JV_TEXT ? v->text : NULL;
 }
 
-bool target_allows(const struct target *t, const char *project)
+bool target_allows(const struct doc *t, const char *project)
 {
-	const struct jval *list = jv_get(t->root, "projects");
+	const struct jval *list = doc_member(t, "projects");
 
 	if (!list || list->kind != JV_LIST || list->len == 0)
 		return true;
@@ -152,10 +69,9 @@ bool target_allows(const struct target *t, const char *project)
 	return false;
 }
 
-const char *target_refusal(const struct targets *t, const char *project, const char *name,
-                           bool secret)
+const char *target_refusal(const struct docs *t, const char *project, const char *name, bool secret)
 {
-	const struct target *at = targets_find(t, name);
+	const struct doc *at = docs_find(t, name);
 
 	return !at                            ? "is unknown"
 	       : !target_allows(at, project)  ? "is not for this project"

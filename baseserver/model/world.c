@@ -53,7 +53,7 @@ static void calendar_names(void *ctx, struct nearest *near)
 {
 	const struct world *w = ctx;
 
-	calendars_nearest(w->calendars, near);
+	docs_nearest(w->calendars, near);
 }
 
 /* Asked twice: first for the number and a start to fall back on, then with the start that
@@ -103,10 +103,10 @@ static void workflow(void *ctx, const char *name, uint32_t *ret_id, uint32_t *re
 }
 
 /* "NAME.KEY"; of an `extra` any key will do: it may come yet. */
-static bool has_member(const struct targets *t, const char *project, const char *name)
+static bool has_member(const struct docs *t, const char *project, const char *name)
 {
 	const char *key = "";
-	const struct target *at = targets_split(t, name, &key);
+	const struct doc *at = targets_split(t, name, &key);
 
 	if (!at || !target_allows(at, project))
 		return false;
@@ -138,15 +138,15 @@ static bool parameter(void *ctx, const char *project, const char *name)
 		for (size_t i = 0; w->set && i < workflow_set_scopes(w->set); i++)
 			is_new |= strcmp(workflow_scope_project(workflow_set_scope(w->set, i)),
 			                 of) == 0;
-		const struct scope_doc *d = is_new ? NULL : scopes_doc(w->scopes, of);
-		if (d && workflow_scope_value(workflow_set_scope(d->set, 0), name))
+		const struct doc *d = is_new ? NULL : scopes_doc(w->scopes, of);
+		if (d && workflow_scope_value(scope_of(d), name))
 			return true;
 	}
 	return false;
 }
 
 void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
-                const struct catalog *cat, const struct calendars *calendars, const char *timezone,
+                const struct catalog *cat, const struct docs *calendars, const char *timezone,
                 bool is_save, int64_t now)
 {
 	const struct tz *tz = NULL;

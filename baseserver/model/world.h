@@ -6,10 +6,8 @@
 #include "sched/workflow.h"
 
 struct calendar;
-struct calendars;
 struct catalog;
-struct scopes;
-struct targets;
+struct docs;
 
 /* Numbers come from what is known; new ones go on from there and stay in `new_*`, so that
  * documents that are refused, or only tried, use none up. */
@@ -17,10 +15,10 @@ struct world {
 	const struct names *tasks, *workflows;
 	struct names new_tasks, new_workflows;
 	const struct catalog *cat; /* tasks outside the set; NULL: there are none */
-	const struct calendars *calendars;
+	const struct docs *calendars;
 	struct calendar *every_day;     /* for a stored task whose calendar is not there */
-	const struct scopes *scopes;    /* stored parameters; set after world_init(), or NULL */
-	const struct targets *targets;  /* likewise */
+	const struct docs *scopes;      /* stored parameters; set after world_init(), or NULL */
+	const struct docs *targets;     /* likewise */
 	const struct workflow_set *set; /* its parameters stand instead of stored ones, or NULL */
 	bool is_save; /* versions are one more than what is stored; else all names are taken */
 	struct workflow_world w;
@@ -28,7 +26,7 @@ struct world {
 
 /* Borrows all it is given until world_done(). `now`: seconds, for tasks without a start. */
 void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
-                const struct catalog *cat, const struct calendars *calendars, const char *timezone,
+                const struct catalog *cat, const struct docs *calendars, const char *timezone,
                 bool is_save, int64_t now);
 void world_done(struct world *w);
 
