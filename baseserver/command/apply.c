@@ -111,7 +111,7 @@ static bool comes_back(const struct apply *a, size_t first, size_t n)
 static int take_workflow(struct apply *a, const struct workflow *wf, size_t first)
 {
 	const char *name = workflow_name(wf);
-	const struct document *was = documents_find(&a->c->documents, name);
+	const struct doc *was = docs_find(&a->c->documents.all, name);
 	struct yaml_doc **old_docs, **new_docs;
 	size_t n_old, n_new;
 	struct buf body;

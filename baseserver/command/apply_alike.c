@@ -67,7 +67,7 @@ static void list(const struct apply *a, struct newcomers *l)
 	for (size_t i = 0; i < a->n_given; i++) {
 		const struct workflow *wf = workflow_set_at(a->set, i);
 		const char *name = workflow_name(wf);
-		if (documents_find(&a->c->documents, name))
+		if (docs_find(&a->c->documents.all, name))
 			continue;
 		add(l, mem_str(name), workflow_place(wf));
 		char *project = project_of(name);
@@ -149,9 +149,9 @@ int apply_alike(struct apply *a)
 
 	map_init(&l.by_fold);
 	list(a, &l);
-	for (size_t i = 0; i < ds->n && l.n; i++)
-		if (!ds->items[i].retired)
-			compare(a, &l, ds->items[i].name, ds->items[i].fold);
+	for (size_t i = 0; i < ds->all.n && l.n; i++)
+		if (!ds->all.items[i].retired)
+			compare(a, &l, ds->all.items[i].name, ds->notes[i].fold);
 	if (l.n)
 		each_project(a->c, compare_project, &(struct comparison){ a, &l });
 	for (size_t i = 0; i < l.n; i++) {

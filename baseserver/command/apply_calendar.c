@@ -33,7 +33,7 @@ static void read_workflow_of(struct apply *a, const struct cat_task *t)
 {
 	const char *slash = strrchr(t->def->name, '/');
 	char *name = mem_strn(t->def->name, slash ? (size_t)(slash - t->def->name) : 0);
-	const struct document *doc = documents_find(&a->c->documents, name);
+	const struct doc *doc = docs_find(&a->c->documents.all, name);
 
 	if (doc && !apply_has(a, name))
 		workflow_set_read(a->set, doc->body, doc->len, doc->name, &a->diags);

@@ -216,7 +216,7 @@ const struct store_task *apply_add_task(struct apply *a, struct task *t)
 	return row;
 }
 
-void apply_retire_doc(struct apply *a, const struct document *d)
+void apply_retire_doc(struct apply *a, const struct doc *d)
 {
 	apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
 	                                      .id = d->id,

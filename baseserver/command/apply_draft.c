@@ -86,13 +86,14 @@ static int check_task(const struct apply *a)
 static int keep(struct apply *a)
 {
 	const struct workflow *wf = workflow_set_at(a->set, 0);
-	const struct document *was = documents_ever(&a->c->documents, workflow_name(wf));
+	const struct doc *was = docs_ever(&a->c->documents.all, workflow_name(wf));
 	struct buf body;
 
 	if (!was)
 		return refuse(a->f, E_NOT_FOUND, "args.document", "save it once",
 		              "%s was never saved", workflow_name(wf));
-	a->cmd->draft = (was->draft ? was->draft : VERSION_DRAFT) + 1;
+	uint32_t last = documents_note(&a->c->documents, was)->draft;
+	a->cmd->draft = (last ? last : VERSION_DRAFT) + 1;
 	buf_init(&body);
 	workflow_print(wf, &body);
 	apply_add_doc(a, &(struct store_doc){ .kind = DOC_DRAFT,
@@ -145,10 +146,11 @@ int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 void draft_learn(struct commander *c, const struct store_doc *d)
 {
-	struct document *at = documents_ever(&c->documents, d->name);
+	const struct doc *of = docs_ever(&c->documents.all, d->name);
+	struct document_note *note = of ? documents_note(&c->documents, of) : NULL;
 
-	if (at && d->version > at->draft)
-		at->draft = d->version;
+	if (note && d->version > note->draft)
+		note->draft = d->version;
 }
 
 static int each_draft(void *ctx, const struct store_doc *d)

@@ -94,7 +94,7 @@ void apply_change_end(struct apply *a, const char *what, const char *prefix,
 void apply_change(struct apply *a, const char *kind, const char *name, const char *what,
                   uint32_t version, const struct yaml_node *was, const struct yaml_node *is);
 void apply_add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
-void apply_retire_doc(struct apply *a, const struct document *d);
+void apply_retire_doc(struct apply *a, const struct doc *d);
 /* Its row, as the edit will have it; valid until the next task is added. */
 const struct store_task *apply_add_task(struct apply *a, struct task *t);
 /* Has it other dates, or another state, than it had? */

@@ -15,7 +15,7 @@ enum { EXPANDED_BYTES_MAX = 64 << 20 }; /* what an apply itself may carry */
 
 /* --- what is in force -------------------------------------------------------------------- */
 
-static struct workflow *parse(const struct document *d)
+static struct workflow *parse(const struct doc *d)
 {
 	struct workflow *wf = NULL;
 	struct diags diags;
@@ -37,7 +37,7 @@ static const struct workflow *in_force(void *ctx, const char *name)
 	     i = map_next(&a->by_library, key, &at))
 		if (strcmp(workflow_name(a->libraries[i]), name) == 0)
 			return a->libraries[i];
-	const struct document *d = documents_find(&a->c->documents, name);
+	const struct doc *d = docs_find(&a->c->documents.all, name);
 	struct workflow *wf = d ? parse(d) : NULL;
 	if (!wf)
 		return NULL;
@@ -54,7 +54,7 @@ int apply_resolve(struct apply *a)
 /* --- who uses one ------------------------------------------------------------------------ */
 
 /* A document in force that stays as it is and uses something; the caller's. NULL: it is none. */
-static struct workflow *user_in_force(const struct apply *a, const struct document *d)
+static struct workflow *user_in_force(const struct apply *a, const struct doc *d)
 {
 	return d->retired || apply_has(a, d->name) || workflow_written(d->body, d->len) == d->len
 	               ? NULL
@@ -90,8 +90,8 @@ int apply_unused(struct apply *a, const char *name, const char *place)
 		if (workflow_uses(wf, name))
 			add_user(&u, workflow_name(wf));
 	}
-	for (size_t i = 0; i < a->c->documents.n; i++) {
-		const struct document *d = &a->c->documents.items[i];
+	for (size_t i = 0; i < a->c->documents.all.n; i++) {
+		const struct doc *d = &a->c->documents.all.items[i];
 		struct workflow *wf = apply_prunes(a, d->name) ? NULL : user_in_force(a, d);
 		if (wf && workflow_uses(wf, name))
 			add_user(&u, d->name);
@@ -181,7 +181,7 @@ static void changes_done(struct changes *all)
 	free(all->items);
 }
 
-static void find_lacks(struct changed *l, const struct workflow *wf, const struct document *d)
+static void find_lacks(struct changed *l, const struct workflow *wf, const struct doc *d)
 {
 	const char *lacks = workflow_lacks(wf, l->library);
 
@@ -194,8 +194,8 @@ static void find_lacks(struct changed *l, const struct workflow *wf, const struc
 /* Each document in force is read once, however many libraries change. */
 static void find_all_lacks(const struct apply *a, struct changes *all)
 {
-	for (size_t i = 0; i < a->c->documents.n && all->n; i++) {
-		const struct document *d = &a->c->documents.items[i];
+	for (size_t i = 0; i < a->c->documents.all.n && all->n; i++) {
+		const struct doc *d = &a->c->documents.all.items[i];
 		struct workflow *wf = user_in_force(a, d);
 		for (size_t k = 0; wf && k < all->n; k++)
 			find_lacks(&all->items[k], wf, d);
@@ -212,24 +212,23 @@ static bool is_outdated(const struct changes *all, const struct workflow *wf)
 	return false;
 }
 
-static void count_user(struct apply *a, const struct workflow *wf, const struct document *d)
+static void count_user(struct apply *a, const struct workflow *wf, const struct doc *d)
 {
 	a->bytes += workflow_written(d->body, d->len);
 	expand(a, wf);
 }
 
-static void read_user(struct apply *a, const struct workflow *wf, const struct document *d)
+static void read_user(struct apply *a, const struct workflow *wf, const struct doc *d)
 {
 	(void)wf;
 	workflow_set_read(a->set, d->body, d->len, d->name, &a->diags);
 }
 
 static void each_user(struct apply *a, const struct changes *all,
-                      void (*each)(struct apply *a, const struct workflow *wf,
-                                   const struct document *d))
+                      void (*each)(struct apply *a, const struct workflow *wf, const struct doc *d))
 {
-	for (size_t i = 0; i < a->c->documents.n && all->n; i++) {
-		const struct document *d = &a->c->documents.items[i];
+	for (size_t i = 0; i < a->c->documents.all.n && all->n; i++) {
+		const struct doc *d = &a->c->documents.all.items[i];
 		struct workflow *wf = user_in_force(a, d);
 		if (is_outdated(all, wf))
 			each(a, wf, d);
@@ -240,7 +239,7 @@ static void each_user(struct apply *a, const struct changes *all,
 /* Does the document take the place of a library in force? */
 static bool replaces_library(const struct apply *a, const struct workflow *wf)
 {
-	const struct document *was = documents_find(&a->c->documents, workflow_name(wf));
+	const struct doc *was = docs_find(&a->c->documents.all, workflow_name(wf));
 
 	return was && workflow_stored_library(was->body, was->len);
 }
@@ -285,7 +284,7 @@ int apply_users(struct apply *a)
 static int retire_library(struct apply *a, const char *name)
 {
 	const char *place = "args.retire_libraries";
-	const struct document *d = documents_find(&a->c->documents, name);
+	const struct doc *d = docs_find(&a->c->documents.all, name);
 	bool is = d && workflow_stored_library(d->body, d->len);
 
 	if (!is || apply_has(a, name))

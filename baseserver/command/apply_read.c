@@ -73,25 +73,24 @@ static struct brought count_set(const struct workflow_set *set)
 static uint32_t version_of(const struct apply *a, const struct brought *was,
                            const struct brought *is, const char **ret_name)
 {
-	const struct document *d;
-	const struct doc *s;
+	const struct doc *d;
 
 	if (is->workflows > was->workflows) {
 		*ret_name = workflow_name(workflow_set_at(a->set, was->workflows));
-		d = documents_find(&a->c->documents, *ret_name);
+		d = docs_find(&a->c->documents.all, *ret_name);
 		return d ? d->version : 0;
 	}
 	if (is->calendars > was->calendars) {
 		*ret_name = calendar_doc_name(workflow_set_calendar(a->set, was->calendars));
-		s = docs_find(&a->c->docs[DOC_CALENDAR], *ret_name);
-		return s ? s->version : 0;
+		d = docs_find(&a->c->docs[DOC_CALENDAR], *ret_name);
+		return d ? d->version : 0;
 	}
 	const struct workflow_scope *one = workflow_set_scope(a->set, was->scopes);
 	const char *project = workflow_scope_project(one);
 	*ret_name = *project ? project : "global";
-	s = workflow_scope_pool(one) ? docs_find(&a->c->docs[DOC_POOL], workflow_scope_pool(one))
+	d = workflow_scope_pool(one) ? docs_find(&a->c->docs[DOC_POOL], workflow_scope_pool(one))
 	                             : scopes_doc(&a->c->docs[DOC_SETTING], project);
-	return s ? s->version : 0;
+	return d ? d->version : 0;
 }
 
 /* Who changed a document that he had read says which version that was: of two the later is

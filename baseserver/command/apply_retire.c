@@ -97,8 +97,8 @@ int apply_retire_missing(struct apply *a, const char *workflow)
 /* Workflows of a pruned project that the documents do not name. */
 int apply_prune(struct apply *a)
 {
-	for (size_t i = 0; i < a->c->documents.n; i++) {
-		const struct document *d = &a->c->documents.items[i];
+	for (size_t i = 0; i < a->c->documents.all.n; i++) {
+		const struct doc *d = &a->c->documents.all.items[i];
 		if (d->retired || !apply_prunes(a, d->name) || apply_names(a, d->name))
 			continue;
 		int r = apply_retire_missing(a, d->name);

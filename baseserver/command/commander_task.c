@@ -161,7 +161,7 @@ static void edited(struct letter *l, void *self)
 	commander_work(c, cmd);
 }
 
-static void retire_document(const struct cmd *cmd, const struct document *d, struct edit *e)
+static void retire_document(const struct cmd *cmd, const struct doc *d, struct edit *e)
 {
 	docs_add(e, &(struct store_doc){ .kind = DOC_WORKFLOW,
 	                                 .id = d->id,
@@ -179,8 +179,8 @@ static void retire_documents(const struct commander *c, const struct cmd *cmd, s
 {
 	struct leaving *all = list_leaving(c, &cmd->o);
 
-	for (size_t i = 0; i < c->documents.n; i++) {
-		const struct document *d = &c->documents.items[i];
+	for (size_t i = 0; i < c->documents.all.n; i++) {
+		const struct doc *d = &c->documents.all.items[i];
 		if (!d->retired && all[d->id].goes && !all[d->id].stays)
 			retire_document(cmd, d, e);
 	}

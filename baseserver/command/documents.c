@@ -1,52 +1,42 @@
+/* The documents of workflows, and what the commander notes beside each.
+ *
+ * The documents themselves are kept as those of every kind (model/docs.h). A note is made with its
+ * document and stays, also when that is retired; a project counts its documents in force, so that
+ * "has it one?" is one look. What documents mean is not kept: an apply reads those it needs. */
 #include "baseserver/command/documents.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "sched/name.h"
-#include "store/store.h"
 #include "util/alloc.h"
 #include "util/check.h"
+
+static const struct doc_kind workflows = { .kind = DOC_WORKFLOW, .keeps_body = true };
 
 void documents_init(struct documents *ds)
 {
 	*ds = (struct documents){ 0 };
-	map_init(&ds->by_name);
+	docs_init(&ds->all, &workflows);
 	map_init(&ds->by_project);
 }
 
 void documents_done(struct documents *ds)
 {
-	for (size_t i = 0; i < ds->n; i++) {
-		free(ds->items[i].name);
-		free(ds->items[i].fold);
-		free(ds->items[i].body);
-	}
+	for (size_t i = 0; i < ds->all.n; i++)
+		free(ds->notes[i].fold);
 	for (size_t i = 0; i < ds->n_projects; i++)
 		free(ds->projects[i].name);
-	free(ds->items);
+	free(ds->notes);
 	free(ds->projects);
-	map_done(&ds->by_name);
+	docs_done(&ds->all);
 	map_done(&ds->by_project);
 }
 
-struct document *documents_ever(const struct documents *ds, const char *name)
+struct document_note *documents_note(const struct documents *ds, const struct doc *d)
 {
-	uint64_t key = map_text(name);
-	size_t at = 0;
-
-	for (uint32_t i = map_first(&ds->by_name, key, &at); i != MAP_NONE;
-	     i = map_next(&ds->by_name, key, &at))
-		if (strcmp(ds->items[i].name, name) == 0)
-			return &ds->items[i];
-	return NULL;
-}
-
-const struct document *documents_find(const struct documents *ds, const char *name)
-{
-	const struct document *d = documents_ever(ds, name);
-
-	return d && !d->retired ? d : NULL;
+	CHECK(d >= ds->all.items && d < ds->all.items + ds->all.n);
+	return &ds->notes[d - ds->all.items];
 }
 
 /* As many as there are: none. */
@@ -83,31 +73,20 @@ static size_t put_project(struct documents *ds, const char *workflow)
 	return i;
 }
 
-static struct document *add(struct documents *ds, const char *name)
-{
-	ds->items = mem_room(ds->items, &ds->cap, ds->n + 1, sizeof *ds->items);
-	map_add(&ds->by_name, map_text(name), (uint32_t)ds->n);
-	struct document *d = &ds->items[ds->n++];
-	*d = (struct document){ .name = mem_str(name),
-		                .fold = name_fold(name),
-		                .project = put_project(ds, name),
-		                .retired = true };
-	return d;
-}
-
 void documents_put(struct documents *ds, const struct store_doc *d)
 {
-	struct document *at = documents_ever(ds, d->name);
+	bool was = docs_find(&ds->all, d->name) != NULL;
+	size_t n = ds->all.n;
 
-	if (!at)
-		at = add(ds, d->name);
-	free(at->body);
-	at->body = mem_strn(d->body, d->body_len);
-	at->len = d->body_len;
-	at->id = d->id;
-	at->version = d->version;
-	CHECK(at->retired || ds->projects[at->project].in_force);
-	ds->projects[at->project].in_force += at->retired;
-	ds->projects[at->project].in_force -= d->retired;
-	at->retired = d->retired;
+	CHECK(docs_learn(&ds->all, d, NULL) == 0); /* nothing is read out of it */
+	if (ds->all.n > n) {
+		ds->notes = mem_room(ds->notes, &ds->cap, ds->all.n, sizeof *ds->notes);
+		ds->notes[n] = (struct document_note){ .fold = name_fold(d->name),
+			                               .project = put_project(ds, d->name) };
+	}
+	struct document_project
+		*of = &ds->projects[documents_note(ds, docs_ever(&ds->all, d->name))->project];
+	CHECK(!was || of->in_force);
+	of->in_force += !was;
+	of->in_force -= d->retired;
 }
