@@ -52,7 +52,7 @@ const struct doc *scopes_doc(const struct docs *scopes, const char *project)
 
 const struct workflow_scope *scope_of(const struct doc *d)
 {
-	return d ? workflow_set_scope(d->means, 0) : NULL;
+	return d && d->means ? workflow_set_scope(d->means, 0) : NULL;
 }
 
 static const char *value_in(const struct docs *scopes, const char *project, const char *name)
