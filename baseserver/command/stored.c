@@ -3,9 +3,11 @@
  * The commander keeps every kind of doc_kinds by name: it loads them at its start, learns what an
  * edit made durable, and gives an edit their next versions. A row of `kinds` says how a refusal
  * names a kind and which tasks depend on a document; as long as one does, the document stays. The
- * file of a kind (commander_pool.c, commander_target.c and so on) judges what a command says of it,
- * and command.def who may send the command. Documents of workflows have more to them: documents.h.
- */
+ * file of a kind (commander_pool.c, commander_target.c and so on) judges what a command says of
+ * it, and command.def who may send the command. Documents of workflows have more to them:
+ * documents.h.
+ *
+ *  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

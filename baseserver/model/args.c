@@ -1,3 +1,10 @@
+/* A client's arguments, and how they are refused.
+ *
+ * Every arg_*() reads one member of a JSON object: absent, it leaves the result as it was, which
+ * is how defaults are said; of another kind, or out of bounds, it fills the refusal and returns
+ * its code. A refusal has the place ("args.selection.from"), what was found, and what is allowed
+ * or which known word is nearest. Texts are borrowed from the JSON. What arguments mean together
+ * is judged by the caller. */
 #include "baseserver/model/args.h"
 
 #include <inttypes.h>
@@ -7,6 +14,7 @@
 
 #include "sched/name.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
@@ -16,6 +24,7 @@ int refuse(struct refusal *f, int code, const char *place, const char *hint, con
 {
 	va_list ap;
 
+	CHECK(code < 0);
 	f->code = code;
 	f->json = NULL;
 	snprintf(f->place, sizeof f->place, "%s", place);
@@ -152,6 +161,7 @@ int arg_number(const struct jval *o, const char *at, const char *key, int64_t mi
 	const struct jval *v = jv_get(o, key);
 	char place[160], allowed[64];
 
+	CHECK(min <= max);
 	if (!v)
 		return 0;
 	if (v->kind != JV_NUMBER)

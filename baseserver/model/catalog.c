@@ -1,3 +1,11 @@
+/* Tasks by name, unfinished instances and outcomes, folded from the ledger's stream.
+ *
+ * An unfinished instance stands at the index that its slot has in the ledger, so a transition
+ * finds it without a search; by_key is for those who know only its key. What has ended leaves, and
+ * only its outcome stays, in the ranges of its task. A task is never taken out: a retired one is
+ * found and said to be so. What stands in a chunk is always in by_key, in the list of its task and
+ * in counts: put_inst() and its two helpers change all of them. The view is as old as what was
+ * folded. */
 #include "baseserver/model/catalog.h"
 
 #include <stdlib.h>
@@ -8,11 +16,13 @@
 #include "sched/name.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 enum { CHUNK = 1024 };
 
 static struct cat_inst *at(const struct catalog *c, uint32_t index)
 {
+	CHECK(index / CHUNK < c->n_chunks);
 	return &c->chunks[index / CHUNK][index % CHUNK];
 }
 
@@ -95,6 +105,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 		map_remove(&c->by_name, map_text(t->def->name), def->id);
 		for (size_t i = 0; i < t->def->n_links; i++)
 			child_remove(place(c, t->def->links[i].parent), def->id);
+		CHECK(c->n_promised >= t->def->has_promise);
 		c->n_promised -= t->def->has_promise;
 		task_unref(t->def);
 	} else {
@@ -125,6 +136,8 @@ static void remove_inst(struct catalog *c, uint32_t index)
 	struct cat_inst *i = at(c, index);
 	struct cat_task *t = place(c, i->key.task);
 
+	CHECK(i->state != ST_NONE && c->counts[i->state] > 0);
+	CHECK(i->prev != SLAB_NONE || t->live == index);
 	if (i->prev == SLAB_NONE)
 		t->live = i->next;
 	else
@@ -174,6 +187,8 @@ static void put_inst(struct catalog *c, const struct instance *image, uint32_t s
 	if (!there)
 		add_inst(c, image->key, slot);
 	struct cat_inst *i = at(c, slot);
+	CHECK(inst_key_eq(i->key, image->key)); /* a slot is free before another has it */
+	CHECK(image->state != ST_NONE && c->counts[i->state] > 0);
 	c->counts[i->state]--;
 	c->counts[image->state]++;
 	i->state = image->state;
@@ -203,6 +218,7 @@ static void put_range(struct catalog *c, const struct transition *tr)
 	const struct date_range *r = tr->row;
 	struct outcome_range o = { r->lo, r->hi, 1, tr->to, tr->reason, { 0 } };
 
+	CHECK(r->lo <= r->hi && state_final((enum state)tr->to));
 	outcomes_fill(&t->outcomes, t->def->plan, &o, r->open, r->n_open);
 	if (r->hi > t->row.planned_through)
 		t->row.planned_through = r->hi;
@@ -268,9 +284,11 @@ static const struct cat_task *find(const struct catalog *c, const char *name)
 	size_t where = 0;
 
 	for (uint32_t id = map_first(&c->by_name, h, &where); id != MAP_NONE;
-	     id = map_next(&c->by_name, h, &where))
+	     id = map_next(&c->by_name, h, &where)) {
+		CHECK(id < c->tasks_cap && c->tasks[id]->id == id);
 		if (strcmp(c->tasks[id]->def->name, name) == 0)
 			return c->tasks[id];
+	}
 	return NULL;
 }
 

@@ -1,3 +1,10 @@
+/* The tasks in force at a start, out of the stored documents.
+ *
+ * All documents of workflows are compiled as one set, with the numbers and anchors that the rows
+ * of lb_task have; then each task gets its row, and the past of its plan (DOC_PLAN). A name keeps
+ * its number whatever the document says, and a task without a row is E_CORRUPT: it would begin
+ * anew under another number. Nothing is judged again that an apply judged: a stored calendar that
+ * is missing leaves no date out. Retired tasks have a row and no definition here. */
 #include "baseserver/model/definitions.h"
 
 #include <stdlib.h>
@@ -9,6 +16,7 @@
 #include "sched/task.h"
 #include "store/store.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
 
@@ -136,6 +144,7 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 			task_unref(tasks[i]);
 			continue;
 		}
+		CHECK(ret->n <= i); /* tasks move down in the array they came in */
 		struct store_task *own = &ret->rows[ret->n];
 		*own = *row;
 		own->name = tasks[i]->name;

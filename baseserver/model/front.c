@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 static _Atomic size_t room_taken; /* of ALL_ARGS_BYTES_MAX, by all sessions */
 
@@ -20,7 +21,9 @@ bool front_room_take(size_t bytes)
 
 void front_room_give(size_t bytes)
 {
-	atomic_fetch_sub(&room_taken, bytes);
+	size_t was = atomic_fetch_sub(&room_taken, bytes);
+
+	CHECK(was >= bytes); /* who gives it back took it */
 }
 
 static void discard(struct letter *l)

@@ -1,3 +1,9 @@
+/* The message that hands a job to a loader.
+ *
+ * It borrows most texts from the task's definition, which it keeps alive until job_free(); names
+ * and values of parameters are its own. Parameters come resolved from the params actor; a caller
+ * without them gets the definition's own, expanded as far as their macros can be. What a job may
+ * not have, a password, is never put in here: it asks for it (params_target.c). */
 #include "baseserver/model/job.h"
 
 #include <stdlib.h>
@@ -9,6 +15,7 @@
 #include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 
 /* The message borrows its texts from the definition, which it keeps alive. */
@@ -79,6 +86,7 @@ Sirdar__Job *job_new(const struct task *def, const struct instance *i,
 	struct job *j = mem_new(sizeof *j);
 	Sirdar__Job *m = &j->message;
 
+	CHECK(i->key.task == def->id);
 	sirdar__job__init(m);
 	j->def = task_ref(def);
 	m->token = i->token;

@@ -1,6 +1,12 @@
+/* Figures of the server as JSON, a row of metric.def each.
+ *
+ * meter_open(), any number of samples with their labels, meter_close(): the row says name, type,
+ * unit and help, so no caller writes one. Buckets of a histogram are cumulative, and `step` leaves
+ * classes out. Nothing is counted here: callers bring the numbers. */
 #include "baseserver/model/meters.h"
 
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/json_put.h"
 #include "util/timing.h"
 
@@ -21,6 +27,7 @@ static const struct {
 
 void meter_open(struct buf *out, enum meter m)
 {
+	CHECK(m < METER_COUNT);
 	put_open(out, NULL, '{');
 	put_text(out, "name", table[m].name);
 	put_text(out, "type", table[m].type);
@@ -57,6 +64,7 @@ void meter_timing(struct buf *out, const struct timing *t, int step, const char 
 	struct timing_view v;
 	uint64_t n = 0;
 
+	CHECK(step > 0);
 	timing_read(t, &v);
 	sample_open(out, labels);
 	put_open(out, "buckets", '[');

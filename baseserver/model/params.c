@@ -1,3 +1,11 @@
+/* The params actor: what the parameters of a job are, at its grant or when it asks.
+ *
+ * It holds the definitions (folded from the inner stream), the parameters of projects and the
+ * target servers. A question that needs outputs of parents or the parameters of a run goes to the
+ * ledger first and comes back with them; any other is answered at once. A name is looked up in
+ * this order: the run, the instance, server.*, inputs, the definition, the project, all. on_ask()
+ * folds the stream before it looks, so its view is not older than the grant. Who may have a secret
+ * is said in params_target.c. */
 #include "baseserver/model/params_impl.h"
 
 #include <stdio.h>
@@ -15,6 +23,7 @@
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_in.h"
 #include "util/log.h"
@@ -30,6 +39,7 @@ static void put_def(struct params *p, const struct task *def)
 			p->defs[i] = NULL;
 		p->cap = cap;
 	}
+	CHECK(def->id < p->cap);
 	task_ref(def);
 	task_unref(p->defs[def->id]);
 	p->defs[def->id] = def;
@@ -57,6 +67,7 @@ static const char *output_value(struct view *v, size_t i)
 {
 	const struct task_input *in = &v->def->inputs[i];
 	const struct data_wish *w = v->q->data ? &v->q->data->wishes[i] : NULL;
+	CHECK(in->link < v->def->n_links);
 	const char *value = v->outputs[i] ? json_text(v->outputs[i], in->key) : NULL;
 	const struct task *parent = def_of(v->p, v->def->links[in->link].parent);
 	const char *name = parent ? parent->name : "its parent";
@@ -102,6 +113,7 @@ static void view_init(struct view *v, const struct params *p, const struct param
 {
 	const struct data_question *data = q->data;
 
+	CHECK(!data || data->n == def->n_inputs); /* a wish for each input, in their order */
 	*v = (struct view){ .p = p, .q = q, .def = def };
 	snprintf(v->project, sizeof v->project, "%.*s", (int)strcspn(def->name, "/"), def->name);
 	buf_init(&v->member);
@@ -251,6 +263,7 @@ static void ask_ledger(struct params *p, struct param_question *q, const struct 
 	struct asked *a = mem_new(sizeof *a);
 	struct data_question *d = &a->data;
 
+	CHECK(!q->data && q->n == 0); /* asked once */
 	a->q = q;
 	a->def = task_ref(def);
 	d->letter.discard = asked_discard;
@@ -270,6 +283,7 @@ static void ask_ledger(struct params *p, struct param_question *q, const struct 
 		int n = parent ? link_spans_ever(l, parent->plan, def->plan, q->key.run_date,
 		                                 w->spans)
 		               : 0;
+		CHECK(n <= LINK_SPANS_MAX);
 		w->n_spans = n > 0 ? (size_t)n : 0;
 	}
 	if (ledger_ask_data(p->ledger, d) < 0)
@@ -340,7 +354,8 @@ static void on_told(struct letter *l, void *self)
 	struct params *p = self;
 	struct told *t = (struct told *)l;
 
-	docs_learn(t->doc.kind == DOC_SERVER ? &p->targets : &p->scopes, &t->doc, NULL);
+	/* The commander has read it already. */
+	CHECK(docs_learn(t->doc.kind == DOC_SERVER ? &p->targets : &p->scopes, &t->doc, NULL) == 0);
 	told_discard(l);
 }
 
@@ -348,6 +363,7 @@ int params_tell(struct params *p, const struct store_doc *d)
 {
 	struct told *t = mem_new(sizeof *t);
 
+	CHECK(d->kind == DOC_SERVER || d->kind == DOC_SETTING);
 	t->letter.deliver = on_told;
 	t->letter.discard = told_discard;
 	t->doc = (struct store_doc){ .kind = d->kind,

@@ -1,3 +1,9 @@
+/* A selection: which tasks and dates a person means, read from JSON and checked.
+ *
+ * Names become numbers here, against the catalog; dates stay as they were written, because one
+ * label is another instant in each task's zone (select_feed.c makes instants of them). `tasks`
+ * ends up ascending with each once. A list of instances stands alone: it excludes every other key.
+ * Every refusal says which item, and the nearest known word. The feed lists what is meant. */
 #include "baseserver/model/select.h"
 
 #include <errno.h>
@@ -12,6 +18,7 @@
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_read.h"
 
@@ -144,6 +151,7 @@ static int parse_dates(const struct jval *v, struct selection *s, struct refusal
 	s->has_dates = true;
 	s->dates = mem_array(list->len + 1, sizeof *s->dates);
 	for (const struct jval *d = list->first; d && r == 0; d = d->next) {
+		CHECK(s->n_dates < list->len);
 		snprintf(at, sizeof at, "args.selection.dates.%zu", s->n_dates);
 		r = parse_when(d, at, &s->dates[s->n_dates++], f);
 	}
@@ -328,6 +336,7 @@ static int parse_instances(const struct catalog *c, const struct jval *v, struct
 	s->has_instances = true;
 	s->instances = mem_array(list->len + 1, sizeof *s->instances);
 	for (const struct jval *o = list->first; o && r == 0; o = o->next) {
+		CHECK(s->n_instances < list->len);
 		snprintf(at, sizeof at, "args.selection.instances.%zu", s->n_instances);
 		r = selection_instance(c, o, at, &s->instances[s->n_instances++], f);
 	}

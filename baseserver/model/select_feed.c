@@ -10,6 +10,7 @@
 #include "sched/tz.h"
 #include "sched/when.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/heap.h"
 
 struct dates {
@@ -165,6 +166,7 @@ static void advance(struct feed *f, struct walk *w)
 
 	w->head_exact = exact <= next && exact != PLAN_NEVER;
 	w->head = w->head_exact ? exact : next;
+	CHECK(w->head > w->last); /* walks only go forward: so a feed ends */
 	if (w->head == PLAN_NEVER)
 		heap_remove(&f->heap, &w->node);
 	else
@@ -179,6 +181,7 @@ static int64_t rank_visit(const struct feed *f, int64_t *ranks, const uint32_t *
 
 	if (task >= cap || index[task] == UINT32_MAX || ranks[index[task]] != -1 || !t)
 		return 0;
+	CHECK(index[task] < f->n);
 	ranks[index[task]] = -2; /* being visited */
 	for (size_t i = 0; i < t->def->n_links && depth < 10000; i++)
 		rank_visit(f, ranks, index, cap, t->def->links[i].parent, next, depth + 1);
@@ -341,6 +344,7 @@ static bool walk_next(struct feed *f, struct item *ret)
 	struct walk *w = (struct walk *)heap_top(&f->heap);
 	if (!w)
 		return false;
+	CHECK(w->head != PLAN_NEVER); /* else it is not in the heap */
 	*ret = (struct item){ { w->head, w->task->id, 0 }, w->task, w->head_exact };
 	w->last = w->head;
 	advance(f, w);

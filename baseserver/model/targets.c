@@ -1,3 +1,8 @@
+/* What the document of a target server says: its plain members, whose it is, its sealed password.
+ *
+ * A name may have dots, so "NAME.KEY" is split at the first dot before which a server in force
+ * stands. Without `projects`, or with "*" among them, a server is for every project. The password
+ * leaves this file only sealed; params_target.c opens it for the holder of a lease. */
 #include "baseserver/model/targets.h"
 
 #include <inttypes.h>

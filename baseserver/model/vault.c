@@ -1,3 +1,10 @@
+/* Secrets at rest, sealed with a key of the installation's key file.
+ *
+ * A sealed secret is text: "v1:KEY:" and, in base64, nonce, ciphertext and tag; what it is for
+ * (`about`) is authenticated with it, so one secret does not open as another's. The first key of
+ * the file seals, any key opens: that is how keys are changed. The file is looked at before each
+ * use and read again when it is another; a file that does not parse refuses the use and the keys
+ * stay as they were. Memory that held keys or texts is wiped before it is freed. */
 #include "baseserver/model/vault.h"
 
 #include <sodium.h>
@@ -150,6 +157,7 @@ static int refresh(struct vault *v, struct err *err)
 		return r;
 	}
 	keys_wipe(v->keys, v->n ? KEYS_MAX : 0);
+	CHECK(n > 0 && n <= KEYS_MAX); /* vault_seal() takes the first */
 	v->keys = keys;
 	v->n = n;
 	v->seen = now;
@@ -203,6 +211,7 @@ static int unseal(const struct key *key, const char *about, const char *words, c
 	    crypto_aead_xchacha20poly1305_ietf_decrypt(
 		    text, &text_bytes, NULL, box + NONCE_BYTES, bytes - NONCE_BYTES,
 		    (const unsigned char *)about, strlen(about), box, key->bytes) == 0) {
+		CHECK(text_bytes == bytes - NONCE_BYTES - TAG_BYTES);
 		*ret_text = mem_strn((char *)text, text_bytes);
 		r = 0;
 	}

@@ -1,3 +1,8 @@
+/* The line of `why`: which gate an instance waits at, in words and as JSON.
+ *
+ * A row of why.def has the gate, a code for programs, the line for people with its arguments in
+ * braces, and what opens the gate. A caller sets the code, adds the arguments that the line names,
+ * and prints: the words come from the row alone. Who waits for what is found out by the actors. */
 #include "baseserver/model/why.h"
 
 #include <inttypes.h>
@@ -39,6 +44,7 @@ static const char *const gate_names[] = {
 
 void why_set(struct why_line *w, enum why_code code)
 {
+	CHECK(code < sizeof table / sizeof table[0]);
 	w->code = code;
 	w->n = 0;
 	w->expected_us = 0;
@@ -71,6 +77,7 @@ int why_gate(enum why_code code)
 
 const char *why_gate_name(int gate)
 {
+	CHECK(gate >= 0 && gate < (int)(sizeof gate_names / sizeof gate_names[0]));
 	return gate_names[gate];
 }
 
@@ -97,6 +104,7 @@ void why_print_line(const struct why_line *w, struct buf *out)
 			return;
 		at = end + 1;
 		end = at + strcspn(at, "}");
+		CHECK(*end); /* each brace of why.def is closed */
 		print_arg(w, at, (size_t)(end - at), out);
 		end++;
 	}

@@ -1,3 +1,10 @@
+/* What documents need to know from outside while they are compiled: zones, calendars, tasks of
+ * other workflows, numbers, parameters and target servers.
+ *
+ * It answers from what is in force. A name that is known keeps its number; a new one gets the next
+ * free one, in new_tasks or new_workflows, so that documents that are refused use none up. At a
+ * save every name must be there; what is stored already was judged then, and no name of it is
+ * doubted again (`is_save` false). Nothing here changes what is in force. */
 #include "baseserver/model/world.h"
 
 #include <string.h>
