@@ -1,3 +1,13 @@
+/* A bridge: what stands in etcd under one word (jobs, pipelines) and workflows of the store, kept
+ * equal.
+ *
+ * Each name is a job here: what the store has (is, text, actor, version), and what is known of its
+ * key (base, seen, mark, news). A change of its key is judged: the two sides agree, or it becomes
+ * an order, which is a command of the actor "etcd". A change here makes the job dirty, and
+ * bridge_write.c writes it over `base`. Which of two changes is in force: baseserver/lead rule 9.
+ * Two rules keep it right: a job has one order on its way, and what comes meanwhile is judged when
+ * that is answered; and an order's request id is made of the key and its revision, so that one
+ * change is one command whoever orders it. No call here waits for etcd. */
 #include "baseserver/lead/bridge_impl.h"
 
 #include <inttypes.h>
@@ -12,6 +22,7 @@
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
@@ -209,6 +220,8 @@ static struct order *order_put(struct bridge *b, enum order_kind kind, const cha
 	const char *const words[] = { b->form->word, b->form->gone, "killer" };
 	struct order *o = mem_new(sizeof *o);
 
+	CHECK((size_t)kind < sizeof words / sizeof words[0]);
+	CHECK(kind == ORDER_KILL || !bridge_is_ordered(b, name));
 	o->kind = kind;
 	o->name = mem_str(name);
 	o->args = mem_strn((const char *)buf_at(args), args->len);
@@ -237,6 +250,7 @@ bool bridge_is_ordered(const struct bridge *b, const char *name)
 /* Its base when it is done. */
 static int64_t base_of(const struct order *o)
 {
+	CHECK(o->kind != ORDER_KILL); /* a kill changes no job */
 	return o->kind == ORDER_PUT ? o->mod_revision : 0;
 }
 
@@ -304,6 +318,7 @@ static void retire(struct bridge *b, struct job *j)
 {
 	struct buf args;
 
+	CHECK(j->is);
 	if (j->problem)
 		well(b, j);
 	buf_init(&args);
@@ -583,6 +598,7 @@ static bool is_early(struct order *o, int code, bool failed)
 {
 	if (!failed)
 		return code == E_CONFLICT && o->kind == ORDER_PUT;
+	CHECK(o->tries <= TRIES_MAX);
 	if (o->tries == TRIES_MAX)
 		return false;
 	char *plain = mem_strn(o->request_id, strcspn(o->request_id, "#"));
@@ -602,6 +618,7 @@ static bool is_still(struct bridge *b, const struct order *o)
 
 static void ask_later(struct bridge *b, struct order *o)
 {
+	CHECK(!o->next || o->next == b->first); /* it is out of the line already */
 	o->due_us = clock_mono_us(&clock_machine) + LATER_US;
 	o->next = b->later;
 	b->later = o;
@@ -635,6 +652,7 @@ static void answered(struct letter *l, void *self)
 	struct err err = { 0 };
 
 	(void)self;
+	CHECK(b->is_asked && o); /* one is with the commander, the first */
 	b->is_asked = false;
 	if (r->code < 0 && err_retryable(r->code)) {
 		b->again_us = clock_mono_us(&clock_machine) + PAUSE_US;
@@ -687,6 +705,7 @@ bool bridge_pump(struct bridge *b, int64_t now_us)
 
 	if (!o || b->is_asked || now_us < b->again_us)
 		return o != NULL;
+	CHECK((size_t)o->kind < sizeof kinds / sizeof kinds[0]);
 	struct client_request *r = client_request_new(kinds[o->kind], o->args, strlen(o->args));
 	r->reply_to = b->me;
 	r->answered = answered;

@@ -1,4 +1,9 @@
-/* A job in both of its forms: what its key in etcd says, and its workflow's document. Pure. */
+/* A job in both of its forms: what its key in etcd says, and its workflow's document. Pure.
+ *
+ * A key says name, command and cronExpr and nothing else; its document is a workflow of one task
+ * of that name, a shell script run by that cron. A dollar of the command is doubled in the
+ * document, because nothing in it is a macro. The way back knows only documents of that shape: any
+ * other workflow of the project is no job, and is left alone. */
 #include "baseserver/lead/bridge.h"
 
 #include <cjson/cJSON.h>
@@ -8,6 +13,7 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/json_in.h"
@@ -175,6 +181,7 @@ void bridge_job_done(struct bridge_job *j)
 
 bool bridge_job_same(const struct bridge_job *a, const struct bridge_job *b)
 {
+	CHECK(!a->command == !a->cron && !b->command == !b->cron); /* both, or no job */
 	if (!a->command || !b->command)
 		return a->command == b->command;
 	return strcmp(a->command, b->command) == 0 && strcmp(a->cron, b->cron) == 0;

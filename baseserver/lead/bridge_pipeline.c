@@ -1,4 +1,8 @@
-/* A pipeline in both of its forms: ECTS's JSON, and its document. Pure. */
+/* A pipeline in both of its forms: ECTS's JSON, and its document. Pure.
+ *
+ * sched/ects.h does both ways; here the texts it looks at are opened: the library of ECTS's tasks,
+ * and the pipeline as it was, whose own settings stay. A text that does not read counts as none.
+ * */
 #include "baseserver/lead/bridge.h"
 
 #include <cjson/cJSON.h>

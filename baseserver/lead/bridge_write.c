@@ -1,4 +1,9 @@
-/* What a bridge writes to etcd, and what it shows. */
+/* What a bridge writes to etcd, and what it shows.
+ *
+ * A job that is dirty is written over the revision that it follows, in one transaction; if the key
+ * has another by now, that is taken as news and judged like any. Then its mark follows, and the
+ * keys of kills that are done go. What could not be written is owed still, and the next sweep
+ * begins anew. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -6,6 +11,7 @@
 #include "etcd/etcd.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
 #include "util/log.h"
@@ -81,6 +87,7 @@ int bridge_sweep(struct bridge *b, struct etcd *e, struct err *err)
 
 	while (r == 0 && b->done) {
 		struct order *o = b->done;
+		CHECK(o->kind == ORDER_KILL); /* only its key is to go when it is done */
 		char *key = bridge_key(b, "killer", o->name);
 		r = etcd_delete_if(e, key, o->mod_revision, err);
 		free(key);

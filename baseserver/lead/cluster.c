@@ -1,3 +1,9 @@
+/* This server's part in etcd: its entry in the registry, and with etcd_lead its candidature.
+ *
+ * Both are lib/etcd's, with threads of their own; this file gives them the settings, says what
+ * they tell to the log, and shows whether the server leads. Without `etcd` among the settings
+ * there is none, and every call takes NULL. Which etcd answers whether we lead is the election's
+ * business. */
 #include "baseserver/lead/cluster.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/* The door of a server that waits: it accepts peers only to say who leads.
+ *
+ * Whoever greets is refused with E_STANDBY, the leader's address and when to ask again; anything
+ * else than a greeting is a breach of the protocol. Sessions have the handshake's time and no
+ * more. It runs on a thread of its own, so that a store that does not answer keeps no peer
+ * waiting; door_tell() brings it the news. The door is closed before the server that leads opens
+ * its own. */
 #include "baseserver/lead/door.h"
 
 #include <sirdar.pb-c.h>
@@ -8,6 +15,7 @@
 #include "rt/actor.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -52,6 +60,7 @@ struct news {
 
 static void caller_free(struct caller *c)
 {
+	CHECK(*c->at == c);
 	*c->at = c->next;
 	if (c->next)
 		c->next->at = c->at;
@@ -150,6 +159,7 @@ static void fini(void *self)
 {
 	struct door *d = self;
 
+	CHECK(d->n_ways <= d->p->listen.n);
 	for (struct caller *c = d->callers, *next; c; c = next) {
 		next = c->next;
 		session_drop(c->session);
@@ -170,6 +180,7 @@ static void on_news(struct letter *l, void *self)
 	struct door *d = self;
 	struct news *n = (struct news *)l;
 
+	CHECK(actor_here(d->me));
 	memcpy(d->leader, n->leader, sizeof d->leader);
 	d->retry_ms = n->retry_ms;
 	free(n);

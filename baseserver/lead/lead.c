@@ -1,3 +1,11 @@
+/* The watch of a server that leads: who holds the lease, who stands by, and what the database's
+ * clock says.
+ *
+ * An actor with a connection of its own looks every two seconds, or every five while nobody waits,
+ * and sends the view to the commander. What cannot be read keeps the view as it was; a reader sees
+ * its age by at_us. lead_step_down() may come from any thread: after half a second, in which its
+ * command is answered, the process is asked to leave. It renews nothing: the ledger proves the
+ * epoch. */
 #include "baseserver/lead/lead.h"
 
 #include <stdatomic.h>
@@ -7,6 +15,7 @@
 #include "baseserver/lead/site.h"
 #include "rt/actor.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -32,6 +41,7 @@ struct lead {
 /* Who waits shows itself four times in a lease (standby.c). */
 static int64_t at_most(const struct lead *l, int64_t most_us, int twelfths)
 {
+	CHECK(twelfths > 0);
 	int64_t share_us = l->set.site->p->lead_ms * US_PER_MS * twelfths / 12;
 
 	return share_us < most_us ? share_us : most_us;
@@ -41,6 +51,7 @@ static int each_node(void *ctx, const struct store_node *n)
 {
 	struct lead_view *v = ctx;
 
+	CHECK(v->n <= LEAD_NODES_MAX);
 	if (v->n < LEAD_NODES_MAX)
 		v->nodes[v->n++] = *n;
 	return 0;
@@ -83,6 +94,8 @@ static void look(struct lead *l, int64_t now)
 {
 	struct lead_view v = { .at_us = now };
 	int r = 0;
+
+	CHECK(now >= l->view.at_us); /* a view is never older than the one before */
 
 	if (!l->store)
 		r = store_open_standby(l->set.site->store_url, &l->store, NULL);
@@ -130,6 +143,7 @@ static void turn(void *self)
 {
 	struct lead *l = self;
 
+	CHECK(actor_here(l->me));
 	if (atomic_exchange(&l->asked, false))
 		l->leave_us = actor_mono_us(l->me) + LEAVE_US;
 	on_alarm(l);

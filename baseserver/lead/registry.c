@@ -1,3 +1,11 @@
+/* The registry: etcd as the leader sees it, below one prefix.
+ *
+ * An actor with a thread of its own, for its calls wait. It lists all keys once, then watches from
+ * that revision; what a watch missed is listed again. Nodes are documents of the store (DOC_NODE),
+ * a version each change, so that they outlive etcd; bridges get the keys of jobs, pipelines, marks
+ * and kills, and the store's changes in their order. Each alarm is one step: pump the bridges,
+ * watch or list, write what is owed, save nodes that were not, tell the commander if something
+ * changed. It elects nobody: that is the election's (cluster.c). */
 #include "baseserver/lead/registry.h"
 
 #include <cjson/cJSON.h>
@@ -11,10 +19,12 @@
 #include "baseserver/lead/cluster.h"
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/ledger/letters.h"
+#include "baseserver/model/docs.h"
 #include "rt/actor.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
@@ -109,16 +119,14 @@ static void node_save(struct registry *r, struct node *n)
 {
 	struct edit *e = mem_new(sizeof *e);
 
-	e->docs = mem_array(1, sizeof *e->docs);
-	e->n_docs = 1;
-	e->docs[0] = (struct store_doc){ .kind = DOC_NODE,
-		                         .id = n->id,
-		                         .version = n->version,
-		                         .name = mem_str(n->name),
-		                         .body = mem_str(n->body),
-		                         .body_len = strlen(n->body),
-		                         .actor = mem_str("etcd"),
-		                         .at_us = actor_wall_us(r->me) };
+	docs_add(e, &(struct store_doc){ .kind = DOC_NODE,
+	                                 .id = n->id,
+	                                 .version = n->version,
+	                                 .name = n->name,
+	                                 .body = n->body,
+	                                 .body_len = strlen(n->body),
+	                                 .actor = "etcd",
+	                                 .at_us = actor_wall_us(r->me) });
 	n->is_unsaved = ledger_edit(r->set.ledger, e) < 0;
 	if (n->is_unsaved)
 		edit_free(e);
@@ -172,6 +180,7 @@ static void node_forget(struct registry *r, struct node *n, const char *why)
 
 	if (len == 0 || n->body[len - 1] != '}')
 		return;
+	CHECK(!n->is_forgotten);
 	char *body = mem_fmt("%.*s,%s", (int)(len - 1), n->body, FORGOTTEN);
 	free(n->body);
 	n->body = body;
@@ -400,6 +409,7 @@ static void show(struct registry *r)
 	for (size_t i = 0; i < BRIDGES; i++)
 		now += r->bridges[i] ? bridge_changes(r->bridges[i]) : 0;
 
+	CHECK(now >= r->shown); /* changes are counted, never taken back */
 	if (now == r->shown)
 		return;
 	r->shown = now;
@@ -457,6 +467,7 @@ static void forget_discard(struct letter *l)
 
 static void on_forget(struct letter *l, void *self)
 {
+	CHECK(actor_here(((struct registry *)self)->me));
 	forget_gone(self, ((struct forgetting *)l)->name, INT64_MAX, "by command");
 	show(self);
 	forget_discard(l);
@@ -492,6 +503,7 @@ static void on_saved(struct letter *l, void *self)
 {
 	struct registry *r = self;
 
+	CHECK(actor_here(r->me));
 	for (size_t i = 0; i < BRIDGES; i++)
 		if (r->bridges[i])
 			bridge_saved(r->bridges[i], &((struct saving *)l)->saved);

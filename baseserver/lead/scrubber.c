@@ -1,3 +1,10 @@
+/* The scrubber: reads the whole store beside the work, once a day.
+ *
+ * An actor with a connection of its own reads in slices of three seconds, with a pause after each.
+ * Damage ends the process: the ledger falls silent at once, a note in the state directory makes
+ * the next start look at everything, and after fifteen seconds, in which health tells of it, the
+ * ledger is told to end. What cannot be read now is read later. Figures may be asked for on any
+ * thread. Nothing is mended here. */
 #include "baseserver/lead/scrubber.h"
 
 #include <stdatomic.h>
@@ -10,6 +17,7 @@
 #include "store/store.h"
 #include "store/tip.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -46,6 +54,7 @@ static void look(struct scrubber *s)
 	struct err err = { 0 };
 	int r = 0;
 
+	CHECK(!atomic_load(&s->is_damaged)); /* nothing more is read of it */
 	if (!s->store)
 		r = store_open_standby(s->site->store_url, &s->store, &err);
 	if (r == 0)

@@ -1,3 +1,10 @@
+/* What a server has whether it leads or waits: its state directory, its name, keys, its part in
+ * etcd.
+ *
+ * The directory is locked as long as the process lives, so a lease with our name is of a process
+ * that is gone. The name is HOST/ID; the id is drawn once and kept in the directory. site_close()
+ * takes a site of which site_open() failed half-way. The store, the warm picture and the epoch are
+ * put in by who takes the lease (standby.c). */
 #include "baseserver/lead/site.h"
 
 #include <errno.h>
@@ -13,6 +20,7 @@
 #include "baseserver/lead/cluster.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/param.h"
@@ -76,7 +84,9 @@ static int read_id(const struct site *s, char ret[ID_BYTES], struct err *err)
 static int name_it(struct site *s, struct err *err)
 {
 	char id[ID_BYTES] = "", host[61] = "";
+	CHECK(s->lock_fd >= 0); /* the directory, and so the id, is ours */
 	int r = read_id(s, id, err);
+	CHECK(r < 0 || strlen(id) == ID_BYTES - 1);
 
 	if (s->p->name[0])
 		snprintf(host, sizeof host, "%s", s->p->name);

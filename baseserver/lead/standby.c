@@ -1,3 +1,12 @@
+/* Waiting: a server watches the lease, and takes it when its holder shows no life.
+ *
+ * One loop on the main thread: open the store, look at the lease, take it if it is free, stand in
+ * the election, tell peers who leads, show ourselves, read along (warm), sleep. The lease is free
+ * when its signs have not changed for lease_ms of our own monotonic clock; a store that could not
+ * be looked at begins that wait anew. Who is elected, who has the store's exclusive lock, or who
+ * had the lease before this process, need not wait. Taking it is one compare-and-set, after
+ * soundness_check(). On sqlite only the holder of the lock has `store`; the others read `beside`.
+ * */
 #include "baseserver/lead/standby.h"
 
 #include <signal.h>
@@ -12,6 +21,7 @@
 #include "baseserver/ledger/warm.h"
 #include "etcd/election.h"
 #include "rt/notify.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -138,6 +148,7 @@ static int try_take(struct standby *b, struct err *ret_err)
 
 	if (!b->store || now_us() < b->shy_until_us || !is_free(b))
 		return 0;
+	CHECK(b->have_seen); /* free is judged by what was seen */
 	int sound = soundness_check(s, b->store, ret_err);
 	if (soundness_exit(sound))
 		return sound;
@@ -169,6 +180,7 @@ static const char *leader_address(const struct standby *b)
 /* Peers come back when there may be news, not before. */
 static uint32_t retry_ms(const struct standby *b)
 {
+	CHECK(b->store || b->beside);
 	int64_t left_ms = b->seen.lease_ms - (now_us() - b->seen_us) / US_PER_MS;
 
 	if (!leader_address(b)[0] || left_ms <= 0)
@@ -300,6 +312,7 @@ int standby_wait(struct site *s, int64_t shy_ms, struct err *err)
 	door_close(b.door);
 	store_close(b.beside);
 	if (r == STANDBY_LEADS) {
+		CHECK(b.store);
 		s->store = b.store;
 		s->warm = b.warm;
 	} else {
