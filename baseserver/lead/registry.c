@@ -261,6 +261,8 @@ static const char *below(const struct registry *r, const char *key, const char *
 {
 	size_t n = strlen(r->set.p->etcd_prefix), w = strlen(word);
 
+	if (strncmp(key, r->set.p->etcd_prefix, n) != 0 || key[n] != '/')
+		return NULL; /* an etcd that answers with other keys than were asked for */
 	key += n + 1;
 	return strncmp(key, word, w) == 0 && key[w] == '/' ? key + w + 1 : NULL;
 }
