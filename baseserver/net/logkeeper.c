@@ -1,3 +1,12 @@
+/* What jobs print, as files: chunks by offset come in, ranges and tails go out.
+ *
+ * A log is one stream of one attempt, in TASK/RUNDATE.PART/GENERATION.ATTEMPT.out or .err; beside
+ * it stand whose it is (.owner, a token) and that nothing follows (.end). A chunk is written where
+ * it says, so one that comes twice is harmless; one ahead of the file's end is refused, unless its
+ * sender says that the bytes between are lost, and comes again from where the answer says. The log
+ * belongs to the execution with the largest token: a later one begins it anew, an earlier one is
+ * E_STALE. An actor with a thread of its own, because disks wait; nothing here is synced, for a
+ * log is not worth a commit. Folders that nobody wrote to for log_retention go. */
 #include "baseserver/net/logkeeper.h"
 
 #include <dirent.h>
@@ -12,6 +21,7 @@
 
 #include "baseserver/model/front.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -45,6 +55,7 @@ static void dir_of(const struct log_name *n, char path[PATH_BYTES])
 
 static void path_of(const struct log_name *n, char path[PATH_BYTES])
 {
+	CHECK(n->stream == 1 || n->stream == 2);
 	snprintf(path, PATH_BYTES, "%u/%" PRId64 ".%d/%u.%u.%s", n->key.task, n->key.run_date,
 	         n->key.part, n->generation, n->attempt, stream_name(n->stream));
 }
@@ -201,6 +212,7 @@ static int write_chunk(struct logkeeper *k, struct log_put *p, int fd)
 	}
 	/* Beyond the limit it counts as kept: the job goes on, its log is cut. */
 	p->have = p->offset + p->bytes > len ? p->offset + p->bytes : len;
+	CHECK(n <= p->bytes && p->have >= len);
 	return 0;
 }
 
@@ -237,6 +249,7 @@ static void on_put(struct letter *l, void *self)
 	struct log_put *p = (struct log_put *)l;
 	struct log_name name = p->name;
 
+	CHECK(actor_here(k->me));
 	p->code = judge_owner(k, p);
 	if (p->rule == LOG_CLAIM) {
 		free(p);
@@ -320,6 +333,7 @@ static void read_range(struct logkeeper *k, struct log_get *g)
 	g->data = mem_new(max);
 	ssize_t n = pread(fd, g->data, max, (off_t)g->offset);
 	g->bytes = n > 0 ? (size_t)n : 0;
+	CHECK(g->bytes <= max);
 	if (g->bytes == max)
 		g->end = false; /* there may be more */
 	close(fd);
@@ -330,6 +344,7 @@ static void give(struct logkeeper *k, struct log_get *g)
 {
 	struct log_get *a = mem_new(sizeof *a);
 
+	CHECK(!g->data && !g->bytes); /* the request of a follower carries nothing */
 	*a = *g;
 	read_range(k, a);
 	g->end = a->end || a->code < 0;
@@ -361,6 +376,7 @@ static void on_get(struct letter *l, void *self)
 	struct logkeeper *k = self;
 	struct log_get *g = (struct log_get *)l;
 
+	CHECK(actor_here(k->me));
 	if (g->cancel) {
 		cancel(k, g->session, g->id);
 		log_get_free(g);

@@ -1,3 +1,9 @@
+/* The router: listens, and gives each new connection to a worker.
+ *
+ * The worker is chosen by the caller's address, so that all sessions of a broker are one worker's,
+ * which follows its load for all of them. A listener counts its connections, by address and in
+ * all; a worker says when one is over, and only then the listener has room for another. Who it is,
+ * and whether it may stay, is found out by the worker. */
 #include "baseserver/net/router.h"
 
 #include <stdio.h>
@@ -7,6 +13,7 @@
 #include "baseserver/net/worker.h"
 #include "rt/actor.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "util/map.h"
@@ -39,6 +46,7 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 {
 	struct door *d = ctx;
 	struct router *r = d->r;
+	CHECK(d->index < r->n_doors);
 	size_t at = (size_t)map_mix(origin, 0) % r->n_workers;
 
 	log_debug("router.accept", "peer=%s worker=%zu", peer, at + 1);
@@ -119,6 +127,7 @@ struct router *router_new(struct thread *th, const struct router_settings *set,
 {
 	struct router *r = mem_new(sizeof *r);
 
+	CHECK(n_workers > 0); /* each connection is somebody's */
 	r->set = *set;
 	r->workers = mem_array(n_workers, sizeof *r->workers);
 	memcpy(r->workers, workers, n_workers * sizeof *workers);

@@ -1,3 +1,11 @@
+/* A worker: the sessions of some peers, from the first byte to the last.
+ *
+ * It accepts what the router gives it, takes frames only from those whose role may send them (the
+ * table below), and ends what breaks the protocol. What arrives becomes a proposal, a question or
+ * a letter to another actor; what leaves is read from the durable part of the stream, and only
+ * while the ledger may speak (worker_send.c). A session has a number and lives as long as its
+ * conn; everybody else names it by that number, which is looked up again when an answer comes. At
+ * its end the registrar, the sorter and the router are told, in on_end(). Nothing here waits. */
 #include "baseserver/net/worker.h"
 
 #include <stdio.h>
@@ -10,6 +18,7 @@
 #include "baseserver/net/worker_impl.h"
 #include "baseserver/sort/registrar.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "wire/keys.h"
@@ -37,45 +46,43 @@ static int wrong_role(struct conn *c, enum frame_kind kind)
 	return E_PROTOCOL;
 }
 
-static int from_loader(struct conn *c, enum frame_kind kind, const void *m)
-{
-	switch (kind) {
-	case FR_CREDIT:
-		return worker_credit(c, m);
-	case FR_REPORTS:
-		return worker_reports(c, m);
-	case FR_PARAM_ASK:
-		return worker_param_ask(c, m);
-	case FR_LOG_CHUNK:
-		return worker_log_chunk(c, m);
-	default:
-		return wrong_role(c, kind);
-	}
-}
+/* Who may send which frame after the greeting, and who takes it. */
+enum { BROKER = 1 << ROLE_BROKER, LOADER = 1 << ROLE_LOADER, CLIENT = 1 << ROLE_CLIENT };
+#define TAKEN(X) \
+	X(BEAT, BROKER | LOADER, worker_beat) \
+	X(RUNNER_STATE, BROKER | LOADER, worker_runner) \
+	X(LOAD, BROKER, worker_load) \
+	X(CREDIT, LOADER, worker_credit) \
+	X(REPORTS, LOADER, worker_reports) \
+	X(PARAM_ASK, LOADER, worker_param_ask) \
+	X(LOG_CHUNK, LOADER, worker_log_chunk) \
+	X(COMMAND, CLIENT, worker_command) \
+	X(PIECE, CLIENT, worker_piece) \
+	X(QUERY, CLIENT, worker_query) \
+	X(SUBSCRIBE, CLIENT, worker_subscribe) \
+	X(LOG_READ, CLIENT, worker_log_read) \
+	X(TOLD, CLIENT, worker_told) \
+	X(ALERTS, CLIENT, worker_alerts) \
+	X(REPLY, CLIENT, worker_reply)
 
-static int from_client(struct conn *c, enum frame_kind kind, const void *m)
-{
-	switch (kind) {
-	case FR_COMMAND:
-		return worker_command(c, m);
-	case FR_PIECE:
-		return worker_piece(c, m);
-	case FR_QUERY:
-		return worker_query(c, m);
-	case FR_SUBSCRIBE:
-		return worker_subscribe(c, m);
-	case FR_LOG_READ:
-		return worker_log_read(c, m);
-	case FR_TOLD:
-		return worker_told(c, m);
-	case FR_ALERTS:
-		return worker_alerts(c, m);
-	case FR_REPLY:
-		return worker_reply(c, m);
-	default:
-		return wrong_role(c, kind);
+/* A message is of the type that its frame has in frame.def. */
+#define X(name, roles, take) \
+	static int take_##name(struct conn *c, const void *m) \
+	{ \
+		return take(c, m); \
 	}
-}
+TAKEN(X)
+#undef X
+
+static const struct {
+	enum frame_kind kind;
+	unsigned roles;
+	int (*take)(struct conn *c, const void *m);
+} frames[] = {
+#define X(name, roles, take) { FR_##name, roles, take_##name },
+	TAKEN(X)
+#undef X
+};
 
 static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *m)
 {
@@ -86,21 +93,18 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 		return worker_hello(c, m);
 	if (!c->greeted)
 		return E_PROTOCOL;
-	if (kind == FR_BEAT && c->role != ROLE_CLIENT)
-		return worker_beat(c, m);
-	if (kind == FR_LOAD && c->role == ROLE_BROKER)
-		return worker_load(c, m);
-	if (kind == FR_RUNNER_STATE && c->role != ROLE_CLIENT)
-		return worker_runner(c, m);
-	if (c->role == ROLE_LOADER)
-		return from_loader(c, kind, m);
-	return c->role == ROLE_CLIENT ? from_client(c, kind, m) : wrong_role(c, kind);
+	CHECK(c->role != ROLE_NONE);
+	for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++)
+		if (frames[i].kind == kind && frames[i].roles & 1u << c->role)
+			return frames[i].take(c, m);
+	return wrong_role(c, kind);
 }
 
 static void say_gone(struct conn *c)
 {
 	struct broker_news *n = mem_new(sizeof *n);
 
+	CHECK(c->greeted && c->role != ROLE_CLIENT);
 	n->session = c->number;
 	n->broker = c->broker;
 	n->gone = true;
@@ -160,6 +164,7 @@ static void on_accepted(struct letter *l, void *self)
 	struct err err = { 0 };
 	struct conn *c = mem_new(sizeof *c);
 
+	CHECK(actor_here(w->me));
 	c->w = w;
 	c->accepts = true;
 	memcpy(c->peer, a->peer, sizeof c->peer);

@@ -12,6 +12,7 @@
 #include "baseserver/net/logkeeper.h"
 #include "baseserver/net/worker_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -62,6 +63,7 @@ void worker_client_event(struct worker *w, const struct transition *tr)
 
 	if (!r)
 		return; /* no client was ever here */
+	CHECK(tr->number >= r->last && r->n <= RING && r->head < RING);
 	r->last = tr->number;
 	if (tr->kind != TK_INSTANCE)
 		return;
@@ -105,6 +107,7 @@ static size_t first_after(const struct event_ring *r, uint64_t seen)
 		else
 			hi = mid;
 	}
+	CHECK(lo <= r->n && (lo == r->n || ring_at(r, lo)->number > seen));
 	return lo;
 }
 
@@ -128,6 +131,7 @@ static void send_events(struct conn *c, struct event_ring *r)
 		if ((m.n_event || m.gap) && session_send(c->session, FR_EVENTS, &m, NULL) < 0)
 			return;
 		c->seen = m.n_event == EVENTS_FRAME ? list[EVENTS_FRAME - 1]->number : r->last;
+		CHECK(c->seen <= r->last);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "baseserver/net/worker_impl.h"
 #include "baseserver/sort/registrar.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -67,6 +68,7 @@ static void welcome(struct conn *c)
 	Sirdar__Welcome m = SIRDAR__WELCOME__INIT;
 	struct ledger_told told = ledger_tell(c->w->peers.ledger);
 
+	CHECK(c->number && !c->greeted && c->role != ROLE_NONE);
 	m.protocol = c->protocol;
 	m.epoch = ledger_epoch(c->w->peers.ledger);
 	m.session = c->number;
@@ -183,6 +185,7 @@ void worker_greeted(struct letter *l, void *self)
 	if (c && g->code < 0) {
 		refuse(c, g->code, false, g->text);
 	} else if (c) {
+		CHECK(c->role != ROLE_CLIENT); /* the registrar knows only machines */
 		log_debug("worker.greeted", "peer=%s name=%s broker=%u drained=%d held=%zu",
 		          c->peer, c->identity, g->holder.broker, g->drained, c->n_held);
 		c->holder = g->holder;

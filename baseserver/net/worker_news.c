@@ -10,6 +10,7 @@
 #include "baseserver/net/worker_client.h"
 #include "baseserver/net/worker_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 enum { KEPT = 32 };
@@ -53,6 +54,7 @@ static void keep(struct news *s, const struct command_news *now)
 {
 	size_t i = place_of(s, now->id);
 
+	CHECK(i < KEPT && s->n <= KEPT && s->floor <= s->last);
 	if (s->kept[i].now.id != now->id || s->kept[i].now.state != now->state)
 		s->hurry = true;
 	s->kept[i].now = *now;
@@ -91,6 +93,7 @@ static void send_news(struct conn *c, const struct news *s)
 	Sirdar__CommandNews items[KEPT], *list[KEPT];
 	Sirdar__Events m = SIRDAR__EVENTS__INIT;
 
+	CHECK(c->heard <= s->last);
 	m.gap = c->heard && c->heard < s->floor;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct command_news *now = &s->kept[i].now;

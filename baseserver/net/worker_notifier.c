@@ -9,6 +9,7 @@
 #include "baseserver/net/worker_client.h"
 #include "baseserver/net/worker_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -113,6 +114,7 @@ void worker_notifier_gone(struct conn *c)
 {
 	if (!c->is_notifier)
 		return;
+	CHECK(!c->session); /* nobody asks it any more */
 	c->is_notifier = false;
 	while (c->asked) {
 		struct client_request *r = c->asked;

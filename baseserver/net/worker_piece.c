@@ -8,6 +8,7 @@
 #include "baseserver/model/front.h"
 #include "baseserver/net/worker_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -36,6 +37,7 @@ static struct parcel **find(struct conn *c, uint64_t id)
 
 static void empty(struct parcel *p)
 {
+	CHECK(p->got <= p->total);
 	if (!p->refused)
 		front_room_give(p->total);
 	free(p->data);
@@ -138,6 +140,7 @@ static void add(struct parcel *p, const ProtobufCBinaryData *data)
 		p->cap = cap > p->total + 1 ? p->total + 1 : cap;
 		p->data = mem_grow(p->data, p->cap, 1);
 	}
+	CHECK(p->got + data->len < p->cap && p->cap <= p->total + 1); /* and its NUL */
 	memcpy(p->data + p->got, data->data, data->len);
 	p->got += data->len;
 }
@@ -187,6 +190,7 @@ int worker_pieces_take(struct conn *c, const Sirdar__Command *m, struct client_r
 		         (unsigned long long)m->id, m->kind, (unsigned long long)m->args_bytes);
 		return E_PROTOCOL;
 	}
+	CHECK(p->got < p->cap && !p->refused);
 	p->data[p->got] = '\0';
 	free(r->args);
 	r->args = p->data;

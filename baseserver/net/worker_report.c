@@ -15,6 +15,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -204,6 +205,7 @@ static void take_outputs(const struct lease *l, const Sirdar__Report *r, struct 
 
 static void propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
 {
+	CHECK(r->kind > 0 && r->kind < REPORT_COUNT && l->token == r->token);
 	struct proposal *p = worker_propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
 
 	p->token = r->token;
@@ -228,6 +230,7 @@ static void propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
  * failures of machines are used up. The sorter hears of it before the job is back. */
 static void close_seat(struct conn *c, struct lease *l, bool is_ending)
 {
+	CHECK(c->role == ROLE_LOADER);
 	l->given_back = true;
 	c->is_ending |= is_ending;
 	c->refuses = c->news = true;
@@ -237,6 +240,7 @@ static void close_seat(struct conn *c, struct lease *l, bool is_ending)
 /* All sessions of a broker are this worker's: its loaders follow its load. */
 static void follow_load(struct conn *c)
 {
+	CHECK(c->broker); /* else it would be all that have not greeted */
 	for (struct conn *o = c->w->conns; o; o = o->next) {
 		if (o->broker != c->broker || o->role != ROLE_LOADER)
 			continue;
@@ -268,9 +272,10 @@ static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
 		const struct lease *l = worker_own(c, r->token);
-		if (r->kind == REPORT_PROGRESS && l)
-			news->items[news->n++] = (struct progress_item){ l->key,
-				                                         r->progress_permille };
+		if (r->kind != REPORT_PROGRESS || !l)
+			continue;
+		CHECK(news->n < n); /* counted with the same eyes */
+		news->items[news->n++] = (struct progress_item){ l->key, r->progress_permille };
 	}
 	commander_progress(f->commander, news);
 }
@@ -467,6 +472,7 @@ static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct l
 	const struct lease *l = worker_lease_known(c->w, m->token);
 	uint32_t stream = m->stream == 2 ? 2 : 1;
 
+	CHECK(!l || l->token == m->token);
 	p->rule = l ? LOG_HOLDER : LOG_TAIL;
 	p->name = l ? (struct log_name){ l->key, l->generation, l->attempt, stream }
 	            : (struct log_name){ { m->run_date, m->task_id, m->part },

@@ -10,6 +10,7 @@
 #include "baseserver/sort/sorter.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -18,6 +19,7 @@ enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
 
 static void job_put(struct conn *c, Sirdar__Job *job)
 {
+	CHECK(c->role == ROLE_LOADER && job->token);
 	c->jobs = mem_room(c->jobs, &c->jobs_cap, c->n_jobs + 1, sizeof *c->jobs);
 	c->jobs[c->n_jobs++] = job;
 	tally(&c->w->f_jobs, 1);
@@ -39,6 +41,7 @@ static struct proposal *give_back(struct worker *w, const struct instance *i)
 	struct lease *l = worker_lease(w, i->token);
 	struct proposal *p;
 
+	CHECK(i->token);
 	if (l)
 		l->given_back = true;
 	p = worker_propose(w, ASK_ENDED, i->key);
@@ -100,6 +103,7 @@ static void ask_values(struct worker *w, struct conn *c, const struct task *def,
 {
 	struct param_question *q = mem_new(sizeof *q);
 
+	CHECK(def->id == i->key.task);
 	q->reply_to = w->me;
 	q->answered = on_values;
 	q->session = c->number;
@@ -217,6 +221,8 @@ void worker_tell_sorter(struct conn *c, bool gone)
 	struct session_news *n = mem_new(sizeof *n);
 	size_t groups = 0;
 
+	CHECK(c->role == ROLE_LOADER); /* only these take jobs */
+
 	while (c->groups && c->groups[groups])
 		groups++;
 	n->session = c->number;
@@ -261,6 +267,7 @@ static void send_jobs(struct conn *c)
  * sent again follows it at times: the loader may have it already, so it must not be given back.) */
 void worker_close_seat(struct conn *c)
 {
+	CHECK(c->role == ROLE_LOADER); /* brokers and clients have no seats */
 	send_jobs(c);
 	for (size_t i = 0; i < c->n_jobs; i++)
 		job_free(c->jobs[i]);
@@ -316,6 +323,7 @@ void worker_flush(struct worker *w)
 
 	for (struct conn *c = w->touched; c; c = next) {
 		next = c->next_touched;
+		CHECK(c->touched && c->w == w);
 		c->touched = false;
 		if (c->news && c->greeted && c->role == ROLE_LOADER)
 			worker_tell_sorter(c, false);

@@ -13,11 +13,13 @@
 #include "baseserver/net/worker_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 struct conn *worker_conn(const struct worker *w, uint32_t session)
 {
 	uint32_t at = map_get(&w->by_number, session);
 
+	CHECK(at == MAP_NONE || (at < w->n_places && w->places[at]->number == session));
 	return at == MAP_NONE ? NULL : w->places[at];
 }
 
@@ -35,6 +37,7 @@ void worker_conn_add(struct worker *w, struct conn *c)
 		w->places = mem_grow(w->places, w->n_places + 1, sizeof *w->places);
 		w->n_places++;
 	}
+	CHECK(c->number == 0); /* it is named once */
 	w->places[at] = c;
 	c->number = w->set.index << 24 | (++w->last_number & 0xffffff);
 	map_add(&w->by_number, c->number, at);
@@ -57,6 +60,7 @@ void worker_conn_remove(struct conn *c)
 		}
 	uint32_t place = c->number ? map_get(&w->by_number, c->number) : MAP_NONE;
 	if (place != MAP_NONE) {
+		CHECK(w->places[place] == c);
 		map_remove(&w->by_number, c->number, place);
 		w->places[place] = NULL;
 	}
@@ -118,6 +122,7 @@ struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key 
 		worker_propose_open(w);
 	if (!w->open)
 		w->open = proposals_new(PR_WORKER, REPORTS_LETTER, w->me, w->answered);
+	CHECK(w->open->n < w->open->cap); /* so there is a place */
 	return proposals_add(w->open, ask, key);
 }
 
@@ -130,6 +135,7 @@ static void put_def(struct worker *w, const struct task *def)
 			w->defs[i] = NULL;
 		w->defs_cap = cap;
 	}
+	CHECK(def->id < w->defs_cap);
 	task_ref(def);
 	task_unref(w->defs[def->id]);
 	w->defs[def->id] = def;
@@ -160,6 +166,7 @@ static void lease_forget(struct worker *w, uint32_t at)
 {
 	const struct lease *l = slab_at(&w->leases, at);
 
+	CHECK(l->is_over && !l->def); /* no lease ends by being forgotten */
 	map_remove(&w->by_token, l->token, at);
 	slab_give(&w->leases, at);
 }
@@ -204,6 +211,7 @@ void worker_note(struct worker *w, const struct transition *tr)
 		bool had = tr->from != ST_NONE && inst_holds_slot(&tr->inst, (enum state)tr->from);
 		bool has = inst_holds_slot(&tr->inst, (enum state)tr->inst.state);
 		if (!had && has) {
+			CHECK(tr->inst.token); /* who holds a slot holds a lease */
 			lease_add(w, &tr->inst, tr->slot, tr->session, tr->machine, tr->ref);
 			claim_log(w, &tr->inst, tr->session);
 		} else if (had && !has) {
