@@ -39,7 +39,9 @@ void worker_conn_add(struct worker *w, struct conn *c)
 	}
 	CHECK(c->number == 0); /* it is named once */
 	w->places[at] = c;
-	c->number = w->set.index << 24 | (++w->last_number & 0xffffff);
+	do /* sixteen million sessions later the numbers begin anew */
+		c->number = w->set.index << 24 | (++w->last_number & 0xffffff);
+	while ((c->number & 0xffffff) == 0 || worker_conn(w, c->number));
 	map_add(&w->by_number, c->number, at);
 }
 
