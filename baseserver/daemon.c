@@ -1,3 +1,13 @@
+/* A server that leads: what is made in which order, which thread runs it, who watches the threads,
+ * how it ends.
+ *
+ * daemon_start() makes the ledger out of the store, then everybody who reads its stream, then the
+ * net; threads start in the order in which they were named, so the router, which lets peers in, is
+ * last. thread.def says which actor has which thread. daemon_run() is the main thread: signals,
+ * the watchdog, the lease. What is fatal anywhere ends the process through on_fatal(), and main
+ * says why. daemon_stop() takes any part of what daemon_start() made, stops threads in the
+ * opposite order, leaves the store before it frees anything else, and gives the lease back unless
+ * it may be another's. */
 #include "baseserver/daemon.h"
 
 #include <errno.h>
@@ -35,6 +45,7 @@
 #include "rt/notify.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -88,6 +99,7 @@ static struct thread *thread_named(struct daemon *d, const char *name)
 	for (size_t i = 0; i < d->n_threads; i++)
 		if (strcmp(d->thread_names[i], name) == 0)
 			return d->threads[i];
+	CHECK(d->n_threads < THREADS_MAX && d->n_started == 0);
 	d->thread_names[d->n_threads] = name;
 	d->threads[d->n_threads] = thread_new(name, &clock_machine);
 	return d->threads[d->n_threads++];
@@ -220,6 +232,7 @@ static void make_net(struct daemon *d)
 
 	set.software = SIRDAR_VERSION;
 	for (int64_t i = 0; i < p->workers; i++) {
+		CHECK(d->n_workers < WORKERS_MAX);
 		set.index = (uint32_t)i + 1;
 		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%d",
 		         (int)(i % 999) + 1);
@@ -242,7 +255,8 @@ static bool is_named(const char *name, const char *const *names)
 	return *names != NULL;
 }
 
-/* Of those that wait for another process, or compute for long, nobody's answer depends. */
+/* These threads may wait for another process or compute for long. No request waits for them, so the
+ * watchdog gives them STALL_SLOW times the limit. */
 static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 {
 	static const char *const slow[] = { "store",    "registry", "lead",       "scrub",

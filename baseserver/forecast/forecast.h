@@ -122,6 +122,8 @@ void forecast_collect(struct forecast *f, const struct catalog *cat); /* after t
 void forecast_fill_live(struct forecast *f, const struct ledger *l);
 
 /* NULL: it is over, or has no row yet. */
+/* One of its tasks, by the number of the definition. */
+const struct forecast_task *forecast_task_of(const struct forecast *f, uint32_t id);
 const struct forecast_live *forecast_live_of(const struct forecast *f, struct inst_key key);
 /* It runs, and the play knows that. */
 bool forecast_plays(const struct forecast *f, struct inst_key key);

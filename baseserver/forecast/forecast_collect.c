@@ -8,6 +8,7 @@
 #include "sched/simulate.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 enum { OVER_MAX = 4096, OVER_DAYS = 40 };
@@ -60,6 +61,7 @@ static void copy_over(struct forecast *f, struct forecast_task *t, const struct 
 {
 	size_t from = outcomes_from(o, f->now_us / US_PER_S - OVER_DAYS * INT64_C(86400));
 
+	CHECK(from <= o->len);
 	if (o->len - from > OVER_MAX)
 		from = o->len - OVER_MAX;
 	t->n_over = o->len - from;
@@ -90,6 +92,14 @@ static void add_task(struct forecast *f, const struct cat_task *t, bool is_asked
 		                       .asks.klass = SIMULATE_NOBODY,
 		                       .through = through };
 	copy_over(f, own, &t->outcomes);
+}
+
+const struct forecast_task *forecast_task_of(const struct forecast *f, uint32_t id)
+{
+	uint32_t at = map_get(&f->by_id, id);
+
+	CHECK(at < f->n_tasks);
+	return &f->tasks[at];
 }
 
 const struct forecast_live *forecast_live_of(const struct forecast *f, struct inst_key key)

@@ -7,6 +7,7 @@
 #include "baseserver/ledger/pools.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 /* Who runs longer than he should goes on for a tenth of that; beyond that nobody knows. */
@@ -27,6 +28,7 @@ static const struct forecast_limit *too_small(const struct forecast *f, size_t t
 	const struct simulate_asks *a = &f->tasks[task].asks;
 
 	for (size_t i = 0; i < a->n_takes; i++) {
+		CHECK(a->takes[i].limit < f->n_limits);
 		const struct forecast_limit *m = &f->limits[a->takes[i].limit];
 		*ret_slots = a->takes[i].slots;
 		if (m->size != POOL_NONE && *ret_slots > m->size)
@@ -37,6 +39,7 @@ static const struct forecast_limit *too_small(const struct forecast *f, size_t t
 
 static bool is_class_shut(const struct forecast *f, const struct forecast_task *t)
 {
+	CHECK(t->asks.klass == SIMULATE_NOBODY || t->asks.klass < f->n_classes);
 	enum why_code code = t->asks.klass == SIMULATE_NOBODY ? WHY_STARTS
 	                                                      : f->classes[t->asks.klass].why.code;
 
@@ -84,7 +87,7 @@ bool forecast_shut(const struct forecast *f, size_t task, struct why_line *ret)
  * each seat that have not been placed. From 1; 0: nobody knows. */
 static uint32_t seat_at(const struct forecast *f, const struct forecast_live *v, int32_t *left)
 {
-	const struct task *d = f->tasks[map_get(&f->by_id, v->key.task)].def;
+	const struct task *d = forecast_task_of(f, v->key.task)->def;
 
 	for (size_t i = 0; i < f->n_seats && v->broker; i++)
 		if (f->seats[i].broker == v->broker && left[i] > 0 &&
@@ -99,11 +102,13 @@ static uint32_t seat_among(const struct forecast *f, uint32_t klass, int32_t *le
 {
 	const struct simulate_class *k = klass == SIMULATE_NOBODY ? NULL : &f->classes[klass].seats;
 
-	for (size_t i = 0; k && i < k->n; i++)
+	for (size_t i = 0; k && i < k->n; i++) {
+		CHECK(k->seats[i] < f->n_seats);
 		if (left[k->seats[i]] > 0) {
 			left[k->seats[i]]--;
 			return k->seats[i] + 1;
 		}
+	}
 	return 0;
 }
 

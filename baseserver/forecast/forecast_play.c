@@ -13,6 +13,7 @@
 #include "sched/tz.h"
 #include "sched/when.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -80,6 +81,7 @@ static void state_over(const struct outcome_range *o, struct simulate_state *ret
 static void state(void *ctx, uint32_t task, int64_t run_date, struct simulate_state *ret)
 {
 	const struct play *p = ctx;
+	CHECK(task < p->f->n_tasks);
 	const struct forecast_task *t = &p->f->tasks[task];
 	struct inst_key key = { .run_date = run_date, .task = t->def->id };
 	const struct forecast_live *v = forecast_live_of(p->f, key);
@@ -137,7 +139,7 @@ static void widen_spans(const struct forecast *f, struct link_span *spans)
 
 	for (size_t k = 0; k < f->n_lives; k++) {
 		const struct inst_key *key = &f->lives[k].key;
-		struct link_span *s = &spans[map_get(&f->by_id, key->task)];
+		struct link_span *s = &spans[forecast_task_of(f, key->task) - f->tasks];
 		if (key->run_date >= oldest && key->run_date < s->lo)
 			s->lo = key->run_date;
 	}
@@ -209,6 +211,7 @@ int forecast_play(struct forecast *f, struct err *err)
 	}
 	if (r == 0)
 		r = play(f, &b, true, &f->slow, &n, err);
+	CHECK(r < 0 || n == f->n_rows); /* the same instances in the same order */
 	if (r == 0)
 		judge_promises(f);
 	forecast_gates_done(&b.gates);
@@ -360,6 +363,7 @@ const char *promise_state_name(enum promise_state s)
 {
 	static const char *const names[] = { "safe", "at_risk", "breached" };
 
+	CHECK((size_t)s < sizeof names / sizeof names[0]);
 	return names[s];
 }
 
@@ -375,7 +379,7 @@ static void print_instant(struct buf *out, const char *key, int64_t us)
 
 static void print_key(const struct forecast *f, struct inst_key key, struct buf *out)
 {
-	const struct task *d = f->tasks[map_get(&f->by_id, key.task)].def;
+	const struct task *d = forecast_task_of(f, key.task)->def;
 	char id[64];
 
 	snprintf(id, sizeof id, "%" PRIu32 ".%" PRId64, key.task, key.run_date);
@@ -389,7 +393,7 @@ static void print_key(const struct forecast *f, struct inst_key key, struct buf 
 static void print_cause(const struct forecast *f, struct inst_key key, struct buf *out)
 {
 	const struct forecast_live *v = forecast_live_of(f, key);
-	const struct forecast_task *t = &f->tasks[map_get(&f->by_id, key.task)];
+	const struct forecast_task *t = forecast_task_of(f, key.task);
 	const struct outcome_range *o = v ? NULL : over_of(t, key.run_date);
 
 	put_open(out, "cause", '{');
@@ -421,6 +425,7 @@ static const char *confidence(uint64_t runs)
 
 static void print_row(const struct forecast *f, size_t i, struct buf *out)
 {
+	CHECK(i < f->n_rows);
 	const struct simulate_row *r = &f->rows[i];
 	const struct forecast_task *t = &f->tasks[r->task];
 	struct inst_key key = key_of(f, r);

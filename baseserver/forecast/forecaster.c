@@ -1,3 +1,11 @@
+/* The forecaster: plays what will happen, on a thread of its own, and follows promises.
+ *
+ * A letter comes with a copy of the situation (forecast_collect.c); usual and slow durations are
+ * put to it, from the store's figures of thirty days, read again every ten minutes; it is played,
+ * judged and sent back. Every baseline_every_ms the forecaster asks for a snapshot of all that is
+ * promised, by itself: a promise that is no longer safe, or safe again, is told once, to the log
+ * and to the instance's history. A promise whose instance ended too late stays breached; when it
+ * ended is read once from the store. What it remembers is not durable, and nobody waits for it. */
 #include "baseserver/forecast/forecaster.h"
 
 #include <stdio.h>
@@ -11,6 +19,7 @@
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -119,6 +128,7 @@ static const struct lasts *lasts_of(struct forecaster *fc, uint32_t task)
 		fc->lasts[fc->n_lasts++] = (struct lasts){ 0 };
 		map_add(&fc->by_task, task, at);
 	}
+	CHECK(at < fc->n_lasts);
 	struct lasts *l = &fc->lasts[at];
 	if (l->read_us == 0 || actor_mono_us(fc->me) - l->read_us > FRESH_US)
 		read_lasts(fc, task, l);
@@ -131,6 +141,7 @@ static struct end *end_of(const struct forecaster *fc, struct inst_key key)
 {
 	uint32_t at = map_get(&fc->ended, inst_key_hash(key));
 
+	CHECK(at == MAP_NONE || at < fc->n_ends);
 	return at != MAP_NONE && inst_key_eq(fc->ends[at].key, key) ? &fc->ends[at] : NULL;
 }
 
@@ -155,6 +166,7 @@ static int64_t read_end(struct forecaster *fc, struct inst_key key)
 		return 0;
 	if (fc->n_ends >= ENDS_MAX || map_get(&fc->ended, inst_key_hash(key)) != MAP_NONE)
 		ends_forget(fc);
+	CHECK(fc->n_ends < ENDS_MAX);
 	fc->ends = mem_grow(fc->ends, fc->n_ends + 1, sizeof *fc->ends);
 	fc->ends[fc->n_ends] = (struct end){ key, i.ended_us };
 	map_add(&fc->ended, inst_key_hash(key), (uint32_t)fc->n_ends++);
@@ -234,7 +246,7 @@ static struct known *known_of(struct forecaster *fc, struct inst_key key)
 
 static const char *name_of(const struct forecast *f, uint32_t task)
 {
-	return f->tasks[map_get(&f->by_id, task)].def->name;
+	return forecast_task_of(f, task)->def->name;
 }
 
 static void tell_log(const struct forecast *f, const struct promise *p)
@@ -290,6 +302,7 @@ static void follow(struct forecaster *fc, const struct forecast *f, const struct
 		k = &fc->known[fc->n_known++];
 		*k = (struct known){ .key = p->key, .state = PROMISE_SAFE, .told = true };
 	}
+	CHECK(!k->seen); /* a promise stands in a forecast once */
 	k->seen = true;
 	if (k->state != p->state) {
 		k->state = p->state;
@@ -308,6 +321,7 @@ static void on_snapshot(struct letter *letter, void *self)
 	struct forecast_letter *l = (struct forecast_letter *)letter;
 	size_t n = 0;
 
+	CHECK(fc->asked);
 	fc->asked = false;
 	play(fc, l);
 	if (l->code < 0)

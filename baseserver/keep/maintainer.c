@@ -1,3 +1,12 @@
+/* The maintainer: what time does to instances. Leases that run out, jobs that run too long, kills
+ * that nobody acknowledges, retries that are due, rows that expire.
+ *
+ * Each such instance is a watch, folded from the inner stream, with the time of its next look in a
+ * heap; a task knows how far its plan has come and how many of its instances are unfinished. A
+ * look proposes, one proposal of a watch at a time, and the ledger decides; its answer looks
+ * again. Silence is judged only when every ear has been heard since (maintainer_roll.c). What
+ * sessions list is in maintainer_held.c, housekeeping in maintainer_keep.c, the end of plans in
+ * maintainer_retire.c. */
 #include "baseserver/keep/maintainer.h"
 
 #include <stdlib.h>
@@ -30,6 +39,7 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 	bool was = tr->from != ST_NONE && !state_final((enum state)tr->from);
 	bool is = !state_final((enum state)i->state);
 
+	CHECK(t->unfinished >= (size_t)was);
 	t->unfinished = t->unfinished + is - was;
 	if (tr->from == ST_NONE)
 		follow_plan(t, i);
@@ -54,6 +64,7 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 
 static void look_if_over(struct maintainer *m, uint32_t task)
 {
+	CHECK(task < m->tasks_cap && m->tasks[task]);
 	struct mtask *t = m->tasks[task];
 
 	if (t->unfinished == 0)
@@ -94,6 +105,7 @@ void maintainer_fold(struct maintainer *m)
 
 static struct proposal *propose(struct maintainer *m, struct watch *w, enum ask ask)
 {
+	CHECK(!w->asked && outbox_room(&m->out) > 0);
 	log_debug("maintainer.propose", "instance=%u.%lld ask=%d token=%llx", w->inst.key.task,
 	          (long long)w->inst.key.run_date, (int)ask, (unsigned long long)w->inst.token);
 	struct proposal *p = outbox_add(&m->out, ask, w->inst.key);
@@ -202,6 +214,7 @@ static void answered(struct letter *letter, void *self)
 	struct maintainer *m = self;
 	struct answers *as = (struct answers *)letter;
 
+	CHECK(actor_here(m->me));
 	outbox_settled(&m->out, as);
 	for (size_t i = 0; i < as->n; i++) {
 		uint32_t index = watch_of_slot(m, (uint32_t)as->a[i].cookie);

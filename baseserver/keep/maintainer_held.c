@@ -6,6 +6,7 @@
 #include "baseserver/ledger/letters.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 /* Two loaders of a type are on one machine while a version follows another: each list speaks of
  * its own lane. After a restart nobody knows whose a job is before one lists it; only who is
@@ -92,6 +93,7 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 static void send_again(const struct maintainer *m, const struct held_news *n,
                        const struct instance *insts, size_t count)
 {
+	CHECK(count > 0 && n->loader);
 	struct resend *r = mem_new(sizeof *r + count * sizeof r->inst[0]);
 
 	r->made_us = actor_mono_us(m->me);
@@ -112,6 +114,7 @@ static void on_held(struct letter *letter, void *self)
 	struct instance *again = NULL;
 	size_t n_again = 0;
 
+	CHECK(actor_here(m->me));
 	maintainer_fold(m); /* grants that this list may already hold */
 	for (size_t i = 0; i < n->n; i++)
 		heard(m, n, n->tokens[i], now);

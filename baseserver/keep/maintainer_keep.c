@@ -3,6 +3,7 @@
 
 #include "baseserver/keep/maintainer_impl.h"
 #include "rt/actor.h"
+#include "util/check.h"
 
 #define KEEP_STEP_US (50 * US_PER_MS) /* between two slices: the ledger breathes */
 
@@ -12,6 +13,7 @@ static void kept(struct letter *letter, void *self)
 	const struct ledger_keep *k = ledger_kept(letter);
 	bool more = k->code == 0 && k->rows >= m->set.retention_rows;
 
+	CHECK(m->keeping); /* one slice at a time */
 	m->keeping = false;
 	m->saved = k->code == 0 && more;
 	m->keep_us = actor_mono_us(m->me) + (more ? KEEP_STEP_US : MAINTAINER_KEEP_EVERY_US);

@@ -7,6 +7,7 @@
 #include "rt/actor.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 #define GATHER_US     (1 * US_PER_S) /* of quiet: they do not hold up what still runs */
 #define GATHER_MAX_US (30 * US_PER_S)
@@ -43,6 +44,7 @@ static void answered(struct letter *letter, void *self)
 	struct maintainer *m = self;
 	struct edit *e = (struct edit *)letter;
 
+	CHECK(m->retiring && e->n_tasks <= EDIT_MAX);
 	m->retiring = false;
 	for (size_t i = 0; i < e->n_tasks && e->code < 0; i++) {
 		struct mtask *t = maintainer_task(m, e->rows[i].id);

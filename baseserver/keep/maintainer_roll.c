@@ -6,6 +6,7 @@
 
 #include "baseserver/keep/maintainer_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/log.h"
 
 enum { BEATS_STOOD = 2 };
@@ -36,6 +37,7 @@ static void came_back(struct letter *l, void *self)
 {
 	struct maintainer *m = self;
 	struct call *c = (struct call *)l;
+	CHECK(c->ear < m->n_ears && m->ears[c->ear].is_out);
 	struct ear *e = &m->ears[c->ear];
 	int64_t now = actor_mono_us(m->me), stood_us = now - e->back_us;
 

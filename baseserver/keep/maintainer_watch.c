@@ -4,6 +4,7 @@
 #include "baseserver/keep/maintainer_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 /* Wall times (retry, expiry) are looked at again at least this often: clocks get set. */
 #define WALL_RECHECK_US (10 * US_PER_S)
@@ -107,6 +108,7 @@ void watch_drop(struct maintainer *m, uint32_t index)
 {
 	struct watch *w = watch_at(m, index);
 
+	CHECK(watch_of_slot(m, w->slot) == index);
 	heap_remove(&m->times, &w->node);
 	if (w->inst.token)
 		map_remove(&m->by_token, w->inst.token, index);
@@ -117,6 +119,7 @@ void watch_drop(struct maintainer *m, uint32_t index)
 
 uint32_t watch_take(struct maintainer *m, uint32_t slot)
 {
+	CHECK(watch_of_slot(m, slot) == SLAB_NONE); /* a slot has one watch */
 	uint32_t index = slab_take(&m->watches);
 	struct watch *w = watch_at(m, index);
 
@@ -130,6 +133,7 @@ void watch_set_image(struct maintainer *m, uint32_t index, const struct instance
 {
 	struct watch *w = watch_at(m, index);
 
+	CHECK(watch_of_slot(m, w->slot) == index);
 	if (w->inst.token != i->token) {
 		if (w->inst.token)
 			map_remove(&m->by_token, w->inst.token, index);
@@ -149,6 +153,7 @@ void watch_begin_lease(struct maintainer *m, struct watch *w, const struct trans
 	w->machine = tr->machine;
 	w->granted_us = now;
 	w->lose_us = now + m->set.lose_us;
+	CHECK(!w->asked); /* its image is new */
 	w->kill_us = 0;
 	w->absent = 0;
 	w->present = w->gone = w->killed_for_time = false;

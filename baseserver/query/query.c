@@ -15,6 +15,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -29,6 +30,7 @@ static void discard(struct letter *l)
 
 static void answer(struct query *q)
 {
+	CHECK(q->req); /* answered or refused, once */
 	request_answer(q->req, 0, "", &q->out, q->number);
 	q->req = NULL;
 	buf_init(&q->out);
@@ -37,6 +39,7 @@ static void answer(struct query *q)
 
 static void refuse_query(struct query *q, const struct refusal *f)
 {
+	CHECK(q->req && f->code < 0);
 	request_refuse(q->req, f);
 	q->req = NULL;
 	query_free(q);
@@ -172,6 +175,7 @@ static void at_home(struct letter *l, void *self)
 	struct commander *c = self;
 	struct query *q = (struct query *)l;
 
+	CHECK(c == q->c && actor_here(commander_actor(c)));
 	commander_fold(c);
 	if (may_leave(q)) {
 		finish(q);
@@ -266,6 +270,7 @@ static void at_sorter(struct letter *l, void *self)
 	} else if (q->kind == QK_POOLS) {
 		query_pools(q, self);
 	} else {
+		CHECK(q->resolver.len == sizeof counts);
 		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
 		(q->kind == QK_METRICS ? query_metrics_queues : query_queues)(q, self, counts);
 	}
@@ -447,6 +452,7 @@ static void query_begin(struct letter *l, void *self)
 	struct err err = { 0 };
 	int code = 0;
 
+	CHECK(actor_here(commander_actor(c)));
 	commander_fold(c);
 	q->letter.discard = discard;
 	q->c = c;
