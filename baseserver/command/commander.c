@@ -166,6 +166,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	struct commander *c = mem_new(sizeof *c);
 
 	c->ledger = ledger;
+	c->kinds = command_kinds();
 	c->alarm_us = ALARM_OFF;
 	c->set = *set;
 	catalog_init(&c->cat);

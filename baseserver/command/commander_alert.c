@@ -191,7 +191,7 @@ int order_parse_alert(struct order *o, struct refusal *f)
 	return r == 0 ? read_id(o->args, "alert", &o->alert, f) : r;
 }
 
-int alert_ack(struct commander *c, const struct cmd *cmd, struct refusal *f)
+int alert_ack(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct open_alert *a = find(c, cmd->o.alert);
 

@@ -36,7 +36,7 @@ void args_make_brief(struct cmd *cmd)
 	char hex[2 * ARGS_HASH_BYTES + 1];
 	struct buf out;
 
-	if (cmd->kind != CK_APPLY || cmd->args_len < ARGS_BRIEF_FROM)
+	if (!cmd->ops->is_large || cmd->args_len < ARGS_BRIEF_FROM)
 		return;
 	sodium_bin2hex(hex, sizeof hex, cmd->args_hash, ARGS_HASH_BYTES);
 	buf_init(&out);

@@ -33,13 +33,14 @@ static int check_running(const struct commander *c, const struct order *o, struc
 	return 0;
 }
 
-int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f)
+int check_offline(const struct commander *c, const struct order *o, struct refusal *f)
 {
-	int r = 0;
+	return o->detach ? 0 : check_children(c, o, f);
+}
 
-	if ((o->kind == CK_OFFLINE || o->kind == CK_RETIRE) && !o->detach)
-		r = check_children(c, o, f);
-	if (r == 0 && o->kind == CK_RETIRE && !o->let_end)
-		r = check_running(c, o, f);
-	return r;
+int check_retire(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	int r = check_offline(c, o, f);
+
+	return r < 0 || o->let_end ? r : check_running(c, o, f);
 }

@@ -4,6 +4,7 @@
 
 #include "baseserver/command/commander.h"
 #include "baseserver/command/commander_guest.h"
+#include "baseserver/command/commander_kind.h"
 #include "baseserver/command/documents.h"
 #include "baseserver/command/keyset.h"
 #include "baseserver/command/progress.h"
@@ -38,7 +39,8 @@ enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
 /* A command's arguments, as checked. */
 struct order {
 	enum command_kind kind;
-	struct jdoc *doc; /* owns the texts */
+	const struct kind *ops; /* its row */
+	struct jdoc *doc;       /* owns the texts */
 	const struct jval *args;
 	struct selection sel;
 	const char *message;          /* "" */
@@ -90,6 +92,19 @@ struct verdict {
 	uint32_t grace_ms;
 	uint32_t version; /* of a draft; 0: the one in force */
 	int64_t due;
+};
+
+/* An instance as a command finds it. */
+struct look {
+	const struct commander *c;
+	const struct cmd *cmd;
+	const struct order *o;
+	const struct item *it;
+	const struct cat_inst *live;      /* or */
+	const struct outcome_range *done; /* or neither */
+	bool planned, downstream;
+	enum state state;
+	int64_t now_s;
 };
 
 enum { ARGS_HASH_BYTES = 16 };
@@ -155,6 +170,7 @@ struct cmd {
 	uint8_t args_hash[ARGS_HASH_BYTES]; /* of what was asked, also where less is kept */
 	char *message;
 	enum command_kind kind;
+	const struct kind *ops; /* its row */
 	enum command_state state;
 	bool dry, recorded, resumed, at_work;
 	bool halted;       /* a cancel waits for what is in flight */
@@ -215,6 +231,7 @@ struct pasts {
 struct commander {
 	struct actor *me;
 	struct ledger *ledger;
+	const struct kind *kinds; /* by enum command_kind */
 	const struct front *front;
 	struct commander_settings set;
 	struct manifests *types;
@@ -263,14 +280,11 @@ void cmd_unwatch(struct commander *c, struct cmd *cmd);
 void cmd_stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
                      enum state st);
 
-/* commander_check.c */
-int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);
-
 /* commander_order.c */
 int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                 int64_t now_us, struct order *ret, struct refusal *f);
 void order_done(struct order *o);
-const char *order_level_name(int level); /* of log-level; static */
+int order_parse_brokers(struct order *o, bool needed, struct refusal *f);
 
 /* commander_brief.c: arguments too large to be kept. */
 void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);
@@ -283,6 +297,12 @@ int brief_load(struct cmd *cmd, struct store *store, struct err *err);
 struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,
                                 const struct item *it);
 unsigned commander_sources(const struct order *o);
+/* The verdicts that functions of kinds (commander_kind.h) come to. text: static */
+struct verdict verdict_propose(enum ask ask);
+struct verdict verdict_refuse(int code, const char *text);
+struct verdict verdict_leave(void);
+struct verdict verdict_no_row(const struct look *l);
+int64_t look_due(const struct look *l); /* s, UTC; now where it is not planned */
 
 /* commander_down.c: the chosen ones and, or, what depends on them, as picks. E_LIMIT. */
 int commander_downstream(struct commander *c, struct cmd *cmd, struct refusal *f);
@@ -330,7 +350,7 @@ int drafts_load(struct commander *c, struct store *store, struct err *err);
 
 /* commander_alert.c */
 int order_parse_alert(struct order *o, struct refusal *f);
-int alert_ack(struct commander *c, const struct cmd *cmd, struct refusal *f);
+int alert_ack(struct commander *c, struct cmd *cmd, struct refusal *f);
 int alerts_load(struct commander *c, struct store *store, struct err *err);
 void alerts_forget(struct commander *c);
 
@@ -341,7 +361,7 @@ int silence_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_node.c */
 int cmd_forget_node(const struct commander *c, const char *name, struct refusal *f);
 
-/* commander_task.c: definitions, brokers, other commands. */
+/* commander_task.c: definitions. */
 void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
 void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
 /* Kinds that act on documents: cmd->edit is made, unless it is there. */
@@ -349,15 +369,15 @@ void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* What one edit may change: more of it would wait for ever. E_INVALID. */
 int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f);
-void cmd_other(struct commander *c, struct cmd *cmd);
+void cmd_other(struct commander *c, struct cmd *cmd); /* PH_OTHER: what is done at once */
 
 /* commander_print.c */
 struct face cmd_face(const struct cmd *cmd);
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out);
 
 /* commander_in.c */
-struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
-                    const char *args, int64_t created_us);
+struct cmd *cmd_new(const struct commander *c, enum command_kind kind, const char *request_id,
+                    const char *actor, const char *args, int64_t created_us);
 void cmd_free(struct cmd *cmd);
 /* While the store is full, who waits for an answer gets it: E_FULL. */
 void commander_look_full(struct commander *c);
@@ -385,6 +405,9 @@ void commander_resume(struct commander *c);      /* commands that are not over *
 void commander_tell_scopes(struct commander *c); /* their members, to the resolver */
 /* What an edit that is durable says of documents and names. */
 void commander_learn(struct commander *c, const struct edit *e);
+
+/* apply_args.c */
+int apply_parse(struct order *o, struct refusal *f);
 
 /* apply.c: documents. On 0 cmd->edit and cmd->changes are set. */
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f); /* 1: it goes on */

@@ -48,12 +48,13 @@ void cmd_free(struct cmd *cmd)
 	free(cmd);
 }
 
-struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
-                    const char *args, int64_t created_us)
+struct cmd *cmd_new(const struct commander *c, enum command_kind kind, const char *request_id,
+                    const char *actor, const char *args, int64_t created_us)
 {
 	struct cmd *cmd = mem_new(sizeof *cmd);
 
 	cmd->kind = kind;
+	cmd->ops = &c->kinds[kind];
 	cmd->request_id = mem_str(request_id ? request_id : "");
 	cmd->actor = mem_str(actor ? actor : "");
 	cmd->args = mem_str(args ? args : "");
@@ -75,7 +76,7 @@ enum phase cmd_first_phase(const struct cmd *cmd)
 	if (on == ON_BROKERS || on == ON_COMMANDS || on == ON_NOTHING)
 		return PH_OTHER;
 	if (cmd->o.on_tasks) /* unfreeze: their rows first, else they might start */
-		return cmd->dry || cmd->kind == CK_UNFREEZE ? PH_SURVEY : PH_EDIT;
+		return cmd->dry || cmd->ops->sweep == SWEEP_BEFORE_EDIT ? PH_SURVEY : PH_EDIT;
 	return PH_SURVEY;
 }
 
@@ -148,12 +149,12 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
                  struct refusal *f)
 {
 	int64_t now = actor_wall_us(c->me);
-	struct cmd *cmd = cmd_new(kind, r->request_id, r->actor, r->args, now);
+	struct cmd *cmd = cmd_new(c, kind, r->request_id, r->actor, r->args, now);
 	int code = order_parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
 
 	cmd->dry = r->dry_run;
-	if (code == 0)
-		code = cmd_check_tasks(c, &cmd->o, f);
+	if (code == 0 && cmd->ops->check)
+		code = cmd->ops->check(c, &cmd->o, f);
 	log_debug("commander.judge", "kind=%s actor=%s dry_run=%d tasks=%zu code=%s why=\"%s\"",
 	          command_kind_name(kind), cmd->actor, cmd->dry, cmd->o.sel.n_tasks,
 	          code < 0 ? err_name(code) : "ok", code < 0 ? f->text : "");

@@ -102,7 +102,7 @@ static int each_command(void *ctx, const struct store_command *s)
 		return err_set(ld->err, E_CORRUPT,
 		               "lb_command: id %" PRIu64 " has kind %s, state %u", s->id, s->kind,
 		               s->state);
-	struct cmd *cmd = cmd_new(kind, s->request_id, s->actor, s->args, s->created_us);
+	struct cmd *cmd = cmd_new(ld->c, kind, s->request_id, s->actor, s->args, s->created_us);
 	cmd->id = s->id;
 	cmd->state = (enum command_state)s->state;
 	cmd->ended_us = s->ended_us;

@@ -261,8 +261,8 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 	print_reasons(t, out);
 	if (cmd->o.detach)
 		print_detached(c, cmd, out);
-	if (cmd->kind == CK_ONLINE)
-		cmd_print_online(c, cmd, out);
+	if (cmd->ops->print)
+		cmd->ops->print(c, cmd, out);
 	print_items(c, "refused", t->refused, t->n_refused, true, out);
 	print_items(c, "sample", t->sample, t->n_sample, false, out);
 	if (cmd->changes) {

@@ -168,7 +168,7 @@ void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item 
 
 	CHECK(cmd->id && !cmd->dry);
 	cmd->recorded = true;
-	if (cmd->kind == CK_PREFERENCES_SET) {
+	if (cmd->ops->is_private) {
 		if (over)
 			answer_unrecorded(cmd);
 		return;

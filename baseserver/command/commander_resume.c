@@ -8,7 +8,7 @@ static int each_item(void *ctx, const struct store_command_item *i)
 	struct cmd *cmd = ctx;
 	struct inst_key key = i->key;
 
-	if (cmd->kind == CK_TEST_RUN)
+	if (cmd->ops->beside_plan)
 		key.part = -1; /* the ledger chose the part */
 	keyset_add(&cmd->settled, key);
 	keyset_remove(&cmd->waits, key);
@@ -25,7 +25,7 @@ int cmd_load_settled(struct cmd *cmd, struct store *store, struct err *err)
 
 bool cmd_settled(const struct cmd *cmd, struct inst_key key)
 {
-	if (cmd->kind == CK_TEST_RUN)
+	if (cmd->ops->beside_plan)
 		key.part = -1;
 	return keyset_has(&cmd->settled, key);
 }

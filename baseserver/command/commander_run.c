@@ -30,10 +30,9 @@ static void open_feed(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	bool capped = o->parallel > 0 && o->parallel < PARALLEL_NO_CAP;
-	bool by_date = o->kind == CK_BACKFILL && capped;
 	cmd->feed = feed_open(&c->cat, &o->sel, commander_sources(o),
 	                      o->order == ORDER_DESC ? FEED_BY_DATE_DESC
-	                      : by_date              ? FEED_BY_DATE
+	                      : capped               ? FEED_BY_DATE
 	                                             : FEED_BY_TASK);
 }
 
@@ -164,12 +163,12 @@ static void count_depths(const struct commander *c, struct tally *t)
 /* What is not chosen, but would see the chosen ones' work anew. */
 static void count_downstream(struct commander *c, struct cmd *cmd)
 {
-	struct cmd other = { .kind = CK_REDO, .o = cmd->o };
+	struct cmd other = { .kind = CK_REDO, .ops = cmd->ops, .o = cmd->o };
 	struct refusal f;
 	struct item it;
 
 	other.o.mode = REDO_DOWNSTREAM;
-	if (cmd->kind != CK_REDO)
+	if (!cmd->ops->has_scope)
 		other.o.scope = SCOPE_ALL;
 	if (commander_downstream(c, &other, &f) == 0) {
 		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
@@ -186,7 +185,7 @@ static void count_downstream(struct commander *c, struct cmd *cmd)
 /* Instances that depend on the chosen ones within a scope; -1: too many to count. */
 static int64_t count_within(struct commander *c, const struct cmd *cmd, int scope)
 {
-	struct cmd other = { .kind = CK_REDO, .o = cmd->o };
+	struct cmd other = { .kind = CK_REDO, .ops = cmd->ops, .o = cmd->o };
 	int64_t n = -1;
 	struct refusal f;
 	struct item it;
@@ -212,24 +211,13 @@ static void count_outside(struct commander *c, struct cmd *cmd)
 	cmd->tally.too_deep = cmd->tally.too_deep || all < 0 || own < 0;
 }
 
-/* Kinds whose instances' children see a difference. */
-static bool has_downstream(const struct cmd *cmd)
-{
-	static const bool kinds[CK_COUNT] = {
-		[CK_REDO] = true, [CK_BACKFILL] = true,      [CK_KILL] = true,
-		[CK_SKIP] = true, [CK_FORCE_SUCCESS] = true, [CK_DECLARE_DEAD] = true
-	};
-
-	return kinds[cmd->kind] && (cmd->kind != CK_REDO || cmd->o.mode == REDO_SELF);
-}
-
 static void answer_dry(struct commander *c, struct cmd *cmd)
 {
 	struct buf out;
 
-	if (has_downstream(cmd))
+	if (cmd->ops->has_children && cmd->o.mode == REDO_SELF)
 		count_downstream(c, cmd);
-	if (cmd->kind == CK_REDO && cmd->o.scope != SCOPE_ALL)
+	if (cmd->ops->has_scope && cmd->o.scope != SCOPE_ALL)
 		count_outside(c, cmd);
 	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
 		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);
@@ -258,7 +246,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 		cmd_fail(c, cmd, &f);
 		return;
 	}
-	bool waits = watches(cmd) || cmd->kind == CK_RETIRE;
+	bool waits = watches(cmd) || cmd->ops->retires;
 	cmd->answer_early = waits || cmd->total > (int64_t)c->set.batch;
 	if (cmd->state == CS_QUEUED)
 		cmd->state = CS_RUNNING;
@@ -274,7 +262,7 @@ void cmd_survey(struct commander *c, struct cmd *cmd)
 	struct item it;
 
 	if (!cmd->feed) {
-		bool down = cmd->kind == CK_REDO && cmd->o.mode != REDO_SELF && !cmd->picks;
+		bool down = cmd->o.mode != REDO_SELF && !cmd->picks;
 		if (down && commander_downstream(c, cmd, &f) < 0) {
 			cmd_fail(c, cmd, &f);
 			return;
@@ -517,12 +505,12 @@ static void begin_run(struct commander *c, struct cmd *cmd)
 static void run_over(struct commander *c, struct cmd *cmd)
 {
 	cmd->total = cmd->done;
-	if (cmd->kind == CK_RETIRE) {
+	if (cmd->ops->retires) {
 		cmd->phase = PH_GONE;
 		commander_work(c, cmd);
 		return;
 	}
-	if (cmd->kind == CK_UNFREEZE && cmd->o.on_tasks) {
+	if (cmd->ops->sweep == SWEEP_BEFORE_EDIT && cmd->o.on_tasks) {
 		cmd->phase = PH_EDIT;
 		feed_close(cmd->feed);
 		cmd->feed = NULL;

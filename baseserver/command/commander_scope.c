@@ -94,7 +94,7 @@ void cmd_tell_scope(struct commander *c, struct cmd *cmd)
 
 void cmd_scope_over(struct commander *c, struct cmd *cmd)
 {
-	struct order nothing = { .kind = cmd->kind };
+	struct order nothing = { .kind = cmd->kind, .ops = cmd->ops };
 
 	if (!cmd->scoped)
 		return;

@@ -68,7 +68,7 @@ bool commander_retires(const struct commander *c, uint32_t task)
 {
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		const struct cmd *cmd = c->cmds[i];
-		if (cmd->kind == CK_RETIRE && !command_state_over(cmd->state) &&
+		if (cmd->ops->retires && !command_state_over(cmd->state) &&
 		    order_selects(&cmd->o, task))
 			return true;
 	}

@@ -70,11 +70,37 @@ static int check_selected(const struct commander *c, const struct order *o, stru
 }
 
 /* What has no project belongs to the whole installation. */
-static int refuse_whole(const struct order *o, struct refusal *f)
+int within_whole(const struct order *o, struct refusal *f)
 {
 	return refuse(f, E_FORBIDDEN, "args", "ask an administrator",
 	              "%s acts on the whole installation, not on a project",
 	              command_kind_name(o->kind));
+}
+
+/* By what it covers (silence_begin()), or is of (alert_ack()). */
+int within_later(const struct order *o, struct refusal *f)
+{
+	(void)o;
+	(void)f;
+	return 0;
+}
+
+/* Its documents when they are read: within_check_set(). */
+int within_apply(const struct order *o, struct refusal *f)
+{
+	return o->retired_calendars ? within_whole(o, f) : 0;
+}
+
+int within_quota(const struct order *o, struct refusal *f)
+{
+	return within(o, o->pool) ? 0 : within_refuse(o, "args.project", o->pool, f);
+}
+
+int within_silence(const struct order *o, struct refusal *f)
+{
+	if (!o->covers)
+		return within_whole(o, f);
+	return within(o, o->covers) ? 0 : within_refuse(o, "args", o->covers, f);
 }
 
 int within_check(const struct commander *c, const struct order *o, struct refusal *f)
@@ -86,22 +112,10 @@ int within_check(const struct commander *c, const struct order *o, struct refusa
 	case ON_INSTANCES:
 	case ON_EITHER:
 		return check_selected(c, o, f);
-	case ON_COMMANDS: /* by who gave them: commander_task.c */
+	case ON_COMMANDS: /* by who gave them: commander_steer.c */
 		return 0;
-	case ON_DOCUMENTS:
-		if (o->kind == CK_APPLY) /* when they are read: within_check_set() */
-			return o->retired_calendars ? refuse_whole(o, f) : 0;
-		if (o->kind == CK_QUOTA_SET)
-			return within(o, o->pool) ? 0
-			                          : within_refuse(o, "args.project", o->pool, f);
-		if (o->kind == CK_SILENCE_REMOVE) /* by what it covers: silence_begin() */
-			return 0;
-		if (o->kind == CK_SILENCE_ADD && o->covers)
-			return within(o, o->covers) ? 0 : within_refuse(o, "args", o->covers, f);
-		return refuse_whole(o, f);
 	default:
-		/* by what it is of: alert_ack() */
-		return o->kind == CK_ALERT_ACK ? 0 : refuse_whole(o, f);
+		return o->ops->within ? o->ops->within(o, f) : within_whole(o, f);
 	}
 }
 

@@ -1,0 +1,133 @@
+/* commander_kind.h — what a kind of command means: a row each (commander_kinds.c). For the files of
+ * this room only. Whoever works on a command asks its row and never what kind it is; the commander
+ * is given the table when it is made, so that no file refers upward. */
+#ifndef BASESERVER_COMMANDER_KIND_H
+#define BASESERVER_COMMANDER_KIND_H
+
+#include <stdbool.h>
+
+#include "baseserver/model/command.h"
+
+struct buf;
+struct cat_task;
+struct cmd;
+struct commander;
+struct edit;
+struct look;
+struct order;
+struct refusal;
+struct store_task;
+struct task;
+struct verdict;
+
+enum { KEYS_MAX = 16 };
+
+/* Kinds that change definitions: when do their instances get their verdict? */
+enum sweep { SWEEP_NONE, SWEEP_AFTER_EDIT, SWEEP_BEFORE_EDIT };
+
+struct kind {
+	const char *keys[KEYS_MAX]; /* of its arguments, besides `message` and `within` */
+	/* What its own arguments say. NULL: it has none but those that all have. */
+	int (*parse)(struct order *o, struct refusal *f);
+	/* What they say of what there is, after a restart too. NULL: nothing. */
+	int (*resolve)(const struct commander *c, struct order *o, struct refusal *f);
+	/* May somebody give it whose rights end at projects? NULL: by its selection, or who gave
+	 * the command that it steers; a kind that has neither is refused. */
+	int (*within)(const struct order *o, struct refusal *f);
+	/* Before it is recorded, and never again: may these tasks go? NULL: yes. */
+	int (*check)(const struct commander *c, const struct order *o, struct refusal *f);
+	/* For one instance. NULL: it is left alone. */
+	struct verdict (*decide)(const struct look *l);
+	unsigned sources; /* of instances, besides FEED_LIVE; FEED_BARE: only with off_plan */
+	/* Its task with `row` as it is to be, a reference of the caller's; NULL: it is so already.
+	 * e: may be given documents. */
+	struct task *(*change)(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+	                       struct store_task *row);
+	/* Makes its edit of documents, cmd->edit. 1: in the next turn more of it */
+	int (*begin)(struct commander *c, struct cmd *cmd, struct refusal *f);
+	/* That edit is durable. NULL: nobody is told but all who read the stream. */
+	void (*edited)(struct commander *c, const struct cmd *cmd, const struct edit *e);
+	/* Acts at once. 1: not yet, ask again. cmd->edit_posted: it goes on by letters. */
+	int (*act)(struct commander *c, struct cmd *cmd, struct refusal *f);
+	/* Adds members to the answer of a dry run. NULL: none */
+	void (*print)(const struct commander *c, const struct cmd *cmd, struct buf *out);
+	enum sweep sweep;
+	bool is_manual;    /* without a date it means the last planned one */
+	bool beside_plan;  /* any date will do, and the ledger chooses the part of the key */
+	bool wants_dates;  /* states alone do not say what is meant */
+	bool has_children; /* what depends on its instances sees a difference */
+	bool has_scope;    /* may take what depends on the chosen, within `scope` */
+	bool retires;      /* with the end of what runs, the tasks go for good */
+	bool is_private;   /* told to who asks, and no record is kept */
+	bool is_large;     /* of long arguments the record keeps a hash (commander_brief.c) */
+};
+
+/* commander_kinds.c: by enum command_kind. Every kind can be carried out: CHECKed. */
+const struct kind *command_kinds(void);
+
+/* commander_check.c */
+int check_offline(const struct commander *c, const struct order *o, struct refusal *f);
+int check_retire(const struct commander *c, const struct order *o, struct refusal *f);
+
+/* commander_order.c */
+int priority_parse(struct order *o, struct refusal *f);
+
+/* commander_decide.c: those that keep or change what there is. */
+struct verdict decide_freeze(const struct look *l);
+struct verdict decide_unfreeze(const struct look *l);
+struct verdict decide_kill(const struct look *l);
+struct verdict decide_force(const struct look *l);
+struct verdict decide_priority(const struct look *l);
+struct verdict decide_skip(const struct look *l);
+struct verdict decide_declare(const struct look *l);
+struct verdict decide_offline(const struct look *l);
+
+/* commander_again.c: those that make something run. */
+int redo_parse(struct order *o, struct refusal *f);
+int backfill_parse(struct order *o, struct refusal *f);
+int backfill_resolve(const struct commander *c, struct order *o, struct refusal *f);
+struct verdict decide_redo(const struct look *l);
+struct verdict decide_backfill(const struct look *l);
+struct verdict decide_run_now(const struct look *l);
+struct verdict decide_enqueue(const struct look *l);
+struct verdict decide_test_run(const struct look *l);
+
+/* commander_task.c: definitions. */
+int retire_parse(struct order *o, struct refusal *f);
+struct task *change_online(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                           struct store_task *row);
+struct task *change_offline(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                            struct store_task *row);
+struct task *change_freeze(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                           struct store_task *row);
+struct task *change_unfreeze(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                             struct store_task *row);
+void freeze_edited(struct commander *c, const struct cmd *cmd, const struct edit *e);
+void retire_edited(struct commander *c, const struct cmd *cmd, const struct edit *e);
+
+/* commander_broker.c: brokers, their plugins, how much the daemons write. */
+int brokers_parse(struct order *o, struct refusal *f);
+int broker_types_parse(struct order *o, struct refusal *f);
+int level_parse(struct order *o, struct refusal *f);
+int drain_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+int undrain_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+int release_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+int level_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_steer.c: other commands, and who leads. */
+int steer_parse(struct order *o, struct refusal *f);
+int pause_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+int resume_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+int cancel_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+int node_parse(struct order *o, struct refusal *f);
+int node_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+int step_down_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_within.c */
+int within_whole(const struct order *o, struct refusal *f); /* E_FORBIDDEN */
+int within_later(const struct order *o, struct refusal *f); /* what it acts on is not known yet */
+int within_apply(const struct order *o, struct refusal *f);
+int within_quota(const struct order *o, struct refusal *f);
+int within_silence(const struct order *o, struct refusal *f);
+
+#endif
