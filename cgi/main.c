@@ -1,3 +1,8 @@
+/* The web server's start and end. Actors are started before the face, so that a request finds
+ * all of them; at the end the actors are stopped first and give back every call, so that the
+ * face finds no connection suspended. The main thread then only waits for signals, keeps the
+ * sessions that changed, and pings the other threads; /healthz says which of them has stalled.
+ * --make-token and --make-app do their work and start nothing. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>

@@ -1,3 +1,8 @@
+/* A copy of the documents of devices and of which people are disabled, taken anew when the
+ * store says that one of them changed. A device whose push service said "gone" is marked at
+ * once and stays marked in the outbox by its version, until the server has removed it: nothing
+ * is pushed to it meanwhile, also after a restart. One that was subscribed anew has a newer
+ * version and is not meant. */
 #include "notifier/devices.h"
 
 #include <stdio.h>

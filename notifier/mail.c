@@ -1,3 +1,8 @@
+/* One message as bytes for a relay. The printer takes no chance with the relay: a subject or
+ * text beyond ASCII is encoded, lines are folded, and each address has a line of its own. The
+ * id comes from the outbox and is the same at each try, so that a mail program can tell a
+ * second copy. Addresses and subject were cleaned of line ends before, so that nobody adds a
+ * header. */
 #include "notifier/mail.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/* Start, signals and end. All of the work is notifier_round() on this thread; beside it runs
+ * the thread that listens to the server (wake.c) and the one that exports traces. SIGHUP reads
+ * the channels anew and keeps the former ones if the file is wrong. If the outbox cannot be
+ * written the process ends: it must not tell what it cannot remember. */
 #include <curl/curl.h>
 #include <signal.h>
 #include <sodium.h>

@@ -1,3 +1,7 @@
+/* Alerts in words, from the rows of alert.def: the line and the details are the same for every
+ * channel, which only cuts and escapes them. A message tells at most LINES_MAX alerts and says
+ * how many more there are. An alert is kept in the outbox as JSON with its texts, so that it
+ * reads the same after the task was renamed or retired. */
 #include "notifier/message.h"
 
 #include <cjson/cJSON.h>

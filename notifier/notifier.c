@@ -1,3 +1,8 @@
+/* The round, which is all that the main thread does: read what is new, say what is late, send
+ * what is due, note what was answered, forget what is old, then sleep until the next of these.
+ * Trouble with the store stops only the reading: it is tried again after a second, and what is
+ * in the outbox is still sent. Trouble with the outbox ends the process, for without it an
+ * alert could be lost or told for ever. */
 #include "notifier/notifier.h"
 
 #include <stdlib.h>

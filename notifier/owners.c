@@ -1,3 +1,7 @@
+/* People and groups as the store has them, and the ways by which each is reached: mail, chat,
+ * devices. Ways are numbered and asked for one by one, so that the caller puts a letter for
+ * each; a way without a channel does not count. Who has no way at all is a recipient too
+ * (`owner:NAME`), so that a row says why he was not told. Disabled people have no way. */
 #include "notifier/owners.h"
 
 #include <cjson/cJSON.h>

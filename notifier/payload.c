@@ -1,3 +1,8 @@
+/* A message in the shape of each type of channel, chosen by the rows of channel.def, with the
+ * signature that the provider wants. Each shape has the provider's limit: a message is cut
+ * before it is sent, because what is refused for its length would be refused at every try.
+ * Whatever a provider reads as a call to everybody is made harmless. Sending is sender.c's
+ * affair. */
 #include "notifier/payload.h"
 
 #include <inttypes.h>

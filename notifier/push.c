@@ -1,3 +1,8 @@
+/* A push to a browser. Where it may go is checked before anything is sent: over https (unless a
+ * test's channel allows plain loopback), to a host of the channel's list or of a browser's
+ * maker, so that a subscription cannot have us talk to the inside of the network. The text is
+ * kept short enough for one record; if a service finds it too long all the same, a brief one
+ * follows. Sealing and signing are webpush.c's. */
 #include "notifier/push.h"
 
 #include <inttypes.h>

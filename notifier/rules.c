@@ -1,3 +1,7 @@
+/* Who is told of a task: the alerts of its workflow's document, then those of its project's.
+ * Documents are parsed when their version changes and kept until then; one that does not read
+ * is logged and tells nobody. Answers borrow from here until the next call. Silences that
+ * people make are not here but in silences.c. */
 #include "notifier/rules.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/* The history of an instance as spans: ids are computed from the task, the date, the generation
+ * and the token (wire/trace.h), so that the same history gives the same spans, and a job that
+ * was handed its trace context is found below its attempt. An attempt ends with the first event
+ * in which its token no longer holds a slot. Only prints; what is exported and when is
+ * traces.c's. */
 #include "notifier/spans.h"
 
 #include <inttypes.h>

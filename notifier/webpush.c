@@ -1,3 +1,8 @@
+/* Sealed and signed messages for browsers, by the RFCs: a shared secret of two P-256 keys,
+ * HKDF, one record of AES-128-GCM; and a signed token that names the push service. Points from
+ * outside are checked to lie on the curve before anything is computed with them. The pair of
+ * keys is made once and kept in a file of our own; if it is lost every browser must subscribe
+ * again. */
 #include "notifier/webpush.h"
 
 #include <inttypes.h>

@@ -1,3 +1,9 @@
+/* When a plan begins, and how a new version follows the one in force. One rule decides: what
+ * has come due stays as it was planned. So an edit follows from the first date that has not
+ * come due, unless the person asks for an earlier one (`from`); a task that goes online again
+ * follows from `from` and leaves out the dates that passed while it was offline; a new task
+ * begins at its first date from then on. Nothing here is stored: the row and the past of the
+ * plan go into the edit. */
 #include "baseserver/command/begin.h"
 
 #include <string.h>

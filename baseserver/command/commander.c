@@ -1,3 +1,9 @@
+/* The actor: one turn folds the stream, then takes each command at work one step further, then
+ * each dry run, and last drops what is over. A command's phase (enum phase) says which file
+ * goes on with it; a paused command is not stepped. No step waits: what has to wait (the
+ * ledger, another edit, a running attempt) leaves the command in its phase, and a letter, the
+ * stream or an alarm brings the next turn. News that others keep here (lead, nodes, progress,
+ * the notifier's session) come as letters too and are only looked at. */
 #include "baseserver/command/commander.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/* Brokers by number and by name, each with its runners and the sessions that its processes
+ * have. A greeting gets its answer when it was judged (registrar_machine.c), and a new name its
+ * number; both are stored as a document of the ledger, so that a number stays for good. What
+ * brokers report about themselves is kept in memory only and printed for queries. The registrar
+ * grants nothing: which session has credit is the sorter's. */
 #include "baseserver/sort/registrar.h"
 
 #include <inttypes.h>

@@ -1,3 +1,9 @@
+/* The actor: a turn folds the stream, looks again at queues that were held, grants the best
+ * lane of a class as long as the ledger's letter has room, and sends. Each grant spends a slot
+ * of credit at once; if the ledger returns it, the credit is given back and the instance waits
+ * again. A queue whose grant was returned for a gate that is not known here is held until one
+ * of its gates has moved, so that the same grant is never asked for in a circle. Lanes,
+ * classes, pools and sessions have their own files; here is only when they are looked at. */
 #include "baseserver/sort/sorter.h"
 
 #include <inttypes.h>

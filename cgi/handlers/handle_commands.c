@@ -1,3 +1,9 @@
+/* Commands to the server, and the lists of commands, their items and the audit, which come from
+ * the store. Who may give a command is decided here, in three steps: the role that command.def
+ * names, the right of the same name for the few kinds that want one, and the projects of the
+ * person, which are put into the arguments as `within`. The server judges everything else. A
+ * few kinds tell of what this program does itself and have routes of their own: they are
+ * refused here. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* What the server knows and the store does not: brokers, queues, forecasts, health. Most
+ * handlers pass a query on and print its answer as it is. Whoever only wants to know whether we
+ * live asks /healthz, which asks nobody else but looks whether a thread of ours has stalled;
+ * /readyz asks the server. /metrics has this program's numbers also while the server is away. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* The table of routes and how a request finds its row: the rows are compared in order, a
+ * parameter is decoded and put into the form in which names are kept (NFC). The path is matched
+ * first and the method second, so that a known path with another method is answered by the
+ * methods that it takes. Filled before the face listens, and read by any thread afterwards. */
 #include "cgi/handlers/route.h"
 
 #include <stdio.h>

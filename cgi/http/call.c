@@ -1,3 +1,8 @@
+/* A request's arguments, read and refused with their place, and the ways in which a call waits.
+ * To wait, a call is suspended first and posted to the actor second, for the answer may come
+ * before actor_post() returns; from then on only that actor touches it, until call_resume()
+ * gives it back. Whoever waits is bounded by request_ms and by the actor's mailbox. An actor
+ * that ends discards its calls, which are then answered E_CLOSED. */
 #include "cgi/http/call.h"
 
 #include <cjson/cJSON.h>

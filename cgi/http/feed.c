@@ -1,3 +1,8 @@
+/* A queue of bytes between one writer and one connection. The lock guards the queue; the
+ * connection is suspended while the queue is empty and resumed by what is put in, both under
+ * the lock, so that no wake-up is lost. A queue that is full refuses all of what is put: the
+ * writer then tells the client of a gap or ends the feed. The feed lives until both holders
+ * have let go. */
 #include "cgi/http/feed.h"
 
 #include <microhttpd.h>

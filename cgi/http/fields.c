@@ -1,3 +1,7 @@
+/* `fields=a,b` of an answer: the finished JSON is read again and members that are not named are
+ * taken out, in each item of a list or in the answer itself. It works on any answer and knows
+ * no names. A name that no item has is refused, because it is a mistake; in an empty list every
+ * name is fine. */
 #include "cgi/http/fields.h"
 
 #include <cjson/cJSON.h>

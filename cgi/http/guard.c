@@ -1,3 +1,7 @@
+/* What is refused by the head alone, before any handler runs: what two programs might read
+ * differently (lengths, codings, hosts, header names, characters of the target), bodies that
+ * are too large, and changes that another site's page sent with a person's cookie. It decides
+ * by the request and the settings only, never by who asks: that is cgi/who. */
 #include "cgi/http/guard.h"
 
 #include <sodium.h>

@@ -1,3 +1,6 @@
+/* Answers packed by the first of our codings that the client takes: zstd, then gzip, each at
+ * its fastest level, for the HTTP thread does it. Small answers stay as they are. Whatever
+ * fails leaves the answer unpacked: no request fails because of its coding. */
 #include "cgi/http/pack.h"
 
 #include <string.h>

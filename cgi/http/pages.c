@@ -1,3 +1,7 @@
+/* The console's files, read once at the start with their packed forms. A file too large, or too
+ * many of them, is an error at the start: it is what an administrator installed. Folders below
+ * DEPTH_MAX are left out. A path is looked up in the table and never opened, so that no request
+ * reaches another file. */
 #include "cgi/http/pages.h"
 
 #include <dirent.h>

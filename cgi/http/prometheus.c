@@ -1,3 +1,8 @@
+/* The text format, in two parts: this program's own numbers, by rows of metric.def, and the
+ * server's, whose answer is JSON and is printed member by member. A number is kept in whole
+ * units (us, ms, permille) and shown in the base unit with as many decimals as it needs. What
+ * the server says in a shape that is not known is left out, for one bad number must not hide
+ * the rest. */
 #include "cgi/http/prometheus.h"
 
 #include <cjson/cJSON.h>

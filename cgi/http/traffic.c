@@ -1,3 +1,7 @@
+/* A row of counters for each route and one more for requests without a route: answers by
+ * status, and a histogram of times. Rows are made with the table of routes and never move, so
+ * that counting takes no lock: each number is an atomic of its own, and a reader may see one of
+ * two that belong together. */
 #include "cgi/http/traffic.h"
 
 #include <stdio.h>

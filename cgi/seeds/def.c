@@ -1,3 +1,7 @@
+/* Between the seeds' interfaces and our documents: a saved task is read back as the YAML that
+ * it is, and a new one is written as a document of one workflow with one task. A text that came
+ * from a seed's client is never expanded: '$' is doubled on the way in. What is read borrows
+ * from the document and is gone with def_done(). */
 #include "cgi/seeds/def.h"
 
 #include <cjson/cJSON.h>

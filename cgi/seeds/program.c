@@ -1,3 +1,7 @@
+/* A command line of java or hadoop, split as a shell would split it and sorted into the
+ * parameters of its type. Nothing is executed or expanded: quotes and backslashes only say
+ * where words end, and '$' is doubled. Words that a type does not know become the program's own
+ * arguments. */
 #include "cgi/seeds/program.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,8 @@
+/* The one thread that reads the store. A call brings its work, which runs here with the reader
+ * and fills the answer; a call that waited longer than request_ms is not begun. Names that an
+ * answer missed are loaded and the work is done once more. A reader that failed on its file is
+ * closed and opened again at the next need, for the file may be another one by then. Nothing is
+ * ever written. */
 #include "cgi/server/disk.h"
 
 #include <stdlib.h>

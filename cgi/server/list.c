@@ -1,3 +1,7 @@
+/* The frame of every list: limit, cursor and order are checked in one place, and the answer's
+ * `items`, `cursor` and `number` are printed in one place. A cursor is the store's text and is
+ * passed on unread; one that is too long cannot be ours. Handlers add only their filters and
+ * the printing of a row. */
 #include "cgi/server/list.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* Names by id, added and replaced but never taken out: an id keeps its meaning for good. A name
+ * that is asked for and absent sets a mark, and the disk thread, which is the only writer, then
+ * reads all names anew. Readers get a copy under the lock, never a pointer. */
 #include "cgi/server/names.h"
 
 #include <pthread.h>

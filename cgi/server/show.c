@@ -1,3 +1,7 @@
+/* Rows as JSON, one function for each kind of row, the same in lists, single answers and
+ * streams. Numbers that may exceed what a browser holds exactly (of commands, of transitions)
+ * are printed as texts; an instant that is none is null. Which rows a person may see was
+ * decided before. */
 #include "cgi/server/show.h"
 
 #include <inttypes.h>

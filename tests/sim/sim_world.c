@@ -1,3 +1,8 @@
+/* The simulated world: a heap of things to happen, by virtual time, and the clocks and the luck
+ * that everything draws from. One step runs the next thing or the server, whichever is earlier;
+ * virtual time jumps between them. Things of the same instant happen in the order in which they
+ * were put. Nothing reads a real clock or real randomness: a seed gives the same run at any
+ * time. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>

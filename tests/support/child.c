@@ -1,3 +1,7 @@
+/* Programs under test as child processes, with a directory of their own and a pipe on
+ * descriptor 3 that says when they are ready. What is started here is remembered until it was
+ * ended, so that the next test can end what a failed one left behind; nothing is ever found by
+ * its name. */
 #include "tests/support/child.h"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+/* A server that only answers: it greets, grants what the test says, acknowledges (or does not,
+ * as the test wants) and keeps what it was told. It has no state machine and no store, for what
+ * it stands in for is the protocol's edges. It runs on the test's own loop, in fake_until(),
+ * which returns as soon as the condition holds. */
 #include "tests/support/fakeserver.h"
 
 #include <ev.h>

@@ -1,3 +1,5 @@
+/* Expressions by which a task says which broker it likes: what they compute, what is unknown
+ * and what that means, how they are bounded, and in which order equal brokers go. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

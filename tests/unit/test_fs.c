@@ -1,3 +1,5 @@
+/* Files: written whole or not at all, with their mode; secrets are read only from files that
+ * nobody else can read, and a pipe in their place does not block. */
 #include "util/fs.h"
 
 #include "util/buf.h"

@@ -1,3 +1,5 @@
+/* Cycles among tasks with links that may look into the past: small cases by hand, and small
+ * graphs against a slow search that tries every cycle. */
 #include "sched/graph.h"
 
 #include <setjmp.h>

@@ -1,3 +1,6 @@
+/* Settings one by one: defaults, units, ranges, and how a wrong value or name is refused with
+ * what would be right; what may change while the program runs. Files of settings are in
+ * test_param_file.c. */
 #include "util/param.h"
 
 #include "util/buf.h"

@@ -1,3 +1,5 @@
+/* Settings out of files: places of errors, lists, what the command line overrides, and that
+ * what is printed reads back the same. Single settings are in test_param.c. */
 #include "util/param.h"
 
 #include "util/buf.h"

@@ -1,3 +1,6 @@
+/* A workflow played without a server, in virtual time: each test compiles a small text, plays
+ * it and looks at when each instance starts and how it ends. Limits, overlaps, serial tasks,
+ * skipped chains, parents outside the set, and forecasts from a given state. */
 #include "sched/instant.h"
 #include "sched/simulate.h"
 #include "sched/task.h"

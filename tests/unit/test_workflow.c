@@ -1,3 +1,7 @@
+/* Documents of workflows: each test compiles a text. What a task takes from where, every
+ * mistake with its line and its hint, cycles by name, sets of documents, and that the examples
+ * are good and print back to themselves. The world has this machine's zones and whatever the
+ * test adds. */
 #include "rt/zones.h"
 #include "sched/instant.h"
 #include "sched/rank.h"

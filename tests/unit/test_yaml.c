@@ -1,3 +1,6 @@
+/* The YAML that we take: nodes with their places, what is refused because it could mean two
+ * things, limits of depth and size, strict numbers, durations, JSON, and that what is printed
+ * reads back the same. */
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/err.h"

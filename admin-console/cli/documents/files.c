@@ -1,3 +1,8 @@
+/* Workflow files of a command line, read and compiled without a server. The world is as small
+ * as it can be: zones of this machine, the calendars among the files, no other tasks, and a
+ * start that lies before all dates. So a check here finds what is wrong in the files, never
+ * what collides with what is saved. Findings are collected with their lines and printed
+ * together. */
 #include "admin-console/cli/documents/files.h"
 #include "admin-console/cli/documents/targets.h"
 

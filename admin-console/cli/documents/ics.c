@@ -1,3 +1,7 @@
+/* From an iCalendar file to our document: libical reads it and unrolls the rules, this file
+ * decides what a day means and writes it down, year by year. What cannot be said in days (an
+ * event with a time, a rule without an end and no years given) is refused by name, because a
+ * holiday that is silently missing would start jobs on the wrong day. */
 #include "admin-console/cli/documents/ics.h"
 
 #include <libical/ical.h>

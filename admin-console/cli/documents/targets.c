@@ -1,3 +1,8 @@
+/* Documents of target servers in files of workflows. They are taken out of the text before it
+ * is sent, with empty lines in their place so that findings keep their lines, and go to the
+ * server as commands of their own. A document names the file of its password; the password is
+ * read only when it is sent, and never shown or compared: a server that has one keeps it unless
+ * it is asked for again. */
 #include "admin-console/cli/documents/targets.h"
 
 #include <ctype.h>
