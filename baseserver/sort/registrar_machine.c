@@ -10,6 +10,7 @@
 #include "baseserver/sort/broker.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -153,6 +154,7 @@ int machine_admit(const struct admit *at, struct broker *b, struct greeting *g)
 	}
 	m->asked_us = 0;
 	know(at, b, g, other);
+	CHECK(m->id); /* 0 is nobody's lease */
 	g->holder = (struct holder){ m->id, m->since, b->id };
 	if (other || (g->machine[0] && !m->nonce[0])) {
 		memcpy(m->nonce, g->machine, sizeof m->nonce);

@@ -28,6 +28,7 @@ static uint8_t side_of(const struct instance *i)
 
 static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_t slot)
 {
+	CHECK(sorter_of_slot(s, slot) == SLAB_NONE);
 	uint32_t index = slab_take(&s->ready);
 	struct ready *r = sorter_ready(s, index);
 
@@ -42,6 +43,8 @@ static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_
 
 static void give_back(struct sorter *s, struct ready *r)
 {
+	CHECK(sorter_ready(s, s->by_slot[r->slot]) == r);
+	CHECK(!r->lane && !r->runs && !r->asked && !r->place); /* nothing counts it any more */
 	slab_give(&s->ready, s->by_slot[r->slot]);
 	s->by_slot[r->slot] = SLAB_NONE;
 }
@@ -57,6 +60,7 @@ static void run(struct sorter *s, struct ready *r, const struct instance *i)
 		sorter_went(s, r);
 		sorter_set_asked(s, r, false);
 		sorter_leave_lane(s, r);
+		CHECK(!r->lane && !r->asked);
 		r->runs = true;
 		r->run.next = NULL;
 		r->run.prev = q->newest;
@@ -73,6 +77,7 @@ static void run_no_more(struct ready *r)
 
 	if (!r->runs)
 		return;
+	CHECK(q->oldest && q->newest);
 	*(r->run.prev ? &r->run.prev->run.next : &q->oldest) = r->run.next;
 	*(r->run.next ? &r->run.next->run.prev : &q->newest) = r->run.prev;
 	r->runs = false;
@@ -177,6 +182,7 @@ static void look_at_held(struct sorter *s)
 
 	for (size_t i = 0; i < s->n_held; i++) {
 		struct queue *q = s->held[i];
+		CHECK(q->held_listed);
 		if (q->held && moves_of(s, q) == q->held_moves) {
 			s->held[n++] = q;
 			continue;
@@ -195,6 +201,7 @@ static void spread(struct sorter *s, const struct lane *l)
 	struct queue *q = l->queue;
 	struct ready *r = (struct ready *)heap_top(&l->ready);
 
+	CHECK(r->key.part == 0 && !r->asked);
 	outbox_flush(&s->out); /* a letter of its own: the ledger needs room for all of it */
 	struct proposal *p = outbox_add(&s->out, ASK_SPREAD, r->key);
 	p->revision = r->revision;
@@ -214,7 +221,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	struct ready *r = (struct ready *)heap_top(&l->ready);
 	struct seat *seat = sorter_choose(s, l->klass, r);
 
-	CHECK(seat);
+	CHECK(seat && !r->asked && !r->runs);
 	struct proposal *p = outbox_add(&s->out, ASK_GRANT, r->key);
 	p->revision = r->revision;
 	p->folded = s->mark;

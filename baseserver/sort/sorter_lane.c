@@ -5,6 +5,7 @@
 #include "baseserver/sort/sorter_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 /* --- gates ------------------------------------------------------------------------------ */
 
@@ -46,6 +47,9 @@ static void count_anew(struct sorter *s, struct lane *l)
 {
 	size_t n = l->ready.len;
 
+	CHECK(l->gate < GATES && s->blocked[l->counted.gate] >= l->counted.n);
+	CHECK(!l->counted.limit || l->counted.limit->waiting >= l->counted.n);
+	CHECK(!l->counted.klass || l->counted.klass->waiting >= l->counted.n);
 	s->blocked[l->counted.gate] -= l->counted.n;
 	if (l->counted.limit)
 		l->counted.limit->waiting -= l->counted.n;
@@ -80,9 +84,12 @@ static void leave_class(struct sorter *s, struct lane *l)
 {
 	struct klass *k = l->klass;
 
+	CHECK(l->open);
 	shelf_take(&k->lanes, l);
-	for (size_t i = 0; i < takes_of(l); i++)
+	for (size_t i = 0; i < takes_of(l); i++) {
+		CHECK(l->stands[i]->open > 0);
 		l->stands[i]->open--;
+	}
 	l->open = false;
 	sorter_class_moved(s, k);
 }
@@ -102,6 +109,7 @@ static void enter_class(struct sorter *s, struct lane *l)
 
 static void leave_stand(struct lane *l)
 {
+	CHECK(l->parked->limit->parked > 0);
 	shelf_take(&l->parked->parked, l);
 	l->parked->limit->parked--;
 	l->parked = NULL;
@@ -111,6 +119,7 @@ static void look_up_stands(struct lane *l)
 {
 	const struct queue *q = l->queue;
 
+	CHECK(l->klass); /* stands are a class's: without one it stands nowhere */
 	l->stands = mem_array(q->n_takes + 1, sizeof *l->stands);
 	for (size_t i = 0; i < q->n_takes; i++)
 		l->stands[i] = sorter_stand(q->takes[i].limit, l->klass, l->side,
@@ -122,6 +131,7 @@ static void stand_at(struct sorter *s, struct lane *l, struct stand *stand, bool
 {
 	struct stand *was = l->parked;
 
+	CHECK(!stand || !open); /* at one place, or nowhere */
 	if (was && was != stand) {
 		leave_stand(l);
 		if (!open && was->limit->reserving)
@@ -238,6 +248,7 @@ struct lane *sorter_first(struct sorter *s)
 
 	for (const struct klass *k = s->startable; k; k = k->next) {
 		struct lane *l = sorter_first_of(s, &k->lanes);
+		CHECK(l && l->open && k->open > 0); /* what makes a class startable */
 		if (!best || sorter_goes_first(s, l, best))
 			best = l;
 	}
@@ -250,6 +261,7 @@ static void link_users(struct queue *q)
 {
 	for (size_t i = 0; i < q->n_takes; i++) {
 		struct take *t = &q->takes[i];
+		CHECK(!t->at);
 		t->at = &t->limit->users;
 		t->next = *t->at;
 		if (t->next)
@@ -258,6 +270,7 @@ static void link_users(struct queue *q)
 	}
 	if (!q->klass)
 		return;
+	CHECK(!q->at_user);
 	q->at_user = &q->klass->users;
 	q->next_user = *q->at_user;
 	if (q->next_user)
@@ -288,6 +301,7 @@ static void take(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 	for (size_t i = 0; i < q->n_takes; i++) {
 		struct limit *m = q->takes[i].limit;
 		m->taken[side] += d * q->takes[i].slots;
+		CHECK(m->taken[side] >= 0); /* each gives back what it took */
 		if (d < 0)
 			sorter_limit_look(s, m);
 	}
@@ -296,6 +310,7 @@ static void take(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 void sorter_count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 {
 	q->asked += d;
+	CHECK(q->asked >= 0);
 	take(s, q, side, d);
 }
 
@@ -306,6 +321,7 @@ void sorter_count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t
 	if (q->slots == 0)
 		link_users(q);
 	q->slots += d;
+	CHECK(q->slots >= 0);
 	if (q->slots == 0)
 		unlink_users(q);
 	if (q->klass)
@@ -381,6 +397,7 @@ static void drop_def(struct sorter *s, struct queue *q)
 		unlink_users(q);
 	if (q->klass)
 		q->klass->running -= q->slots;
+	CHECK(!q->at_user); /* nobody finds its takes any more */
 	task_unref(q->def);
 	free(q->takes);
 	q->takes = NULL;
@@ -392,6 +409,7 @@ void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, boo
 {
 	struct queue *q = sorter_queue(s, def->id);
 
+	CHECK(q->id == def->id);
 	task_ref(def);
 	drop_def(s, q);
 	q->def = def;

@@ -5,6 +5,7 @@
 #include "baseserver/ledger/pools.h"
 #include "baseserver/sort/sorter_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 struct limit *sorter_limit(struct sorter *s, const char *name)
 {
@@ -109,11 +110,13 @@ static bool would_pass(const struct sorter *s, const struct limit *m, const stru
 static void set_reserving(struct sorter *s, struct limit *m, bool is)
 {
 	s->n_reserving += (size_t)is - (size_t)m->reserving;
+	CHECK(s->n_reserving <= s->n_limits);
 	m->reserving = is;
 }
 
 void sorter_limit_looked(struct sorter *s, struct limit *m)
 {
+	CHECK(m->dirty);
 	m->dirty = false;
 	set_reserving(s, m, false);
 }
@@ -123,6 +126,7 @@ bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, 
 	int32_t taken = m->taken[SIDE_LIVE] + m->taken[SIDE_BACKFILL];
 	uint8_t other = SIDES - 1 - l->side;
 
+	CHECK(l->side < SIDES && sorter_takes(l));
 	if (m->size == POOL_NONE)
 		return true;
 	if (taken + slots > m->size)

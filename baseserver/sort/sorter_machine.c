@@ -6,6 +6,7 @@
 
 #include "baseserver/sort/sorter_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 uint32_t sorter_machine(struct sorter *s, uint32_t broker)
 {
@@ -24,6 +25,7 @@ bool sorter_machine_is_full(const struct sorter *s, uint32_t machine)
 {
 	const struct machine *m = &s->machines[machine];
 
+	CHECK(machine < s->n_machines);
 	return m->jobs_max && m->taken >= m->jobs_max;
 }
 
@@ -39,6 +41,7 @@ bool sorter_machine_count(struct sorter *s, uint32_t machine, int more)
 {
 	bool was = sorter_machine_is_full(s, machine);
 
+	CHECK(more > 0 || s->machines[machine].taken > 0);
 	s->machines[machine].taken += (uint32_t)more;
 	return sorter_machine_is_full(s, machine) != was;
 }

@@ -5,6 +5,7 @@
 #include "baseserver/sort/sorter_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/map.h"
 
 static bool same_machines(char **a, const char *const *b, size_t n_b)
@@ -177,6 +178,7 @@ static void desk_leave(struct sorter *s, struct seat *seat)
 	d->liked_by = 0;
 	if (--d->seats > 0)
 		return;
+	CHECK(d->running == 0); /* the sum of its seats' */
 	while (*at != d)
 		at = &(*at)->next;
 	*at = d->next;
@@ -191,6 +193,7 @@ void sorter_seat_gone(struct sorter *s, struct seat *seat)
 		for (size_t j = 0; j < k->n_sessions; j++)
 			if (k->sessions[j] == seat) {
 				k->sessions[j] = k->sessions[--k->n_sessions];
+				CHECK(k->open >= open_of(s, seat));
 				set_open(s, k, k->open - open_of(s, seat));
 				break;
 			}
@@ -224,6 +227,7 @@ struct seat *sorter_seat_enter(struct sorter *s, const struct session_news *n)
 	struct seat *seat = mem_new(sizeof *seat);
 	size_t groups = 0;
 
+	CHECK(!sorter_seat(s, n->session)); /* a second seat would spend the same credit */
 	seat->session = n->session;
 	seat->broker = n->broker;
 	seat->lane = n->lane;
@@ -255,6 +259,7 @@ static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was
 		struct klass *k = s->classes[i];
 		if (!serves(seat, k))
 			continue;
+		CHECK(k->open >= was); /* the sum of its sessions' */
 		set_open(s, k, k->open - was + is);
 	}
 }
@@ -272,6 +277,7 @@ void sorter_place(struct sorter *s, struct ready *r, uint32_t broker)
 {
 	uint32_t to = broker ? sorter_machine(s, broker) + 1 : 0, from = r->place;
 
+	CHECK(from <= s->n_machines);
 	if (from == to)
 		return;
 	r->place = to;
@@ -312,6 +318,7 @@ void sorter_spend(struct sorter *s, struct seat *seat)
 {
 	uint64_t was = open_of(s, seat);
 
+	CHECK(was > 0); /* nothing is granted beyond a session's credit */
 	count(seat, 0, 1);
 	seat->granted++;
 	seat->room -= seat->room != STARTS_ANY && seat->room > 0;

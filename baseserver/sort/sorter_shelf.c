@@ -2,6 +2,7 @@
  * never changes the order of those with the same priority; which one comes first with age is found
  * among the first of each priority. */
 #include "baseserver/sort/sorter_impl.h"
+#include "util/check.h"
 
 int64_t sorter_effective(const struct sorter *s, const struct lane *l)
 {
@@ -40,6 +41,7 @@ struct lane *sorter_first_of(const struct sorter *s, const struct shelf *sh)
 
 	for (uint32_t some = sh->some; some; some &= some - 1) {
 		struct lane *l = (struct lane *)heap_top(&sh->lanes[__builtin_ctz(some)]);
+		CHECK(l); /* a bit of `some` is set while its heap has one */
 		if (!best || sorter_goes_first(s, l, best))
 			best = l;
 	}

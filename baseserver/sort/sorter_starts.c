@@ -22,6 +22,7 @@
 #include "sched/civil.h"
 #include "sched/when.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/log.h"
 
 enum { TRIPS = 3, CLOSES = 8 };
@@ -97,6 +98,7 @@ static void leave_alone(struct sorter *s, struct starts *b)
 {
 	bool was_well = b->pause_us == 0;
 
+	CHECK(b->state != STARTS_WAIT && was_well == (b->state == STARTS_WELL));
 	b->pause_us = was_well ? s->start_pause_us : b->pause_us * 2;
 	if (b->pause_us > s->start_pause_max_us)
 		b->pause_us = s->start_pause_max_us;
@@ -109,6 +111,7 @@ static void leave_alone(struct sorter *s, struct starts *b)
 
 static void try_again(struct sorter *s, struct starts *b)
 {
+	CHECK(b->state != STARTS_WELL && b->pause_us > 0);
 	b->state = STARTS_TRY;
 	b->good = 0;
 	b->due_us = actor_mono_us(s->me) +
@@ -118,6 +121,7 @@ static void try_again(struct sorter *s, struct starts *b)
 
 static void be_well(struct sorter *s, struct starts *b)
 {
+	CHECK(b->state == STARTS_TRY);
 	b->state = STARTS_WELL;
 	b->bad = 0;
 	b->pause_us = b->due_us = 0;
@@ -159,6 +163,7 @@ void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transi
 
 	if (!b)
 		return;
+	CHECK((b->state == STARTS_WELL) == (seat->room == STARTS_ANY)); /* give_room() */
 	if (has_failed(tr)) {
 		snprintf(b->text, sizeof b->text, "%s",
 		         tr->note && tr->note[0] ? tr->note : reason_text((enum reason)tr->reason));

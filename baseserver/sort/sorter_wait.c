@@ -4,6 +4,7 @@
 #include "sched/civil.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 /* Those that came due at once (rows of one command) go by date: quarters of a minute would
  * do, 4 s are kept, which 32 bits hold for 272 years both ways. */
@@ -14,6 +15,7 @@ static uint32_t tie_of(int64_t run_date)
 
 void sorter_enqueue(struct sorter *s, struct ready *r)
 {
+	CHECK(r->lane && !r->runs); /* its node is the list's while it runs */
 	if (r->asked || r->frozen || r->rests_us)
 		heap_remove(&r->lane->ready, &r->node);
 	else
@@ -23,18 +25,21 @@ void sorter_enqueue(struct sorter *s, struct ready *r)
 
 static void set_frozen(struct sorter *s, struct ready *r, bool frozen)
 {
+	CHECK(s->blocked[2] >= r->frozen);
 	s->blocked[2] += (size_t)frozen - (size_t)r->frozen;
 	r->frozen = frozen;
 }
 
 static void set_rest(struct sorter *s, struct ready *r, int64_t until_us)
 {
+	CHECK(s->blocked[10] >= (r->rests_us != 0));
 	s->blocked[10] += (size_t)(until_us != 0) - (size_t)(r->rests_us != 0);
 	r->rests_us = until_us;
 }
 
 void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us)
 {
+	CHECK(until_us > 0);
 	set_rest(s, r, until_us);
 	s->rests = mem_grow(s->rests, s->n_rests + 1, sizeof *s->rests);
 	s->rests[s->n_rests++] = r->slot;
@@ -81,6 +86,7 @@ void sorter_leave_lane(struct sorter *s, struct ready *r)
 
 	if (!l)
 		return;
+	CHECK(!r->runs && l->queue == r->queue);
 	heap_remove(&l->ready, &r->node);
 	set_frozen(s, r, false);
 	set_rest(s, r, 0);
@@ -102,6 +108,7 @@ void sorter_wait(struct sorter *s, struct ready *r, const struct instance *i)
 
 	if (!r->lane)
 		sorter_came(s, r);
+	CHECK(!r->runs && l->side == r->side);
 	if (r->lane != l) {
 		sorter_leave_lane(s, r);
 		heap_node_init(&r->node);
