@@ -315,6 +315,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (r < 0 && apply_preview_errors(a))
 		r = 0;
 	if (r == 0) {
+		CHECK(!cmd->edit);
 		cmd->edit = a->e;
 		a->e = NULL;
 		free(cmd->changes);

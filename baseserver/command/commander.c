@@ -13,11 +13,13 @@
 #include "baseserver/model/vault.h"
 #include "rt/manifests.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 static void step_dry(struct commander *c, struct cmd *cmd)
 {
 	struct buf out;
 
+	CHECK(cmd->dry && !cmd->id && !cmd->recorded);
 	if (cmd->phase == PH_SURVEY) {
 		cmd_survey(c, cmd);
 		return;
@@ -47,6 +49,7 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 
 static void step(struct commander *c, struct cmd *cmd)
 {
+	CHECK(!cmd->dry);
 	cmd->at_work = false;
 	if (cmd->state == CS_PAUSED)
 		return;

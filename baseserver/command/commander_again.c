@@ -6,6 +6,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -295,6 +296,7 @@ struct verdict decide_test_run(const struct look *l)
 {
 	struct verdict v = verdict_propose(ASK_CREATE);
 
+	CHECK(l->cmd->ops->beside_plan); /* cmd_settled() knows it by that part */
 	v.is_new = true;
 	v.part = -1; /* or the next that is free: the ledger sees */
 	v.version = l->cmd->draft;

@@ -10,6 +10,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 enum { DOWN_DATES_MAX = 1000000, DOWN_RANGES_MAX = 20000 };
@@ -64,6 +65,8 @@ static bool set_add(struct closure *cl, struct dates_of *d, int64_t t)
 	d->at[i] = t;
 	d->n++;
 	cl->total++;
+	CHECK(i == 0 || d->at[i - 1] < t); /* first_from() */
+	CHECK(i + 1 == d->n || t < d->at[i + 1]);
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -169,6 +170,7 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 	} else {
 		args_make_brief(cmd);
 	}
+	CHECK(cmd->o.ops == cmd->ops && cmd->phase == PH_SURVEY); /* nothing of it has begun */
 	cmd->message = mem_str(cmd->o.message);
 	cmd->phase = cmd_first_phase(cmd);
 	cmd->asked = r;

@@ -36,6 +36,7 @@ static struct past *past_new(const struct cmd *cmd)
 	size_t error = strlen(cmd->shown_error) + 1;
 	struct past *p = mem_new(sizeof *p + actor + message + error);
 
+	CHECK(command_state_over(cmd->shown.state));
 	p->id = cmd->id;
 	p->number = cmd->number;
 	p->shown = cmd->shown;
@@ -70,6 +71,7 @@ static size_t place(const struct pasts *ps, uint64_t id)
 
 static void let_changes_go(struct pasts *ps, struct past *p)
 {
+	CHECK(!p->changes || ps->changes_bytes >= strlen(p->changes));
 	ps->changes_bytes -= p->changes ? strlen(p->changes) : 0;
 	free(p->changes);
 	p->changes = NULL;
@@ -95,8 +97,10 @@ void pasts_keep(struct pasts *ps, const struct cmd *cmd)
 	if (i < ps->bare)
 		ps->bare = i;
 	ps->changes_bytes += p->changes ? strlen(p->changes) : 0;
-	for (; ps->changes_bytes > CHANGES_BYTES_MAX; ps->bare++)
+	for (; ps->changes_bytes > CHANGES_BYTES_MAX; ps->bare++) {
+		CHECK(ps->bare < ps->n); /* without changes there are no bytes of them */
 		let_changes_go(ps, ps->at[ps->bare]);
+	}
 	if (ps->n > PASTS_MAX)
 		forget_first(ps);
 }

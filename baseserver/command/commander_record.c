@@ -167,6 +167,7 @@ void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item 
 	bool over = command_state_over(cmd->state);
 
 	CHECK(cmd->id && !cmd->dry);
+	CHECK(!items == !n_items);
 	cmd->recorded = true;
 	if (cmd->ops->is_private) {
 		if (over)

@@ -233,6 +233,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 {
 	struct tally *t = &cmd->tally;
 
+	CHECK(cmd->phase == PH_SURVEY);
 	feed_close(cmd->feed);
 	cmd->feed = NULL;
 	if (cmd->dry) {
@@ -319,7 +320,7 @@ static bool next_item(struct commander *c, struct cmd *cmd, struct flight *fl, s
 {
 	if (cmd->ripe.n) {
 		struct inst_key key = cmd->ripe.at[cmd->ripe.n - 1];
-		keyset_remove(&cmd->ripe, key);
+		CHECK(keyset_remove(&cmd->ripe, key));
 		*ret = (struct item){ key, catalog_task(&c->cat, key.task), true };
 		return true;
 	}
@@ -359,6 +360,7 @@ static void take(struct cmd *cmd, struct flight *fl, struct proposals *ps, const
 static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struct flight *fl,
                                      size_t max)
 {
+	CHECK(max > 0 && max <= LETTER_MAX);
 	struct proposals *ps = proposals_new(PR_COMMANDER, max, c->me, commander_answered);
 	struct item it;
 
@@ -379,6 +381,7 @@ static void settle(struct commander *c, struct cmd *cmd)
 		cmd->flights = fl->next;
 		if (!cmd->flights)
 			cmd->flights_tail = &cmd->flights;
+		CHECK(fl->failed <= fl->done);
 		cmd->failed += fl->failed;
 		cmd->done += fl->done;
 		if (cmd->total >= 0 && cmd->done > cmd->total)
@@ -393,6 +396,7 @@ static void settle(struct commander *c, struct cmd *cmd)
 
 static bool launch(struct commander *c, struct cmd *cmd, size_t max)
 {
+	CHECK(!c->stuck && !cmd->halted);
 	struct flight *fl = mem_new(sizeof *fl);
 	size_t before = cmd->index;
 
@@ -504,6 +508,7 @@ static void begin_run(struct commander *c, struct cmd *cmd)
 
 static void run_over(struct commander *c, struct cmd *cmd)
 {
+	CHECK(cmd->in_flight == 0 && !cmd->flights);
 	cmd->total = cmd->done;
 	if (cmd->ops->retires) {
 		cmd->phase = PH_GONE;
@@ -521,6 +526,7 @@ static void run_over(struct commander *c, struct cmd *cmd)
 
 void cmd_run(struct commander *c, struct cmd *cmd)
 {
+	CHECK(cmd->phase == PH_RUN && !cmd->dry);
 	if (!cmd->feed)
 		begin_run(c, cmd);
 	if (cmd->state != CS_RUNNING || cmd->halted)
@@ -579,6 +585,7 @@ void commander_answered(struct letter *l, void *self)
 	commander_fold(c); /* what the answers are about is in the stream */
 	if (fl) {
 		struct cmd *cmd = fl->cmd;
+		CHECK(!fl->answered);
 		CHECK(cmd->in_flight >= as->proposals);
 		cmd->in_flight -= as->proposals;
 		for (size_t i = 0; i < as->n; i++) {

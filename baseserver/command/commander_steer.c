@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_read.h"
 #include "util/log.h"

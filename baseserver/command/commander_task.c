@@ -215,6 +215,7 @@ static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 {
 	struct edit *e = mem_new(sizeof *e);
 
+	CHECK(cmd->ops->change); /* else its `begin` has made one */
 	e->tasks = mem_array(cmd->o.sel.n_tasks + 1, sizeof *e->tasks);
 	e->rows = mem_array(cmd->o.sel.n_tasks + 1, sizeof *e->rows);
 	e->keep_links = true;
@@ -252,6 +253,7 @@ int cmd_check_edit(const struct commander *c, const struct edit *e, struct refus
 
 void cmd_edit(struct commander *c, struct cmd *cmd)
 {
+	CHECK(cmd->phase == PH_EDIT || cmd->phase == PH_RETIRE);
 	if (cmd->edit_posted)
 		return;
 	if (c->edit_out || (c->judged && c->judged != cmd)) {
@@ -296,6 +298,7 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 
 void cmd_gone(struct commander *c, struct cmd *cmd)
 {
+	CHECK(cmd->ops->retires && cmd->in_flight == 0);
 	/* Saved anew while the last of it ran: it is wanted again. */
 	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);

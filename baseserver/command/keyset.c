@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 static uint32_t find(const struct keyset *s, struct inst_key key)
 {
@@ -42,11 +43,11 @@ bool keyset_remove(struct keyset *s, struct inst_key key)
 
 	if (i == MAP_NONE)
 		return false;
-	map_remove(&s->by_key, inst_key_hash(key), i);
+	CHECK(map_remove(&s->by_key, inst_key_hash(key), i));
 	s->n--;
 	if (i != s->n) {
 		uint64_t h = inst_key_hash(s->at[s->n]);
-		map_remove(&s->by_key, h, (uint32_t)s->n);
+		CHECK(map_remove(&s->by_key, h, (uint32_t)s->n));
 		map_add(&s->by_key, h, i);
 		s->at[i] = s->at[s->n];
 	}

@@ -9,6 +9,7 @@
 
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 static void proposals_discard(struct letter *l)
 {
@@ -30,6 +31,7 @@ struct proposals *proposals_new(enum proposer from, size_t cap, struct actor *re
 
 struct proposal *proposals_add(struct proposals *ps, enum ask ask, struct inst_key key)
 {
+	CHECK(ps->n <= ps->cap && ask < ASK_COUNT);
 	if (ps->n == ps->cap)
 		return NULL;
 	struct proposal *p = &ps->p[ps->n++];

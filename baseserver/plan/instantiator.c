@@ -163,7 +163,7 @@ static void hold(struct instantiator *in, struct planned *p)
 static void unhold(struct instantiator *in, struct planned *p, uint32_t id)
 {
 	if (p->is_held)
-		map_remove(&in->held, p->held_by, id);
+		CHECK(map_remove(&in->held, p->held_by, id));
 	p->is_held = false;
 }
 
@@ -202,6 +202,7 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	p->through = through;
 	p->online = row->state == TS_ONLINE;
 	p->next = p->online ? plan_next(def->plan, through) : PLAN_NEVER;
+	CHECK(p->next > p->through || p->next == PLAN_NEVER); /* no date twice */
 	if (p->next != PLAN_NEVER)
 		p->keep_from = keep_from(def, p->next, missed);
 	arm(in, p);
@@ -264,6 +265,7 @@ static void create(struct instantiator *in, struct planned *p)
 	          key.run_date, q->due, skip ? "missed" : "due");
 	p->through = p->next;
 	p->next = plan_next(p->def->plan, p->next);
+	CHECK(p->next > p->through);
 	arm(in, p);
 }
 

@@ -224,6 +224,7 @@ static void work_off(struct resolver *r)
 		r->todo[k] = r->todo[i + k];
 	r->n_todo = left;
 	r->urgent -= i < r->urgent ? i : r->urgent;
+	CHECK(r->urgent <= r->n_todo);              /* they are the first of it */
 	if (left == 0 && r->todo_cap > TODO_KEEP) { /* a restart lists everything once */
 		free(r->todo);
 		r->todo = NULL;
@@ -341,6 +342,7 @@ static void all_told(struct resolver *r)
 
 static void learn(struct resolver *r, struct scope_news *n)
 {
+	CHECK(n->command);
 	uint32_t number = resolver_scope_place(r, n->command);
 
 	if (n->n) {

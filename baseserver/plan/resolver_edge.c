@@ -30,6 +30,7 @@ void resolver_timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
 		made->waiting = waiting;
 		map_add(&r->timer_of, waiting, t);
 	}
+	CHECK(((struct timer *)slab_at(&r->timers, t))->waiting == waiting);
 	heap_set(&r->times, &((struct timer *)slab_at(&r->timers, t))->node, wall_us);
 }
 
@@ -51,6 +52,7 @@ void resolver_window_changed(struct resolver *r, uint32_t window, enum window_st
 
 	for (uint32_t i = win->edges; i != SLAB_NONE; i = edge_at(r, i)->next) {
 		struct edge *e = edge_at(r, i);
+		CHECK(e->window == window);
 		if (e->passed)
 			continue;
 		struct waiting *w = waiting_at(r, e->waiting);
@@ -72,7 +74,7 @@ void resolver_edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 	struct waiting *w = waiting_at(r, waiting);
 	struct window *win = window_at(r, window);
 
-	CHECK(win->child == w->key.task);
+	CHECK(win->child == w->key.task && win->total > 0);
 	*e = (struct edge){ .waiting = waiting,
 		            .window = window,
 		            .prev = SLAB_NONE,

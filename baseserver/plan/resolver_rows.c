@@ -9,6 +9,7 @@
 #include "sched/instance.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 /* Index of the first unfinished one at t or later. */
 static size_t row_from(const struct rtask *t, int64_t at)
@@ -31,6 +32,8 @@ static void row_add(struct rtask *t, size_t i, int64_t at)
 	memmove(t->rows + i + 1, t->rows + i, (t->n_rows - i) * sizeof *t->rows);
 	t->rows[i] = at;
 	t->n_rows++;
+	CHECK(i == 0 || t->rows[i - 1] < at); /* row_from() */
+	CHECK(i + 1 == t->n_rows || at < t->rows[i + 1]);
 }
 
 bool resolver_row(struct resolver *r, const struct instance *inst)

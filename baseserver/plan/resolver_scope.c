@@ -53,6 +53,7 @@ void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command)
 {
 	uint32_t number = resolver_scope_place(r, command);
 
+	CHECK(!waiting_at(r, waiting)->member);
 	scope_at(r, number)->users++;
 	waiting_at(r, waiting)->member = true;
 	map_add(&r->scope_of, waiting, number);

@@ -15,6 +15,8 @@ void resolver_detach(struct resolver *r, uint32_t waiting)
 		struct window *win = window_at(r, e->window);
 		uint32_t window = e->window;
 		next = e->of_waiting;
+		CHECK(e->waiting == waiting);
+		CHECK(e->prev != SLAB_NONE || win->edges == i);
 		if (e->prev == SLAB_NONE)
 			win->edges = e->next;
 		else
@@ -38,6 +40,7 @@ void resolver_attach(struct resolver *r, uint32_t waiting)
 	const struct rtask *t = resolver_task(r, w->key.task);
 	int64_t now = actor_wall_us(r->me);
 
+	CHECK(w->edges == EDGE_END && w->n_links == 0); /* or they would be counted twice */
 	if (!t || !t->def)
 		return;
 	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
@@ -98,6 +101,8 @@ static void untrack(struct resolver *r, uint32_t index)
 	resolver_detach(r, index);
 	resolver_timer_clear(r, index);
 	resolver_scope_leave(r, index);
+	CHECK(w->edges == EDGE_END && !w->held);
+	CHECK(w->prev != SLAB_NONE || t->waitings == index);
 	if (w->prev == SLAB_NONE)
 		t->waitings = w->next;
 	else
@@ -134,6 +139,7 @@ void resolver_follow(struct resolver *r, const struct transition *tr)
 		untrack(r, index);
 	} else if (tracked) {
 		struct waiting *w = waiting_at(r, index);
+		CHECK(i->revision >= w->revision); /* the stream is in order */
 		w->revision = i->revision;
 		w->state = i->state;
 		w->asked = false;
