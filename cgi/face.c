@@ -33,6 +33,7 @@
 #include "cgi/who/people.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -84,9 +85,9 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	*con_cls = NULL;
 	if (c == NULL)
 		return;
-	atomic_fetch_sub(&c->cgi->calls, 1);
+	CHECK(atomic_fetch_sub(&c->cgi->calls, 1) > 0);
 	if (c->large)
-		atomic_fetch_sub(&c->cgi->large, 1);
+		CHECK(atomic_fetch_sub(&c->cgi->large, 1) > 0);
 	watch_set(c->watch, c->cgi->param.idle_ms + param_now(c->cgi->param.request_ms));
 	cJSON_Delete(c->json);
 	buf_done(&c->body);
@@ -228,6 +229,7 @@ static int begin(struct call *c, const char *method)
 {
 	int r;
 
+	CHECK(c->method == NULL);
 	c->begun = true;
 	c->method = mem_str(method);
 	address_set(c);

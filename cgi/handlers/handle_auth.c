@@ -22,6 +22,7 @@
 #include "cgi/who/people.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
 #include "util/log.h"
@@ -142,6 +143,7 @@ static int login_done(struct call *c)
 	c->actor = c->actor_text;
 	if (l->made.role == ROLE_NONE || l->made.role > own)
 		l->made.role = own;
+	CHECK(l->made.role <= own); /* a token is never more than its owner */
 	if (l->made.name[0] == '\0')
 		return login_told(c);
 	if (l->made.owner[0] == '\0') /* nobody's: it says itself what it may */

@@ -10,6 +10,7 @@
 
 #include "sched/name.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 #define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
 static const struct route own[] = {
@@ -37,6 +38,7 @@ void routes_free(struct routes *l)
 
 void routes_add(struct routes *l, const struct route *row)
 {
+	CHECK(row->path[0] == '/' && row->run != NULL && row->role <= ROLE_ADMIN);
 	l->items = mem_grow(l->items, l->n + 1, sizeof(*l->items));
 	l->items[l->n++] = *row;
 }
@@ -105,6 +107,7 @@ static int path_match(const char *pattern, const char *p, const char *end,
 			return 0;
 		if (close[1] == '\0' && stop != end)
 			return 0;
+		CHECK(n_params < CALL_PARAMS_MAX && stop > p && stop <= end);
 		if (params != NULL && decode(p, (size_t)(stop - p), params[n_params++]) < 0)
 			return E_INVALID;
 		p = stop;

@@ -179,6 +179,8 @@ static int call_wait(struct call *c, enum waits_for what)
 	const struct waiter *to = &c->cgi->waiters[what];
 	int r;
 
+	CHECK(to->actor != NULL && to->deliver != NULL);
+	CHECK(c->streaming || (!c->suspended && !c->answered)); /* a call waits for one */
 	c->letter.deliver = to->deliver;
 	c->letter.discard = call_discard;
 	c->deadline_us = clock_mono_us(&clock_machine) +
@@ -196,6 +198,7 @@ static int call_wait(struct call *c, enum waits_for what)
 
 void call_resume(struct call *c)
 {
+	CHECK(c->suspended); /* exactly once, by the actor that has it */
 	MHD_resume_connection(c->conn);
 }
 

@@ -44,6 +44,7 @@ struct feed *feed_new(struct MHD_Connection *conn, size_t bytes_max)
 /* Locked on entry, unlocked on return. */
 static void let_go(struct feed *f)
 {
+	CHECK(f->refs > 0);
 	bool last = --f->refs == 0;
 
 	pthread_mutex_unlock(&f->mu);
@@ -86,6 +87,7 @@ static void response_gone(void *ctx)
 	struct feed *f = ctx;
 
 	pthread_mutex_lock(&f->mu);
+	CHECK(!f->gone);
 	f->gone = true;
 	f->suspended = false;
 	let_go(f);
@@ -117,6 +119,7 @@ bool feed_put(struct feed *f, const void *data, size_t n)
 	room = !f->gone && !f->ended && f->queue.len + n <= f->max;
 	if (room) {
 		buf_put(&f->queue, data, n);
+		CHECK(f->queue.len <= f->max);
 		f->put_us = clock_mono_us(&clock_machine);
 		wake(f);
 	}
@@ -147,6 +150,7 @@ bool feed_gone(struct feed *f)
 void feed_end(struct feed *f)
 {
 	pthread_mutex_lock(&f->mu);
+	CHECK(!f->ended); /* its one writer lets go once */
 	f->ended = true;
 	wake(f);
 	let_go(f);

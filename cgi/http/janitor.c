@@ -38,6 +38,7 @@ static void watch_take(struct letter *l, void *self)
 	struct watch *w = OF_OPENED(l);
 	struct janitor *j = self;
 
+	CHECK(w->back == NULL);
 	w->next = j->all;
 	w->back = &j->all;
 	if (w->next != NULL)
@@ -47,7 +48,9 @@ static void watch_take(struct letter *l, void *self)
 
 static void watch_free(struct watch *w)
 {
+	CHECK(w->fd < 0 || w->back != NULL); /* closed, or the janitor's to the end */
 	if (w->back != NULL) {
+		CHECK(*w->back == w);
 		*w->back = w->next;
 		if (w->next != NULL)
 			w->next->back = w->back;
@@ -160,6 +163,7 @@ void watch_close(struct watch *w)
 		return;
 	atomic_store_explicit(&w->until_us, 0, memory_order_relaxed);
 	pthread_mutex_lock(&w->janitor->mu);
+	CHECK(w->fd >= 0); /* a connection ends once */
 	w->fd = -1;
 	pthread_mutex_unlock(&w->janitor->mu);
 	(void)actor_post_credit(w->janitor->me, &w->closed);

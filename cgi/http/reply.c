@@ -26,6 +26,7 @@ static void header(struct MHD_Response *r, const char *name, const char *value)
 
 int reply_queue(struct call *c, int status, struct MHD_Response *r)
 {
+	CHECK(!c->answered && !c->suspended && status >= 100 && status < 600);
 	header(r, "Content-Security-Policy", CSP);
 	header(r, "X-Content-Type-Options", "nosniff");
 	header(r, "X-Frame-Options", "DENY");

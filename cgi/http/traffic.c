@@ -10,6 +10,7 @@
 #include "cgi/http/call.h"
 #include "cgi/http/prometheus.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/timing.h"
 
 /* Every status we answer with; the last one stands for others. */
@@ -50,9 +51,10 @@ void traffic_free(struct traffic *t)
 
 void traffic_count(struct traffic *t, const struct route *route, int status, int64_t us)
 {
-	struct row *row = &t->rows[route != NULL ? (size_t)(route - t->routes) : t->n];
-	size_t i = 0;
+	size_t at = route != NULL ? (size_t)(route - t->routes) : t->n, i = 0;
+	struct row *row = &t->rows[at];
 
+	CHECK(at <= t->n && (route == NULL || at < t->n)); /* of this table */
 	while (i < STATUSES - 1 && statuses[i] != status)
 		i++;
 	atomic_fetch_add_explicit(&row->answers[i], 1, memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include "cgi/who/people.h"
 #include "store/read.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -94,6 +95,7 @@ void disk_work(struct letter *l, void *self)
 	struct call *c = (struct call *)l;
 	int r = 0;
 
+	CHECK(c->work != NULL && c->suspended); /* nobody else touches it */
 	if (clock_mono_us(&clock_machine) > c->deadline_us)
 		r = err_set(&c->err, E_TIMEOUT, "it waited too long for its turn");
 	if (r == 0)

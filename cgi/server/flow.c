@@ -13,6 +13,7 @@
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
@@ -84,6 +85,7 @@ static int task_take(void *ctx, const struct store_task *t)
 	if (f->n == TASKS_MAX)
 		return err_set(&g->c->err, E_LIMIT, "the workflow has more than %d tasks",
 		               TASKS_MAX);
+	CHECK(f->n < TASKS_MAX);
 	f->ids = mem_room(f->ids, &f->cap, f->n + 1, sizeof(*f->ids));
 	f->ids[f->n++] = t->id;
 	names_set(g->c->cgi->names, NAMES_TASK, t->id, t->name);
@@ -157,6 +159,7 @@ int64_t flow_label(const struct flow *f, int64_t run_date)
 {
 	int64_t local = tz_to_label(f->tz, run_date), cycle = f->cycle_s;
 
+	CHECK(cycle > 0); /* whoever asks has put a day where there is none */
 	return local - ((local % cycle) + cycle) % cycle;
 }
 

@@ -64,8 +64,10 @@ struct fresh *fresh_new(void)
 static void body_unref(void *ctx)
 {
 	struct fresh_body *b = ctx;
+	unsigned was = atomic_fetch_sub(&b->refs, 1);
 
-	if (atomic_fetch_sub(&b->refs, 1) == 1)
+	CHECK(was > 0);
+	if (was == 1)
 		free(b);
 }
 
@@ -74,6 +76,7 @@ static void slot_clear(struct fresh *f, struct slot *s)
 {
 	if (s->body == NULL)
 		return;
+	CHECK(f->bytes >= s->body->n);
 	f->bytes -= s->body->n;
 	body_unref(s->body);
 	free(s->target);
@@ -181,6 +184,7 @@ static void slot_fill(struct fresh *f, struct call *c, struct fresh_body *b)
 		slots_clear(f);
 	atomic_fetch_add(&b->refs, 1);
 	f->bytes += b->n;
+	CHECK(f->bytes <= BYTES_MAX); /* one alone is BODY_MAX at most */
 	*s = (struct slot){ .target = mem_str(c->raw),
 		            .body = b,
 		            .key = c->fresh_key,
@@ -193,6 +197,7 @@ int fresh_keep(struct call *c)
 	struct fresh *f = c->cgi->fresh;
 	struct fresh_body *b = mem_new(sizeof(*b) + c->out.len);
 
+	CHECK(c->fresh != FRESH_NO && c->number != 0); /* whose snapshot it is */
 	atomic_init(&b->refs, 1);
 	b->number = c->number;
 	b->n = c->out.len;

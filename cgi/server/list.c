@@ -12,6 +12,7 @@
 #include "cgi/server/show.h"
 #include "sched/civil.h"
 #include "sched/when.h"
+#include "util/check.h"
 #include "util/json_put.h"
 
 int list_args(struct call *c, struct list *ret, int64_t def)
@@ -20,6 +21,7 @@ int list_args(struct call *c, struct list *ret, int64_t def)
 	int64_t max = param_now(c->cgi->param.page_rows_max), limit;
 	int r;
 
+	CHECK(def > 0);
 	if (max > READ_ROWS_MAX)
 		max = READ_ROWS_MAX;
 	r = call_arg_int(c, "limit", def < max ? def : max, 1, max, &limit);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/map.h"
 
 struct names {
@@ -49,6 +50,7 @@ void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *n
 
 	pthread_mutex_lock(&n->mu);
 	at = map_get(&n->by_id[kind], id);
+	CHECK(at == MAP_NONE || at < n->n);
 	if (at == MAP_NONE) {
 		n->texts = mem_room(n->texts, &n->cap, n->n + 1, sizeof(*n->texts));
 		at = n->n++;

@@ -16,6 +16,7 @@
 #include "cgi/server/fresh.h"
 #include "cgi/server/net_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
 
@@ -217,6 +218,7 @@ void net_ask(struct letter *l, void *self)
 	Sirdar__Query m = SIRDAR__QUERY__INIT;
 	char *kind;
 
+	CHECK(c->suspended && c->ask_kind != NULL);
 	c->ask_id = ++n->last_id;
 	if (c->ask_command) {
 		ask_command(n, c);
@@ -239,6 +241,7 @@ void net_log(struct letter *l, void *self)
 	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
 	Sirdar__Key key = SIRDAR__KEY__INIT;
 
+	CHECK(c->suspended && a != NULL && !c->ask_command);
 	c->ask_id = ++n->last_id;
 	key.task_id = a->key.task;
 	key.run_date = a->key.run_date;

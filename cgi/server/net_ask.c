@@ -5,6 +5,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/server/net_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 /* Of arguments in pieces, at least: so much longer is their answer waited for. */
@@ -12,6 +13,7 @@
 
 void net_call_end(struct call *c, int code, const char *text)
 {
+	CHECK(c->suspended);
 	if (code < 0)
 		err_set(&c->err, code, "%s",
 		        text != NULL && text[0] != '\0' ? text : err_text(code));

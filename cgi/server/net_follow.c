@@ -15,6 +15,7 @@
 #include "sched/instance.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -25,7 +26,7 @@
 
 static void follower_free(struct follower *f)
 {
-	atomic_fetch_sub(&f->net->cgi->streams, 1);
+	CHECK(atomic_fetch_sub(&f->net->cgi->streams, 1) > 0);
 	feed_end(f->feed);
 	free(f);
 }
@@ -108,6 +109,7 @@ static int follow(struct net *n, struct follower *f)
 {
 	int r;
 
+	CHECK(f->feed != NULL && f->next == NULL);
 	f->net = n;
 	f->letter.deliver = follow_take;
 	f->letter.discard = follow_discard;
@@ -163,6 +165,7 @@ static void log_show(struct follower *f, const Sirdar__LogData *d, struct buf *o
 	buf_put(&text, f->carry, f->carry_n);
 	buf_put(&text, d->data.data, d->data.len);
 	keep = d->end ? 0 : utf8_unfinished(buf_at(&text), text.len);
+	CHECK(keep < sizeof f->carry && keep <= text.len); /* less than a character */
 	memcpy(f->carry, buf_at(&text) + text.len - keep, keep);
 	f->carry_n = keep;
 	buf_printf(out, "event: %s\nid: %" PRIu64 "\ndata: ", d->end ? "end" : "log",

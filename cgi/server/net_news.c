@@ -7,6 +7,7 @@
 #include "cgi/http/feed.h"
 #include "cgi/server/net_impl.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/json_put.h"
 
 static size_t place_of(struct told_news *s, uint64_t id)
@@ -44,6 +45,7 @@ void net_news_take(struct net *n, const Sirdar__CommandNews *m)
 	print(m, &text);
 	if (text.len < sizeof s->kept[0].text) {
 		size_t i = place_of(s, m->id);
+		CHECK(i < s->n && s->n <= NEWS_KEPT);
 		s->kept[i].id = m->id;
 		s->kept[i].at = ++s->last;
 		memcpy(s->kept[i].text, buf_str(&text), text.len + 1);

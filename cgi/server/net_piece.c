@@ -2,6 +2,7 @@
  * others ask for goes between them, and what waits to be written stays small. */
 #include "cgi/http/call.h"
 #include "cgi/server/net_impl.h"
+#include "util/check.h"
 #include "util/err.h"
 
 enum { PIECES_FROM = 1 << 20, PIECE_BYTES = 256 * 1024, UNDER_WAY_MAX = 4 * PIECE_BYTES };
@@ -17,6 +18,7 @@ static int send_piece(struct net *n, struct call *c, struct err *err)
 	size_t rest = c->ask_args.len - c->sent;
 	int r;
 
+	CHECK(c->in_pieces && rest > 0 && rest <= c->ask_args.len);
 	m.id = c->ask_id;
 	m.total = c->ask_args.len;
 	m.offset = c->sent;
@@ -35,6 +37,7 @@ void net_pieces_go_on(struct net *n, struct call *c, size_t taken)
 	struct err err = { 0 };
 	int r = taken <= c->sent ? 0 : E_PROTOCOL;
 
+	CHECK(c->in_pieces && c->sent <= all);
 	net_ask_extend(n, c);
 	while (r == 0 && c->sent < all && c->sent - taken < UNDER_WAY_MAX)
 		r = send_piece(n, c, &err);

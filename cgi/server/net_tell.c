@@ -10,6 +10,7 @@
 #include "cgi/server/net_impl.h"
 #include "cgi/server/show.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 enum { FEW = 64, FILTERS = 8 };
@@ -39,6 +40,7 @@ static struct picked *pick(const struct net *n, struct picked *all, size_t *n_al
 			return &all[i];
 	if (*n_all == FILTERS) /* the last place is for those of no use to others */
 		buf_done(&all[--*n_all].text);
+	CHECK(*n_all < FILTERS);
 	struct picked *p = &all[(*n_all)++];
 	*p = (struct picked){ .task = f->task, .states = f->states };
 	buf_init(&p->text);
@@ -48,6 +50,7 @@ static struct picked *pick(const struct net *n, struct picked *all, size_t *n_al
 			continue;
 		if (p->n++ == 0)
 			p->first = e->number;
+		CHECK(e->at + e->bytes <= t->text.len);
 		buf_put(&p->text, buf_at(&t->text) + e->at, e->bytes);
 	}
 	return p;
@@ -122,6 +125,7 @@ static void keep(struct net *n, const Sirdar__Event *e)
 	k->state = state_from_number(e->to, &to) ? 1u << to : 0;
 	show_wire_event(&t->text, n->cgi->names, e);
 	k->bytes = t->text.len - k->at;
+	CHECK(k->bytes > 0); /* an event says something */
 }
 
 static void gap_say(struct follower *f)

@@ -21,6 +21,7 @@
 #include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -254,6 +255,7 @@ void auth_tried(struct auth *a, struct call *c, const char *user, bool right)
 		if (t->wrong >= free_tries) {
 			int more = t->wrong - free_tries;
 
+			CHECK(more >= 0);
 			delay_s = more > 4 ? DELAY_MAX_S : 15LL << more;
 		}
 		t->next_us = now + delay_s * US_PER_S;
@@ -312,6 +314,7 @@ static int token_take(struct call *c, const struct token *t, const char *place)
 	if (c->role > t->grant.role)
 		c->role = t->grant.role;
 	c->rights &= t->grant.rights;
+	CHECK(c->role <= t->grant.role && !(c->rights & ~t->grant.rights));
 	snprintf(c->actor_text, sizeof(c->actor_text), "%s/%s", t->owner, t->name);
 	return r < 0 ? r : 0;
 }
@@ -449,6 +452,7 @@ int auth_check(struct auth *a, struct call *c)
 	if (r < 0)
 		return r;
 	c->actor = c->actor_text;
+	CHECK(c->actor[0] != '\0'); /* nobody acts without a name */
 	if (c->role < c->route->role)
 		return call_fail(c, E_FORBIDDEN, "", "this needs the role %s, %s has %s",
 		                 role_name(c->route->role), c->actor, role_name(c->role));

@@ -12,6 +12,7 @@
 #include "cgi/who/people.h"
 #include "sched/when.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/json_put.h"
 
@@ -63,6 +64,7 @@ static struct session *place(struct auth *a)
 
 static void drop(struct auth *a, struct session *s)
 {
+	CHECK(s->user[0] != '\0'); /* a free place is no session */
 	*s = (struct session){ 0 };
 	a->sessions_changed = true;
 }

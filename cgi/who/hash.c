@@ -4,6 +4,7 @@
 
 #include "cgi/http/call.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 #define WAITING_MAX 16 /* 25 ms each: who is beyond is told to try again */
 
@@ -15,9 +16,11 @@ struct hash {
 void hash_work(struct letter *l, void *self)
 {
 	struct call *c = (struct call *)l;
-	int r = c->work(c, NULL);
+	int r;
 
 	(void)self;
+	CHECK(c->work != NULL && c->suspended); /* nobody else touches it */
+	r = c->work(c, NULL);
 	if (r < 0 && c->err.code == 0)
 		err_set(&c->err, r, "%s", err_text(r));
 	call_resume(c);

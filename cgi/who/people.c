@@ -21,6 +21,7 @@
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
@@ -85,6 +86,7 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	code = roster_read(r, &fresh, err);
 	if (code < 0)
 		return code;
+	CHECK(fresh->refs == 1); /* nobody has seen it: it never changes from now on */
 	memcpy(fresh->changes, changes,
 	       sizeof(changes)); /* of before: what came since is read again */
 	pthread_mutex_lock(&p->mu);

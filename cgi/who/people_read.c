@@ -179,6 +179,7 @@ static void person_join(struct person *p, const struct roster *r)
 		*more = g->grant;
 		projects_copy(&g->grant.in, &more->in);
 	}
+	CHECK(p->n_grants == p->n_groups + 1 && p->role == ROLE_NONE); /* one's own, and theirs */
 	for (size_t i = 0; i < p->n_grants; i++) {
 		if (p->grants[i].role > p->role)
 			p->role = p->grants[i].role;
@@ -235,7 +236,10 @@ static void person_done(struct person *p)
 
 void roster_unref(struct roster *r)
 {
-	if (r == NULL || atomic_fetch_sub(&r->refs, 1) != 1)
+	unsigned was = r != NULL ? atomic_fetch_sub(&r->refs, 1) : 0;
+
+	CHECK(r == NULL || was > 0);
+	if (was != 1)
 		return;
 	for (size_t i = 0; i < r->n_persons; i++)
 		person_done(&r->persons[i]);
