@@ -13,6 +13,7 @@
 #include "notifier/payload.h"
 #include "sched/civil.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 /* LINE_MOST: of 998. An encoded word's line has 76 letters, "Subject: " among them; so has one
@@ -23,6 +24,7 @@ static void put_base64(const char *bytes, size_t n, struct buf *out)
 {
 	char text[ONE_BYTES];
 
+	CHECK(n <= BASE64_BYTES); /* a line of it */
 	sodium_bin2base64(text, sizeof text, (const unsigned char *)bytes, n,
 	                  sodium_base64_VARIANT_ORIGINAL);
 	buf_puts(out, text);

@@ -11,6 +11,7 @@
 
 #include "sched/civil.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
@@ -126,6 +127,7 @@ static void put_one(const struct alert *a, int zh, struct buf *out)
 
 void message_subject(const struct alert *const *alerts, size_t n, int zh, struct buf *out)
 {
+	CHECK(n > 0 && (zh == 0 || zh == 1));
 	buf_puts(out, "[sirdar] ");
 	if (n > 1)
 		buf_printf(out, "%zu %s ", n, labels[zh].others);

@@ -18,6 +18,7 @@
 
 #include "notifier/outbox_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -247,6 +248,7 @@ int outbox_end(struct outbox *o, int r, struct err *err)
 {
 	struct err ignored;
 
+	CHECK(r <= 0); /* else it would neither be kept nor taken back */
 	if (r == 0)
 		r = run_plain(o, SQL_COMMIT, err);
 	if (r < 0)

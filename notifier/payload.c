@@ -12,6 +12,7 @@
 #include "notifier/mail.h"
 #include "notifier/push.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
@@ -323,6 +324,7 @@ void payload_print(const struct payload_ask *ask, struct buf *ret_url, struct bu
 	payload_clean(&subject, false);
 	payload_clean(&text, true);
 	payload_cut(&subject, SUBJECT_MOST);
+	CHECK(subject.len <= SUBJECT_MOST);
 	if (most_bytes[ask->channel->type])
 		payload_cut(&text, most_bytes[ask->channel->type] - subject.len - 1);
 	print_body(ask, buf_str(&subject), buf_str(&text), ret_body);

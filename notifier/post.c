@@ -19,6 +19,7 @@
 #include "sched/instance.h"
 #include "store/read.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
@@ -127,6 +128,7 @@ void post_drop(void *delivery)
 	struct parcel *p = delivery;
 	struct parcel *whole = p->of;
 
+	CHECK(!whole || whole->pending > 0);
 	parcel_free(p);
 	if (whole && --whole->pending == 0)
 		parcel_free(whole);
@@ -170,6 +172,7 @@ static int take_due(void *ctx, const struct outbox_letter *l)
 	struct due *all = ctx;
 	struct parcel *p = parcel_for(all, l->recipient);
 
+	CHECK(p->n < (size_t)all->notifier->param.group_max);
 	p->items = mem_room(p->items, &p->cap, p->n + 1, sizeof *p->items);
 	struct item *it = &p->items[p->n++];
 	*it = (struct item){
@@ -212,6 +215,7 @@ static void send(struct notifier *n, struct parcel *p, int64_t now_us)
 {
 	char id[ID_BYTES];
 
+	CHECK(p->n > 0 && !p->of && !p->ask);
 	const struct alert **alerts = mem_array(p->n, sizeof *alerts);
 	struct payload_ask ask = { .console_url = n->param.console_url,
 		                   .zh = n->param.language[0] == 'z',

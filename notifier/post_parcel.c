@@ -8,6 +8,7 @@
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
 #include "notifier/post_impl.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
@@ -75,12 +76,14 @@ void parcel_end(struct parcel *p, const char *error)
 {
 	struct err err = { 0 };
 
+	CHECK(!p->of && p->pending == 0); /* the whole, and all its parts have ended */
 	if (p->ask) {
 		asked_tested(p->notifier, p->ask, error);
 		p->ask = NULL;
 		parcel_free(p);
 		return;
 	}
+	CHECK(p->n > 0);
 	report(p, error);
 	/* Not written down: the next round ends the process, the next process sends it again. */
 	if (settle(p->notifier, p, error, &err) < 0)

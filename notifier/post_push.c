@@ -16,6 +16,7 @@
 #include "notifier/sender.h"
 #include "notifier/wake.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -60,6 +61,7 @@ void push_part_end(struct parcel *part, const char *error, int status)
 	bool gone = error && (status == HTTP_GONE || status == HTTP_NOT_FOUND);
 	struct err err = { 0 };
 
+	CHECK(!whole->of && whole->pending > 0);
 	if (write_down(n, part, error, status, &err) < 0)
 		log_error("outbox.unwritten", "why=\"%s\"", err.text);
 	if (gone) {
@@ -91,6 +93,7 @@ static struct parcel *part_new(struct notifier *n, struct parcel *whole, const s
 {
 	struct parcel *part = mem_new(sizeof *part);
 
+	CHECK(!whole->of);
 	part->notifier = n;
 	part->of = whole;
 	part->device = mem_str(d->name);
@@ -131,6 +134,7 @@ static size_t choose(struct notifier *n, const struct parcel *p, const struct de
 		outbox_is_handed(n->outbox, it->id, d->name, &has, &ignored);
 		if (has)
 			continue;
+		CHECK(many <= i);
 		alerts[many] = &it->alert;
 		places[many++] = i;
 	}
@@ -171,6 +175,7 @@ void push_parcel(struct notifier *n, struct parcel *p, struct payload_ask *ask, 
 	const struct device *d;
 	const char *why = p->ask ? devices_refusal(n->devices, who, 2) : NULL;
 
+	CHECK(p->pending == 0);
 	p->pending = 1; /* parts may end at once: the whole stays until all have begun */
 	for (size_t i = 0; !why && (d = devices_at(n->devices, i)); i++)
 		(p->ask ? test_device : to_device)(n, p, ask, d, who);
@@ -182,5 +187,6 @@ void push_parcel(struct notifier *n, struct parcel *p, struct payload_ask *ask, 
 
 void push_one(struct notifier *n, struct parcel *p, struct payload_ask *ask, const struct device *d)
 {
+	CHECK(p->pending == 0 && p->ask);
 	part_send(n, part_new(n, p, d), ask, d, 0);
 }

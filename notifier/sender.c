@@ -271,6 +271,7 @@ void sender_start(struct sender *s, const struct payload_ask *ask, void *deliver
 {
 	struct delivery *d = mem_new(sizeof *d);
 
+	CHECK(ask->n > 0); /* a message tells something */
 	d->tag = delivery;
 	d->type = ask->channel->type;
 	d->pidfd = -1;
@@ -294,7 +295,7 @@ static void end(struct sender *s, struct delivery *d, const char *error, long st
 
 	while (*at && *at != d)
 		at = &(*at)->next;
-	CHECK(*at == d);
+	CHECK(*at == d && s->n > 0); /* it ends once */
 	*at = d->next;
 	s->n--;
 	if (d->pidfd >= 0) { /* seen to its end */
@@ -339,6 +340,7 @@ static void take_ended(struct sender *s)
 		if (m->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &d);
+		CHECK(d && d->easy == m->easy_handle);
 		transfer_end(s, d, code);
 	}
 	for (struct delivery *d = s->all; d; d = next) {

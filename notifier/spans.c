@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/json_put.h"
 #include "wire/trace.h"
 
@@ -88,6 +89,7 @@ static size_t attempt_end(const struct read_event *e, size_t n)
 {
 	enum state to;
 
+	CHECK(n > 0 && e[0].event == EV_GRANT);
 	for (size_t k = 1; k < n; k++) {
 		to = (enum state)e[k].to;
 		if (e[k].token == e[0].token && !state_holds_slot(to))

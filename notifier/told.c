@@ -8,6 +8,7 @@
 #include "notifier/sender.h"
 #include "notifier/wake.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -33,6 +34,7 @@ static int take(void *ctx, const struct outbox_told *t)
 {
 	struct told *all = ctx;
 
+	CHECK(all->n < BATCH_MAX);
 	all->items[all->n++] = (struct told_item){ .task = t->task,
 		                                   .generation = t->generation,
 		                                   .run_date = t->run_date,

@@ -16,6 +16,7 @@
 #include "rt/thread.h"
 #include "sirdar.pb-c.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -87,6 +88,7 @@ static void on_say(struct letter *l, void *self)
 {
 	struct wake *w = self;
 
+	CHECK(!w->say); /* the next is made when this one was answered */
 	w->say = (struct say *)l;
 	if (!client_is_up(w->client) || alerts_send(w, SAY_ID, w->say->json) < 0)
 		say_over(w, E_AGAIN);
@@ -252,6 +254,7 @@ static void on_tell(struct letter *l, void *self)
 {
 	struct wake *w = self;
 
+	CHECK(!w->told && ((struct told *)l)->n > 0);
 	w->told = (struct told *)l;
 	w->unanswered = w->told->n;
 	for (size_t i = 0; i < w->told->n; i++)
