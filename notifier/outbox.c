@@ -148,6 +148,17 @@ static int add_columns(struct outbox *o)
 	return rc;
 }
 
+/* r: what it came to. Frees the path. */
+static int opened(struct outbox *o, char *path, int r, struct outbox **ret_outbox)
+{
+	free(path);
+	if (r < 0)
+		outbox_close(o);
+	else
+		*ret_outbox = o;
+	return r;
+}
+
 int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *err)
 {
 	struct outbox *o = mem_new(sizeof *o);
@@ -172,12 +183,7 @@ int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *e
 		r = fail(o, rc, err);
 	if (r == 0)
 		r = run_plain(o, SQL_TAKE_BACK, err); /* what a process that died had under way */
-	free(path);
-	if (r < 0)
-		outbox_close(o);
-	else
-		*ret_outbox = o;
-	return r;
+	return opened(o, path, r, ret_outbox);
 }
 
 int outbox_open_read(const char *state_dir, struct outbox **ret_outbox, struct err *err)
@@ -196,12 +202,7 @@ int outbox_open_read(const char *state_dir, struct outbox **ret_outbox, struct e
 			rc = sqlite3_busy_timeout(o->db, BUSY_MS);
 		r = rc == SQLITE_OK ? 0 : fail(o, rc, err);
 	}
-	free(path);
-	if (r < 0)
-		outbox_close(o);
-	else
-		*ret_outbox = o;
-	return r;
+	return opened(o, path, r, ret_outbox);
 }
 
 void outbox_close(struct outbox *o)

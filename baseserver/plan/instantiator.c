@@ -365,16 +365,8 @@ static void answered(struct letter *letter, void *self)
 	free(as);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
 static const struct actor_ops ops = {
-	.name = "instantiator", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+	.name = "instantiator", .letters_max = 65536, .turn = turn, .alarm = on_alarm
 };
 
 static void load_task(void *ctx, const struct ledger_task *t)

@@ -385,16 +385,8 @@ void scope_news_free(struct scope_news *n)
 	free(n);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
 static const struct actor_ops ops = {
-	.name = "resolver", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+	.name = "resolver", .letters_max = 65536, .turn = turn, .alarm = on_alarm
 };
 
 static void load_task(void *ctx, const struct ledger_task *lt)

@@ -295,15 +295,7 @@ int registrar_report(struct registrar *r, struct broker_news *n)
 	return actor_post_credit(r->me, &n->letter);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
-static const struct actor_ops ops = { .name = "registrar", .letters_max = 65536, .init = init };
+static const struct actor_ops ops = { .name = "registrar", .letters_max = 65536 };
 
 struct loading {
 	struct registrar *r;

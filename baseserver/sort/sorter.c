@@ -389,14 +389,6 @@ int sorter_session(struct sorter *s, struct session_news *n)
 	return actor_post_credit(s->me, &n->letter);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
 /* What could not be read may be so now: all that are held are tried again. */
 static void on_alarm(void *self)
 {
@@ -409,7 +401,7 @@ static void on_alarm(void *self)
 }
 
 static const struct actor_ops ops = {
-	.name = "sorter", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+	.name = "sorter", .letters_max = 65536, .turn = turn, .alarm = on_alarm
 };
 
 static void load_pool(void *ctx, const char *name, int32_t size)

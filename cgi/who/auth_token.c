@@ -15,13 +15,11 @@
 #include "cgi/who/auth.h"
 #include "cgi/who/auth_impl.h"
 #include "cgi/who/people.h"
-#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
-#include "util/json_put.h"
 #include "util/log.h"
 
 #define TICK_US (50 * US_PER_MS) /* of the file system's clock, and to spare */
@@ -166,20 +164,15 @@ void auth_tokens_put(struct auth *a, bool apps, struct buf *out)
 
 		if (apps != t->is_app)
 			continue;
-		put_open(out, NULL, '{');
-		put_text(out, "name", t->name);
-		put_null(out, "user");
-		put_text(out, "role", role_name(t->role));
-		put_null(out, "projects");
-		put_rights(out, "rights", t->role >= ROLE_OPERATOR ? RIGHTS_ALL : 0);
-		put_bool(out, "app", t->is_app);
-		put_bool(out, "here_only", true);
-		put_time(out, "created", t->created_s);
-		if (t->expires_s != 0)
-			put_time(out, "expires", t->expires_s);
-		else
-			put_null(out, "expires");
-		put_close(out, '}');
+		token_row_put(
+			&(struct token_row){ .name = t->name,
+		                             .role = t->role,
+		                             .rights = t->role >= ROLE_OPERATOR ? RIGHTS_ALL : 0,
+		                             .is_app = t->is_app,
+		                             .here_only = true,
+		                             .created_s = t->created_s,
+		                             .expires_s = t->expires_s },
+			out);
 	}
 	pthread_mutex_unlock(&a->mu);
 }

@@ -26,18 +26,11 @@ void hash_work(struct letter *l, void *self)
 	call_resume(c);
 }
 
-static int hash_init(void *self, struct actor *me, struct err *err)
-{
-	(void)err;
-	((struct hash *)self)->me = me;
-	return 0;
-}
-
 struct hash *hash_new(struct thread *th, const char *name)
 {
 	struct hash *h = mem_new(sizeof(*h));
 
-	h->ops = (struct actor_ops){ .name = name, .letters_max = WAITING_MAX, .init = hash_init };
+	h->ops = (struct actor_ops){ .name = name, .letters_max = WAITING_MAX };
 	h->me = actor_new(th, &h->ops, h);
 	return h;
 }

@@ -113,23 +113,26 @@ static int by_name(const void *name, const void *item)
 	return strcmp(name, ((const struct person *)item)->name);
 }
 
+/* The item, which then holds the roster; NULL: there is none, and the roster is let go. */
+static const void *item_of(struct roster *r, const void *key, const void *items, size_t n,
+                           size_t size, int (*order)(const void *key, const void *item))
+{
+	const void *found = n > 0 ? bsearch(key, items, n, size, order) : NULL;
+
+	if (found == NULL)
+		roster_unref(r);
+	return found;
+}
+
 int people_find(struct people *p, const char *name, const struct person **ret)
 {
 	struct roster *r = roster_now(p, true);
-	const struct person *found;
 
 	*ret = NULL;
 	if (r == NULL)
 		return E_AGAIN;
-	found = r->n_persons > 0
-	                ? bsearch(name, r->persons, r->n_persons, sizeof(*r->persons), by_name)
-	                : NULL;
-	if (found == NULL) {
-		roster_unref(r);
-		return 0;
-	}
-	*ret = found;
-	return 1;
+	*ret = item_of(r, name, r->persons, r->n_persons, sizeof(*r->persons), by_name);
+	return *ret != NULL;
 }
 
 bool person_is_outside(const struct person *p)
@@ -152,19 +155,12 @@ int people_token(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
                  const struct token **ret)
 {
 	struct roster *r = roster_now(p, true);
-	const struct token *found;
 
 	*ret = NULL;
 	if (r == NULL)
 		return E_AGAIN;
-	found = r->n_tokens > 0 ? bsearch(hash, r->tokens, r->n_tokens, sizeof(*r->tokens), by_hash)
-	                        : NULL;
-	if (found == NULL) {
-		roster_unref(r);
-		return 0;
-	}
-	*ret = found;
-	return 1;
+	*ret = item_of(r, hash, r->tokens, r->n_tokens, sizeof(*r->tokens), by_hash);
+	return *ret != NULL;
 }
 
 void token_unref(const struct token *t)
@@ -250,24 +246,37 @@ void people_effective_put(struct people *p, const char *name, struct buf *out)
 	person_unref(who);
 }
 
-static void token_put(const struct token *t, struct buf *out)
+void token_row_put(const struct token_row *t, struct buf *out)
 {
-	char *in = grants_within(NULL, t, ROLE_NONE, 0);
-
 	put_open(out, NULL, '{');
 	put_text(out, "name", t->name);
-	put_text(out, "user", t->owner[0] != '\0' ? t->owner : NULL);
-	put_text(out, "role", role_name(t->grant.role));
-	put_raw(out, "projects", in != NULL ? in : "null");
-	put_rights(out, "rights", t->grant.rights);
+	put_text(out, "user", t->owner);
+	put_text(out, "role", role_name(t->role));
+	put_raw(out, "projects", t->projects != NULL ? t->projects : "null");
+	put_rights(out, "rights", t->rights);
 	put_bool(out, "app", t->is_app);
-	put_bool(out, "here_only", false);
+	put_bool(out, "here_only", t->here_only);
 	put_time(out, "created", t->created_s);
 	if (t->expires_s != 0)
 		put_time(out, "expires", t->expires_s);
 	else
 		put_null(out, "expires");
 	put_close(out, '}');
+}
+
+static void token_put(const struct token *t, struct buf *out)
+{
+	char *in = grants_within(NULL, t, ROLE_NONE, 0);
+
+	token_row_put(&(struct token_row){ .name = t->name,
+	                                   .owner = t->owner[0] != '\0' ? t->owner : NULL,
+	                                   .projects = in,
+	                                   .role = t->grant.role,
+	                                   .rights = t->grant.rights,
+	                                   .is_app = t->is_app,
+	                                   .created_s = t->created_s,
+	                                   .expires_s = t->expires_s },
+	              out);
 	free(in);
 }
 

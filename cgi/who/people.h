@@ -105,6 +105,16 @@ void people_subject(struct people *p, const char *source, const char *subject,
 char *grants_within(const struct person *p, const struct token *t, enum role least,
                     unsigned rights);
 
+/* A token as lists show it. */
+struct token_row {
+	const char *name, *owner, *projects; /* owner NULL: nobody's; projects: JSON, NULL: all */
+	enum role role;
+	unsigned rights;
+	bool is_app, here_only;
+	int64_t created_s, expires_s; /* expires_s 0: never */
+};
+void token_row_put(const struct token_row *t, struct buf *out);
+
 /* Who belongs to a group, as a JSON list under `key`. */
 void people_members_put(struct people *p, const char *group, const char *key, struct buf *out);
 /* "groups", and "effective": {"role", "projects", "rights"} of a person. */

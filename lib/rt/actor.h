@@ -35,7 +35,7 @@ struct letter {
 struct actor_ops {
 	const char *name;   /* at most 15 bytes, static */
 	size_t letters_max; /* mailbox capacity, at least 1 */
-	/* All run on the actor's own thread; all but init may be NULL. */
+	/* All run on the actor's own thread; each may be NULL. */
 	int (*init)(void *self, struct actor *me, struct err *err);
 	void (*turn)(void *self);  /* letters were delivered, or actor_wake() was called */
 	void (*alarm)(void *self); /* the time set by actor_alarm() has come; now off */

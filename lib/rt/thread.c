@@ -341,7 +341,7 @@ static int init_all(struct thread *th, struct err *err)
 {
 	for (struct actor *a = th->actors; a; a = a->next) {
 		a->begun = true;
-		int r = a->ops->init(a->self, a, err);
+		int r = a->ops->init ? a->ops->init(a->self, a, err) : 0;
 		if (r < 0)
 			return err_wrap(err, r, a->ops->name);
 		atomic_store(&a->woken, true);
