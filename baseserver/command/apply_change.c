@@ -9,6 +9,7 @@
 #include "sched/task.h"
 #include "sched/window.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/json_put.h"
 #include "util/yaml.h"
@@ -76,6 +77,7 @@ void apply_change_begin(struct apply *a, const char *kind, const char *name, con
 	struct buf *out = &a->changes;
 	struct apply_totals *n = &a->totals;
 
+	CHECK(out->len >= a->change_at); /* the one before has ended */
 	a->change_at = out->len;
 	n->create += strcmp(what, "create") == 0;
 	n->update += strcmp(what, "update") == 0;
@@ -101,6 +103,7 @@ void apply_change_end(struct apply *a, const char *what, const char *prefix,
 	put_close(out, '}');
 	if (out->len <= CHANGES_BYTES_MAX)
 		return;
+	CHECK(a->change_at < out->len);
 	out->len = a->change_at;
 	a->totals.left_out++;
 }

@@ -6,6 +6,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 struct apply *apply_new(struct commander *c, struct cmd *cmd)
@@ -28,6 +29,7 @@ static void make_world(struct apply *a)
 	int64_t now = a->cmd->o.now_us / US_PER_S;
 	struct commander *c = a->c;
 
+	CHECK(!a->has_world && !a->index.used);
 	a->has_world = true;
 	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->docs[DOC_CALENDAR],
 	           c->set.timezone, true, now);
@@ -69,6 +71,7 @@ void apply_drop(struct cmd *cmd)
 	struct apply *a = cmd->apply;
 
 	cmd->apply = NULL;
+	CHECK(!a || a->cmd == cmd);
 	if (a && a->c->judged == cmd)
 		a->c->judged = NULL;
 	apply_free(a);

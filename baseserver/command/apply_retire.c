@@ -7,6 +7,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_read.h"
 
@@ -48,6 +49,7 @@ void apply_list_leaving(struct apply *a)
 {
 	const struct catalog *cat = &a->c->cat;
 
+	CHECK(a->n_leaving == 0);
 	for (size_t i = 0; i < cat->tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
 		if (!t || catalog_retired(t) || apply_in_set(a, t->id))

@@ -35,6 +35,7 @@ const struct task *apply_task(const struct apply *a, uint32_t id)
 {
 	uint32_t i = map_get(&a->index, id);
 
+	CHECK(i == MAP_NONE || (i < a->n && a->tasks[i]->id == id));
 	return i == MAP_NONE ? NULL : a->tasks[i];
 }
 
@@ -90,6 +91,7 @@ const struct task *apply_waits_for(const struct apply *a, uint32_t parent)
 {
 	uint32_t i = map_get(&a->waited, parent);
 
+	CHECK(i == MAP_NONE || i < a->n);
 	return i == MAP_NONE ? NULL : a->tasks[i];
 }
 

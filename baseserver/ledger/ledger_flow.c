@@ -92,6 +92,8 @@ static struct flow_run *run_place(struct flow *f, int64_t first)
 	f->runs = mem_room(f->runs, &f->cap, f->n + 1, sizeof *f->runs);
 	memmove(f->runs + i + 1, f->runs + i, (f->n - i) * sizeof *f->runs);
 	f->n++;
+	CHECK(i == f->at || f->runs[i - 1].first < first); /* run_from() */
+	CHECK(i + 1 == f->n || first < f->runs[i + 1].first);
 	f->runs[i] = (struct flow_run){ .first = first };
 	return &f->runs[i];
 }

@@ -8,6 +8,7 @@
 #include "sched/task.h"
 #include "sched/tz.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 /* The local day of the task's zone at `at_us`, days since 1970-01-01. */
@@ -101,6 +102,7 @@ size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
 			                       .state = ST_SKIPPED,
 			                       .bucket = STORE_STAT_UNRUN,
 			                       .count = b->ranges[i].dates };
+	CHECK(at == ends);
 	at = merge(s, at);
 	for (size_t i = 0; i < at; i++) {
 		s[at + i] = s[i];
