@@ -118,3 +118,15 @@ int64_t unit_next(const struct tz *tz, enum cycle_unit unit, int64_t t)
 
 	return cycle_next(&c, time_clamp(t));
 }
+
+const char *unit_name(enum cycle_unit unit)
+{
+	static const char *const names[] = {
+		[CU_NONE] = "none", [CU_MINUTE] = "minute", [CU_HOUR] = "hour",
+		[CU_DAY] = "day",   [CU_WEEK] = "week",     [CU_MONTH] = "month",
+		[CU_YEAR] = "year", [CU_ONCE] = "once",     [CU_FIRE] = "fire",
+	};
+
+	CHECK((size_t)unit < sizeof names / sizeof names[0]);
+	return names[unit];
+}

@@ -16,18 +16,6 @@
  * what did not happen in them is taken as never. */
 #define LOOK_S (INT64_C(146097) * DAY_S)
 
-const char *unit_name(enum cycle_unit unit)
-{
-	static const char *const names[] = {
-		[CU_NONE] = "none", [CU_MINUTE] = "minute", [CU_HOUR] = "hour",
-		[CU_DAY] = "day",   [CU_WEEK] = "week",     [CU_MONTH] = "month",
-		[CU_YEAR] = "year", [CU_ONCE] = "once",     [CU_FIRE] = "fire",
-	};
-
-	CHECK((size_t)unit < sizeof names / sizeof names[0]);
-	return names[unit];
-}
-
 static int check_schedule(const struct schedule *s, struct err *err)
 {
 	if (s->cron && (s->unit == CU_ONCE || s->unit > CU_FIRE))
@@ -76,6 +64,16 @@ int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
 	return 0;
 }
 
+void plan_past_free(struct plan_past *past)
+{
+	if (!past)
+		return;
+	plan_free(past->plan);
+	cron_free(past->cron);
+	calendar_free(past->calendar);
+	free(past);
+}
+
 void plan_free(struct plan *p)
 {
 	if (!p)
@@ -117,49 +115,6 @@ int64_t plan_first(const struct plan *p)
 void plan_begin_at(struct plan *p, int64_t begin)
 {
 	p->begin = begin;
-}
-
-/* --- the run_dates, before calendar, start and end ------------------------------------ */
-
-static int64_t raw_next(const struct plan *p, int64_t t)
-{
-	struct cycle c = plan_cycle(p);
-	if (p->s.cron)
-		return cron_next(p->s.cron, p->s.tz, t);
-	if (p->has_cycle)
-		return cycle_next(&c, t);
-	return p->unit == CU_ONCE && t < p->s.start ? p->s.start : PLAN_NEVER;
-}
-
-static int64_t raw_prev(const struct plan *p, int64_t t)
-{
-	struct cycle c = plan_cycle(p);
-	if (p->s.cron)
-		return cron_prev(p->s.cron, p->s.tz, t);
-	if (p->has_cycle)
-		return cycle_floor(&c, t - 1);
-	return p->unit == CU_ONCE ? p->s.start : PLAN_BEFORE; /* t is behind the start */
-}
-
-static bool raw_has(const struct plan *p, int64_t t)
-{
-	struct cycle c = plan_cycle(p);
-	if (p->has_cycle && !p->s.cron)
-		return cycle_floor(&c, t) == t;
-	return raw_next(p, t - 1) == t;
-}
-
-int64_t plan_period_end(const struct plan *p, int64_t run_date)
-{
-	int64_t end;
-
-	if (p->past && run_date < p->past->since)
-		return plan_period_end(p->past->plan, run_date);
-	run_date = time_clamp(run_date);
-	if (!p->s.cron && !p->has_cycle)
-		return PLAN_NEVER;
-	end = raw_next(p, run_date);
-	return end > TIME_MAX ? PLAN_NEVER : end;
 }
 
 /* --- the calendar ------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* plan_impl.h — inside of a plan. For plan.c, plan_due.c and link.c only. */
+/* plan_impl.h — inside of a plan. For plan*.c and link.c only. */
 #ifndef SCHED_PLAN_IMPL_H
 #define SCHED_PLAN_IMPL_H
 
@@ -38,6 +38,11 @@ static inline struct cycle plan_cycle(const struct plan *p)
 }
 
 void plan_past_free(struct plan_past *past); /* NULL is fine */
+
+/* plan_raw.c: the dates before calendar, start and end. */
+int64_t raw_next(const struct plan *p, int64_t t); /* PLAN_NEVER: none follows t */
+int64_t raw_prev(const struct plan *p, int64_t t); /* t is behind the start */
+bool raw_has(const struct plan *p, int64_t t);
 
 /* Check the offset against the unit, and make it the kind the unit has. */
 int due_normalise(struct plan *p, struct err *err);

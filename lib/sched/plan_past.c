@@ -15,16 +15,6 @@
 
 enum { VERSIONS_MAX = 50 };
 
-void plan_past_free(struct plan_past *past)
-{
-	if (!past)
-		return;
-	plan_free(past->plan);
-	cron_free(past->cron);
-	calendar_free(past->calendar);
-	free(past);
-}
-
 int64_t plan_since(const struct plan *p)
 {
 	return p->past ? p->past->since : INT64_MIN;

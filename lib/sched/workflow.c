@@ -89,27 +89,6 @@ static void read_task(struct wf_reader *r, const char *name, enum wf_table_id ta
 	r->wf->n++;
 }
 
-bool wf_has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
-                  const struct yaml_node *root, const char *key)
-{
-	char want[100];
-
-	if (!tasks->node) {
-		diag_error(r->d, wf_here(r, root), "missing_key", NULL, "a %s needs `%s`",
-		           workflow_kind(r->wf), key);
-		return false;
-	}
-	if (tasks->node->kind == kind && tasks->node->n >= 1 &&
-	    tasks->node->n <= WORKFLOW_TASKS_MAX)
-		return true;
-	size_t length = wf_push(r, key);
-	snprintf(want, sizeof want, "a %s of 1 to %d %s", kind == YAML_MAP ? "map" : "list",
-	         WORKFLOW_TASKS_MAX, key);
-	wf_wrong(r, tasks->node, want);
-	wf_pop(r, length);
-	return false;
-}
-
 static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
 {
 	struct workflow *wf = r->wf;
@@ -331,11 +310,6 @@ bool workflow_is_pipeline(const struct workflow *wf)
 bool workflow_is_library(const struct workflow *wf)
 {
 	return wf->is_library;
-}
-
-const char *workflow_kind(const struct workflow *wf)
-{
-	return wf->is_library ? "library" : wf->is_pipeline ? "pipeline" : "workflow";
 }
 
 size_t workflow_tasks(const struct workflow *wf)

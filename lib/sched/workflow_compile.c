@@ -13,29 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key)
-{
-	static _Thread_local char path[400];
-	const struct yaml_node *defaults = m->wf->defaults.node;
-	const char *of = m->t->path;
-
-	/* What a task inherits is wrong where it stands; needs are not inherited one by one. */
-	if (n && key && !strchr(key, '[') && yaml_get(m->t->node, key) != n) {
-		if (yaml_get(yaml_root(m->wf->doc), key) == n)
-			of = "";
-		else if (defaults && yaml_get(defaults, key) == n)
-			of = "defaults";
-	}
-	if (!n)
-		n = m->t->node;
-	if (m->t->of_library && wf_contains(m->t->of_library, n))
-		n = m->t->use.node; /* what it says stands elsewhere */
-	snprintf(path, sizeof path, "%s%s%s", of, key && *of ? "." : "", key ? key : "");
-	return (struct place){
-		.file = m->wf->file, .line = n->line, .column = n->column, .path = path
-	};
-}
-
 static int by_full_name(const void *a, const void *b)
 {
 	return strcmp((*(struct wf_made *const *)a)->t->full,

@@ -270,7 +270,7 @@ void wf_read_document(struct wf_reader *r, const struct yaml_node *root);
 /* The value of a parameter as its runner gets it: text, or JSON for maps and lists. */
 const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n);
 
-/* workflow_library.c: what the library's task says, under what the task itself says; nothing where
+/* workflow_shared.c: what the library's task says, under what the task itself says; nothing where
  * that is not known yet. */
 void wf_read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t);
 /* The document that starts at `root` as a library. */
@@ -368,6 +368,8 @@ struct wf_compiler {
 	struct task **tasks;
 };
 
+/* workflow_shared.c: where `n`, a value of m under `key`, is wrong: in the task, in `defaults`, or
+ * at its `use`. The path is this thread's until the next call. */
 struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key);
 
 /* workflow_time.c: zone, cron, plan of m. False and diags when it cannot be. */

@@ -360,3 +360,29 @@ void wf_read_quota(struct wf_reader *r, const struct wf_key *k, const struct yam
 	wf_read_node(r, k, n, field);
 	wf_read_map(r, WT_QUOTA, n, (char *)field - offsetof(struct wf_task, quota));
 }
+
+const char *workflow_kind(const struct workflow *wf)
+{
+	return wf->is_library ? "library" : wf->is_pipeline ? "pipeline" : "workflow";
+}
+
+bool wf_has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
+                  const struct yaml_node *root, const char *key)
+{
+	char want[100];
+
+	if (!tasks->node) {
+		diag_error(r->d, wf_here(r, root), "missing_key", NULL, "a %s needs `%s`",
+		           workflow_kind(r->wf), key);
+		return false;
+	}
+	if (tasks->node->kind == kind && tasks->node->n >= 1 &&
+	    tasks->node->n <= WORKFLOW_TASKS_MAX)
+		return true;
+	size_t length = wf_push(r, key);
+	snprintf(want, sizeof want, "a %s of 1 to %d %s", kind == YAML_MAP ? "map" : "list",
+	         WORKFLOW_TASKS_MAX, key);
+	wf_wrong(r, tasks->node, want);
+	wf_pop(r, length);
+	return false;
+}
