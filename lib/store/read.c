@@ -167,3 +167,21 @@ void read_cursor_make(struct read_answer *ret, const struct read_page *page, con
 	for (int i = 0; i < keys; i++)
 		n += snprintf(ret->cursor + n, sizeof ret->cursor - (size_t)n, ".%" PRId64, key[i]);
 }
+
+void read_put_list(struct buf *q, const char *before, int64_t value, bool first)
+{
+	buf_puts(q, first ? before : ",");
+	sql_put_int(q, value);
+}
+
+void read_where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
+{
+	for (size_t i = 0; i < f->n_tasks; i++)
+		read_put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
+	if (f->n_tasks)
+		buf_puts(q, ")");
+	if (f->workflow)
+		read_put(r, q,
+		         " AND task_id IN (SELECT task_id FROM lb_task WHERE workflow_id = ?)", "i",
+		         (int64_t)f->workflow);
+}

@@ -62,12 +62,6 @@ struct query {
 /* The condition of SQLite's index of bad ends must stand there word by word to be used. */
 #define BAD_STATES (1u << ST_STOP | 1u << ST_KILLED)
 
-static void put_list(struct buf *q, const char *before, int64_t value, bool first)
-{
-	buf_puts(q, first ? before : ",");
-	sql_put_int(q, value);
-}
-
 static void where_states(struct buf *q, uint32_t states, bool history)
 {
 	bool first = true;
@@ -78,22 +72,11 @@ static void where_states(struct buf *q, uint32_t states, bool history)
 		buf_puts(q, " AND job_status IN (5, 8)");
 	for (int st = ST_NONE + 1; st < ST_COUNT; st++)
 		if (states & 1u << st) {
-			put_list(q, " AND +job_status IN (", state_number((enum state)st), first);
+			read_put_list(q, " AND +job_status IN (", state_number((enum state)st),
+			              first);
 			first = false;
 		}
 	buf_puts(q, first ? " AND 0" : ")");
-}
-
-void read_where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
-{
-	for (size_t i = 0; i < f->n_tasks; i++)
-		put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
-	if (f->n_tasks)
-		buf_puts(q, ")");
-	if (f->workflow)
-		read_put(r, q,
-		         " AND task_id IN (SELECT task_id FROM lb_task WHERE workflow_id = ?)", "i",
-		         (int64_t)f->workflow);
 }
 
 static void where(struct reader *r, struct buf *q, const struct read_filter *f, bool history)
@@ -134,7 +117,7 @@ static void where_begun(const struct query *c, struct buf *q)
 	append_columns(q, c, "");
 	buf_puts(q, c->page->descending ? ") < (" : ") > (");
 	for (int i = 0; i < c->sort->keys; i++)
-		put_list(q, "", c->from.key[i], i == 0);
+		read_put_list(q, "", c->from.key[i], i == 0);
 	buf_puts(q, ")");
 }
 

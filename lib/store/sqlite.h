@@ -86,6 +86,8 @@ int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err);
 int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err);
 /* Commit when r is 0, else roll back. Returns what came of it. */
 int sql_end(struct sqlite_store *s, int r, struct err *err);
+/* Passively; a failure shows at the next commit. */
+void sqlite_checkpoint(struct sqlite_store *s);
 /* An image from INSTANCE_WIDTH values in the order of INSTANCE_COLUMNS. */
 int sql_instance_values(sqlite3_value **values, const char *table, struct instance *ret,
                         struct err *err);
@@ -120,7 +122,6 @@ int sqlite_check_schema(sqlite3 *db, struct err *err);
 int sqlite_batch_register(struct sqlite_store *s, struct err *err);
 /* load_row(...): what takes the rows while they are loaded. */
 int sqlite_load_register(struct sqlite_store *s, struct err *err);
-void sqlite_checkpoint(struct sqlite_store *s);
 
 int sqlite_lease(struct store *s, struct store_lease *ret, struct err *err);
 int sqlite_take_lease(struct store *s, const struct store_lease *seen,

@@ -217,18 +217,6 @@ static int sqlite_open_standby(const char *dir, struct store **ret_store, struct
 	return 0;
 }
 
-void sqlite_checkpoint(struct sqlite_store *s)
-{
-	int in_log = 0, done = 0;
-	int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
-
-	/* A reader may hold part of it back: then again after as many pages more. A failure
-	 * shows at the next commit. */
-	s->wal_pages = rc == SQLITE_OK && done < in_log ? 0 : s->wal_pages;
-	if (rc == SQLITE_OK && done >= in_log)
-		s->wal_pages = 0;
-}
-
 static void sqlite_idle(struct store *st)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;

@@ -246,3 +246,15 @@ int sql_instance_values(sqlite3_value **raw, const char *table, struct instance 
 	*ret = i;
 	return 0;
 }
+
+void sqlite_checkpoint(struct sqlite_store *s)
+{
+	int in_log = 0, done = 0;
+	int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
+
+	/* A reader may hold part of it back: then again after as many pages more. A failure
+	 * shows at the next commit. */
+	s->wal_pages = rc == SQLITE_OK && done < in_log ? 0 : s->wal_pages;
+	if (rc == SQLITE_OK && done >= in_log)
+		s->wal_pages = 0;
+}

@@ -11,8 +11,6 @@
 #include "runners/common/run.h"
 
 static const char *const kinds[] = { "mysql", "mariadb", "postgresql", "sqlite", NULL };
-static struct db *(*const makers[])(void) = { db_mysql_new, db_mysql_new, db_postgres_new,
-	                                      db_sqlite_new };
 
 int db_set(struct db *db, int code, const char *fmt, ...)
 {
@@ -144,17 +142,6 @@ void db_where_done(struct db_where *w)
 }
 
 /* --- a connection ----------------------------------------------------------------- */
-
-int db_open(const struct run *r, const struct db_where *where, struct db **ret_db)
-{
-	struct db *db = *ret_db = makers[where->kind]();
-
-	if (!db)
-		return DB_FAILED;
-	db->run = r;
-	db->kind = where->kind;
-	return run_cancelled(r) ? DB_STOPPED : db->ops->open(db, where);
-}
 
 void db_close(struct db *db)
 {

@@ -4,8 +4,8 @@
  * alone ends a job that one of them has. Job threads hand their job over and wait. What both
  * touch is under `mu`.
  *
- * Parts: foreign.c what the broker calls, guests.c the processes' life, hear.c what they say,
- * launch.c one process, message.c the lines.
+ * Parts: foreign.c what the broker calls, guest.c one process and its jobs, guests.c the
+ * processes' life, hear.c what they say, launch.c the start of one, message.c the lines.
  */
 #ifndef RUNNER_FOREIGN_H
 #define RUNNER_FOREIGN_H
@@ -85,9 +85,8 @@ struct foreign {
 
 int64_t now_us(void);
 
-/* --- guests.c ------------------------------------------------------------------------ */
+/* --- guest.c ------------------------------------------------------------------------- */
 
-void *guests_watch(void *foreign); /* the thread's body, until is_closing and all are gone */
 /* Give waiting jobs to processes that have room. Lock held; any thread. */
 void guests_place(struct foreign *f);
 void guests_wake(struct foreign *f); /* the thread looks at everything; any thread */
@@ -95,10 +94,19 @@ void guests_wake(struct foreign *f); /* the thread looks at everything; any thre
 void call_withdraw(struct foreign *f, struct call *c);
 /* Queue bytes for a guest and write what goes at once. Lock held; any thread. */
 void guest_tell(struct guest *g, const char *bytes, size_t len);
+/* Write what is queued, as far as the pipe takes it. */
+void guest_flush(struct guest *g);
+int guests_lack(const struct foreign *f); /* more jobs wait than starting guests will take */
+int guest_is_held(const struct guest *g); /* by the broker */
+void guest_force(const struct guest *g);  /* SIGKILL to all it started */
 /* End it by force with all it started, for that reason. Watch thread. */
 void guest_end(struct guest *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The job is over, `result` says how. Lock held; watch thread, or any while it waits. */
 void call_over(struct call *c);
+
+/* --- guests.c ------------------------------------------------------------------------ */
+
+void *guests_watch(void *foreign); /* the thread's body, until is_closing and all are gone */
 
 /* --- hear.c: watch thread, lock held --------------------------------------------------- */
 

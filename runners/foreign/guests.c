@@ -6,12 +6,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAUSE_MIN_MS 100
@@ -22,158 +20,7 @@
 #define WATCH_MS     60000
 #define FOREVER      INT64_MAX
 
-int64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return t.tv_sec * US_PER_S + t.tv_nsec / 1000;
-}
-
-/* --- telling --------------------------------------------------------------------------- */
-
-static void flush_queue(struct guest *g)
-{
-	size_t at = 0;
-
-	while (at < g->queue.len && g->to >= 0) {
-		ssize_t n = write(g->to, g->queue.at + at, g->queue.len - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			break; /* full: poll says when; gone: its end says all */
-		at += (size_t)n;
-	}
-	text_drop(&g->queue, at);
-}
-
-void guest_tell(struct guest *g, const char *bytes, size_t len)
-{
-	text_put(&g->queue, bytes, len);
-	flush_queue(g);
-}
-
-void guests_wake(struct foreign *f)
-{
-	const uint64_t one = 1;
-
-	if (write(f->wake_fd, &one, sizeof one) < 0)
-		return; /* it is awake already */
-}
-
-/* --- jobs ------------------------------------------------------------------------------ */
-
-static void unlink_call(struct call **list, struct call *c)
-{
-	while (*list && *list != c)
-		list = &(*list)->next;
-	if (*list)
-		*list = c->next;
-}
-
-void call_over(struct call *c)
-{
-	if (c->guest) {
-		unlink_call(&c->guest->calls, c);
-		c->guest->n_calls--;
-	}
-	c->guest = NULL;
-	c->is_over = 1;
-	pthread_cond_signal(&c->over);
-}
-
-void call_withdraw(struct foreign *f, struct call *c)
-{
-	unlink_call(&f->waiting, c);
-	f->waiting_tail = &f->waiting;
-	while (*f->waiting_tail)
-		f->waiting_tail = &(*f->waiting_tail)->next;
-	c->next = NULL;
-}
-
-/* The fullest that has room: few are kept busy rather than all half. */
-static struct guest *with_room(const struct foreign *f)
-{
-	struct guest *best = NULL;
-
-	for (struct guest *g = f->guests; g; g = g->next) {
-		if (g->state == GUEST_READY && !g->silent_us && g->n_calls < g->concurrency &&
-		    (!best || g->n_calls > best->n_calls))
-			best = g;
-	}
-	return best;
-}
-
-static void give(struct foreign *f, struct guest *g, struct call *c)
-{
-	if (!g->n_calls) { /* silence counts from here */
-		g->heard_us = g->pinged_us = now_us();
-		if (f->look_us > g->heard_us + f->about->hang_ms * US_PER_MS / 4)
-			guests_wake(f);
-	}
-	c->guest = g;
-	c->next = g->calls;
-	g->calls = c;
-	g->n_calls++;
-	guest_tell(g, c->line.at, c->line.len);
-	text_done(&c->line);
-}
-
-static int wants_more(const struct foreign *f)
-{
-	uint64_t coming = 0, waiting = 0;
-
-	for (const struct guest *g = f->guests; g; g = g->next)
-		coming += g->state == GUEST_STARTING ? f->concurrency : 0;
-	for (const struct call *c = f->waiting; c; c = c->next)
-		waiting++;
-	return waiting > coming;
-}
-
-void guests_place(struct foreign *f)
-{
-	struct guest *g;
-	int is_full = 0;
-
-	while (f->waiting && (g = with_room(f)) != NULL) {
-		struct call *c = f->waiting;
-
-		call_withdraw(f, c);
-		give(f, g, c);
-		is_full |= g->queue.len > 0;
-	}
-	if (is_full || (f->waiting && wants_more(f)))
-		guests_wake(f);
-}
-
 /* --- ends ------------------------------------------------------------------------------ */
-
-static int is_held(const struct guest *g)
-{
-	return g->held.size != 0;
-}
-
-static void guest_force(const struct guest *g)
-{
-	if (is_held(g))
-		g->about->force(g->about->ctx, &g->held);
-	else
-		kill(-g->pid, SIGKILL);
-}
-
-void guest_end(struct guest *g, const char *fmt, ...)
-{
-	va_list args;
-
-	if (g->state == GUEST_ENDING)
-		return;
-	va_start(args, fmt);
-	vsnprintf(g->why, sizeof g->why, fmt, args);
-	va_end(args);
-	g->state = GUEST_ENDING;
-	guest_force(g);
-}
 
 static void describe(const struct guest *g, int status, char *ret, size_t cap)
 {
@@ -257,7 +104,7 @@ static void bury(struct foreign *f, struct guest *g)
 /* Once nothing is left of what it started. */
 static void bury_if_gone(struct foreign *f, struct guest *g)
 {
-	if (!is_held(g) || g->about->is_gone(g->about->ctx, &g->held))
+	if (!guest_is_held(g) || g->about->is_gone(g->about->ctx, &g->held))
 		bury(f, g);
 	else
 		guest_force(g);
@@ -266,7 +113,7 @@ static void bury_if_gone(struct foreign *f, struct guest *g)
 static void reap(struct foreign *f, struct guest *g)
 {
 	g->was_leaving = g->state == GUEST_LEAVING;
-	g->is_over_memory = is_held(g) && g->about->was_over_memory(g->about->ctx, &g->held);
+	g->is_over_memory = guest_is_held(g) && g->about->was_over_memory(g->about->ctx, &g->held);
 	for (int i = PIPE_SAYS; i < PIPES; i++) {
 		if (g->from[i] >= 0)
 			guest_hear(f, g, i);
@@ -409,11 +256,11 @@ static void look_at_waiting(struct foreign *f, int64_t now, int64_t *next)
 		call_withdraw(f, c);
 		fail_call(c, f->why);
 	}
-	if (!f->waiting || !wants_more(f) || f->is_closing)
+	if (!f->waiting || !guests_lack(f) || f->is_closing)
 		return;
 	if (now >= f->next_start_us)
 		start(f);
-	if (f->waiting && wants_more(f))
+	if (f->waiting && guests_lack(f))
 		earlier(next, f->next_start_us > now ? f->next_start_us : now + US_PER_MS);
 }
 
@@ -489,7 +336,7 @@ static void hear_guest(struct foreign *f, struct guest *g, const struct pollfd *
 		}
 	}
 	if (ready[PIPES].revents)
-		flush_queue(g);
+		guest_flush(g);
 	if (ready[PIPES + 1].revents)
 		reap(f, g);
 }

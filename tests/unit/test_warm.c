@@ -3,7 +3,7 @@
 #include "baseserver/ledger/ledger_table.h"
 #include "baseserver/ledger/warm.h"
 #include "store/mem.h"
-#include "store/store_impl.h"
+#include "store/store_ops.h"
 #include "tests/store/world.h"
 
 enum { PLACES = 300, BATCH = 16, CHANGES = 40 };

@@ -4,7 +4,7 @@
 #include "store/admin.h"
 #include "store/module.h"
 #include "store/mysql/mysql.h"
-#include "store/read_impl.h"
+#include "store/read_ops.h"
 #include "store/schema.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -69,18 +69,6 @@ static int my_open(const char *rest, struct store **ret_store, struct err *err)
 static void my_idle(struct store *st)
 {
 	my_days_ahead((struct my_store *)st, clock_wall_us(&clock_machine), NULL);
-}
-
-int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
-{
-	/* Waits for a commit whose answer was lost, if it is still on its way. */
-	int r = row_tip(&s->rows, ROW_TIP_LOCKED, &s->base.tip, err);
-
-	if (r == 0) {
-		*ret_epoch = s->base.tip.epoch;
-		*ret_number = (int64_t)s->base.tip.number;
-	}
-	return r;
 }
 
 static int my_tip(struct store *st, struct store_tip *ret, struct err *err)

@@ -4,7 +4,7 @@
 
 #include "store/mysql/my_rows.h"
 #include "store/mysql/mysql.h"
-#include "store/read_impl.h"
+#include "store/read_ops.h"
 #include "store/schema.h"
 #include "util/alloc.h"
 #include "util/err.h"

@@ -1,4 +1,4 @@
-/* my_rows.c — rows as text from the server, and the statements of row_stmt.def on MySQL.
+/* my_rows.c — rows as text from the server.
  *
  * The writer's rows come as they are read (mysql_use_result): until they are closed its connection
  * can do nothing else. Values go into a statement's text, quoted by the connection that sends it
@@ -98,8 +98,7 @@ int my_ask_built(struct my_store *s, const char *table, struct rows **ret, struc
 	return 0;
 }
 
-/* s->sql is the statement then. */
-static int put(struct my_store *s, struct err *err, const char *text, const char *types, va_list ap)
+int my_put(struct my_store *s, struct err *err, const char *text, const char *types, va_list ap)
 {
 	int r = my_ready(s, err); /* quoting wants the connection */
 
@@ -116,7 +115,7 @@ int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err 
 	va_list ap;
 
 	va_start(ap, types);
-	int r = put(s, err, text, types, ap);
+	int r = my_put(s, err, text, types, ap);
 	va_end(ap);
 	return r < 0 ? r : my_ask_built(s, table, ret, err);
 }
@@ -128,7 +127,7 @@ int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct er
 	va_list ap;
 
 	va_start(ap, types);
-	int r = put(s, err, text, types, ap);
+	int r = my_put(s, err, text, types, ap);
 	va_end(ap);
 	if (r == 0)
 		r = my_ask_built(s, table, &rows, err);
@@ -144,59 +143,3 @@ int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct er
 	rows_close(rows);
 	return r;
 }
-
-/* ---- the statements of row_stmt.def ---- */
-
-static const char *const texts[ROW_COUNT] = {
-#define ROW(name, table, text)           [ROW_##name] = text,
-#define ROW2(name, table, sqlite, mysql) [ROW_##name] = mysql,
-#include "store/row_stmt.def"
-#undef ROW
-#undef ROW2
-};
-
-static int row_query(struct row_store *rs, enum row_id id, struct rows **ret, struct err *err,
-                     const char *types, va_list ap)
-{
-	struct my_store *s = (struct my_store *)rs;
-	int r = put(s, err, texts[id], types, ap);
-
-	return r < 0 ? r : my_ask_built(s, row_table(id), ret, err);
-}
-
-static int row_do(struct row_store *rs, enum row_id id, size_t *ret_rows, struct err *err,
-                  const char *types, va_list ap)
-{
-	struct my_store *s = (struct my_store *)rs;
-	int r = put(s, err, texts[id], types, ap);
-
-	if (r == 0)
-		r = my_run(s, (const char *)buf_at(&s->sql), s->sql.len, err);
-	if (r == 0 && ret_rows)
-		*ret_rows = (size_t)mysql_affected_rows(s->db);
-	return r;
-}
-
-static int begin(struct row_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
-{
-	return my_begin((struct my_store *)s, epoch, ret_number, err);
-}
-
-static int end(struct row_store *s, int r, struct err *err)
-{
-	return my_end((struct my_store *)s, r, err);
-}
-
-static int stamp(struct row_store *s, struct err *err)
-{
-	return my_stamp((struct my_store *)s, err);
-}
-
-const struct row_ops my_row_ops = { .ask = row_query,
-	                            .change = row_do,
-	                            .begin = begin,
-	                            .end = end,
-	                            .put_outcomes = my_put_outcomes,
-	                            .stat_days = INT32_MAX,
-	                            .stamp = stamp,
-	                            .retained = my_retained };

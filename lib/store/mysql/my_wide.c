@@ -37,22 +37,11 @@ static const struct {
 };
 
 struct my_arrays {
-	MYSQL_STMT *stmt; /* NULL: not prepared on this connection */
-	int64_t *cells;   /* a column after the other */
+	int64_t *cells; /* a column after the other */
 	const char *texts[ROWS_MAX];
 	unsigned long lens[ROWS_MAX];
 	char nulls[ROWS_MAX];
 };
-
-/* The connection is closed already: only memory. */
-void my_wide_hang_up(struct my_store *s)
-{
-	for (size_t i = 0; i < MY_WIDE_COUNT; i++)
-		if (s->arrays[i] && s->arrays[i]->stmt) {
-			mysql_stmt_close(s->arrays[i]->stmt);
-			s->arrays[i]->stmt = NULL;
-		}
-}
 
 void my_wide_free(struct my_store *s)
 {
@@ -117,17 +106,17 @@ static int prepare(struct my_wide *w, struct err *err)
 	bind[n].length = a->lens;
 	bind[n].u.indicator = a->nulls;
 	unsigned one = 1; /* binding wants to know that there are arrays */
-	a->stmt = mysql_stmt_init(s->db);
-	if (!a->stmt)
+	MYSQL_STMT *stmt = s->wides[w->rows] = mysql_stmt_init(s->db);
+	if (!stmt)
 		r = err_set(err, E_NOMEM, "mysql_stmt_init");
-	else if (mysql_stmt_prepare(a->stmt, (const char *)buf_at(&s->sql), s->sql.len) ||
-	         mysql_stmt_attr_set(a->stmt, STMT_ATTR_ARRAY_SIZE, &one) ||
-	         mysql_stmt_bind_param(a->stmt, bind))
-		r = stmt_fail(s, a->stmt, wides[w->rows].head, err);
-	free(bind); /* the statement has a copy */
-	if (r < 0 && a->stmt) {
-		mysql_stmt_close(a->stmt);
-		a->stmt = NULL;
+	else if (mysql_stmt_prepare(stmt, (const char *)buf_at(&s->sql), s->sql.len) ||
+	         mysql_stmt_attr_set(stmt, STMT_ATTR_ARRAY_SIZE, &one) ||
+	         mysql_stmt_bind_param(stmt, bind))
+		r = stmt_fail(s, stmt, wides[w->rows].head, err);
+	free(bind);                       /* the statement has a copy */
+	if (r < 0 && s->wides[w->rows]) { /* my_fail() may have closed it */
+		mysql_stmt_close(stmt);
+		s->wides[w->rows] = NULL;
 	}
 	return r;
 }
@@ -135,17 +124,17 @@ static int prepare(struct my_wide *w, struct err *err)
 static int send(struct my_wide *w, struct err *err)
 {
 	unsigned n = (unsigned)w->n;
-	struct my_arrays *a = w->a;
+	MYSQL_STMT **stmt = &w->out.s->wides[w->rows];
 	int r = 0;
 
 	w->n = 0;
 	w->text_bytes = 0;
-	if (n && !a->stmt)
+	if (n && !*stmt)
 		r = prepare(w, err);
 	if (n == 0 || r < 0)
 		return r;
-	if (mysql_stmt_attr_set(a->stmt, STMT_ATTR_ARRAY_SIZE, &n) || mysql_stmt_execute(a->stmt))
-		return stmt_fail(w->out.s, a->stmt, wides[w->rows].head, err);
+	if (mysql_stmt_attr_set(*stmt, STMT_ATTR_ARRAY_SIZE, &n) || mysql_stmt_execute(*stmt))
+		return stmt_fail(w->out.s, *stmt, wides[w->rows].head, err);
 	return my_still_in(w->out.s, wides[w->rows].head, err);
 }
 

@@ -7,6 +7,7 @@
 #define STORE_MYSQL_MYSQL_H
 
 #include <mariadb/mysql.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,7 +70,8 @@ struct my_store {
 	struct my_way way;
 	struct buf sql;
 	struct my_arrays *arrays[MY_WIDE_COUNT];
-	int64_t *gone; /* ids of live rows that go */
+	MYSQL_STMT *wides[MY_WIDE_COUNT]; /* NULL: not prepared on this connection */
+	int64_t *gone;                    /* ids of live rows that go */
 	size_t gone_cap;
 	int64_t days_ahead_us; /* when partitions are looked at again */
 	int64_t days_from_us;  /* the first ones begin here; 0: today */
@@ -79,6 +81,11 @@ struct my_store {
 	bool is_proven;     /* between my_begin() and my_end() */
 };
 
+/* ---- my_failure.c ---- */
+/* The code and the text of a connection's last failure. *ret_over: it cannot be used again. */
+int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over,
+               struct err *err);
+
 /* ---- my_conn.c ---- */
 /* Connected, with the session's settings. E_AGAIN: no answer; E_AUTH, E_FORBIDDEN,
  * E_NOT_FOUND (no such database), E_VERSION (the server is too old). */
@@ -87,9 +94,6 @@ void my_hang_up(struct my_store *s);
 /* What the connection's last failure is to the store's caller. Hangs up when the connection
  * cannot be used any more. */
 int my_fail(struct my_store *s, const char *what, struct err *err);
-/* The same for any connection: only the code and the text. *ret_over: cannot be used again. */
-int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over,
-               struct err *err);
 /* A connection to the first of the url's hosts that answers; of a cluster to the first from
  * way->host on that is in step, else to one that gives its state to another. Of several hosts a
  * read-only one is taken only when there is no other. */
@@ -103,6 +107,10 @@ int my_still_in(struct my_store *s, const char *what, struct err *err);
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err);
 /* Run a statement with values in place of its `?`, as sql_put(). */
 int my_do(struct my_store *s, struct err *err, const char *text, const char *types, ...);
+/* A text as sql_text.h wants it quoted; ctx: the MYSQL. */
+void my_quote(void *ctx, struct buf *b, const char *text, size_t len);
+
+/* ---- my_transaction.c ---- */
 /* The leader's row, locked for the transaction. */
 int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err);
 /* Begin and prove the epoch (0: prove nothing). Holds the leader's row until my_end().
@@ -113,9 +121,6 @@ int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct er
 int my_stamp(struct my_store *s, struct err *err);
 /* Commit when r is 0, else roll back. Returns what came of it. */
 int my_end(struct my_store *s, int r, struct err *err);
-
-/* A text as sql_text.h wants it quoted; ctx: the MYSQL. */
-void my_quote(void *ctx, struct buf *b, const char *text, size_t len);
 
 /* ---- my_cluster.c: Galera ---- */
 /* *ret_is_node: it is one of a cluster; E_AGAIN: it is not in step with it, or takes no writes. */
@@ -156,11 +161,14 @@ void my_wide_int(struct my_wide *w, int64_t v);
 void my_wide_text(struct my_wide *w, const char *text);
 /* Write what is left. With r < 0 only that is returned. */
 int my_wide_end(struct my_wide *w, int r, struct err *err);
-void my_wide_hang_up(struct my_store *s);
 void my_wide_free(struct my_store *s);
 
-/* ---- my_rows.c: reading, and the statements of row_stmt.def ---- */
+/* ---- my_statements.c: the statements of row_stmt.def ---- */
 extern const struct row_ops my_row_ops;
+
+/* ---- my_rows.c: reading ---- */
+/* A statement with its values into s->sql; connects before, for quoting wants the connection. */
+int my_put(struct my_store *s, struct err *err, const char *text, const char *types, va_list ap);
 /* Rows as they come from the server: nothing else may be asked before rows_close(), which reads
  * the rest away. Values as in my_do(). */
 int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
