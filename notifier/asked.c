@@ -183,8 +183,7 @@ static int tasks_of(struct notifier *n, const char *workflow, struct ids *ret, s
 	char *prefix = mem_fmt("%s/", workflow);
 	struct read_task_filter f = { .prefix = prefix };
 	struct read_page page = { .limit = READ_ROWS_MAX };
-	struct read_answer rest = { 0 };
-	int r = read_tasks(n->reader, &f, &page, take_task, ret, &rest, err);
+	int r = read_tasks(n->reader, &f, &page, take_task, ret, err);
 
 	free(prefix);
 	return r;

@@ -30,9 +30,9 @@ static int take_loss(void *ctx, const struct read_action *a)
 static int begin_of(struct reader *r, uint64_t *cursor, struct err *err)
 {
 	struct read_page last = { .limit = 1, .descending = true };
-	struct read_answer answer;
 	int64_t number = -1;
-	int code = read_actions(r, NULL, "accept-loss", &last, take_loss, &number, &answer, err);
+	int code = read_actions(r, &(struct read_actions_by){ NULL, "accept-loss" }, &last,
+	                        take_loss, &number, err);
 
 	if (code == 0 && number >= 0 && (uint64_t)number < *cursor)
 		*cursor = (uint64_t)number;

@@ -318,8 +318,9 @@ int news_take(struct notifier *n, struct err *err)
 	}
 	do {
 		b.n = 0;
-		r = read_events_after(n->reader, (uint64_t)n->cursor, EVENTS_MAX, take_event, &b,
-		                      NULL, err);
+		r = read_events_after(n->reader,
+		                      &(struct read_tail){ (uint64_t)n->cursor, EVENTS_MAX },
+		                      take_event, &b, NULL, err);
 		if (r == 0 && b.n > 0)
 			r = take_batch(n, &b, err);
 	} while (r == 0 && b.n == EVENTS_MAX);

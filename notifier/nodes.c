@@ -59,7 +59,8 @@ static int state_read(struct notifier *n, uint32_t id, uint32_t version, struct 
 	*ret = (struct node_state){ NULL, 0 };
 	if (version == 0)
 		return 0;
-	r = read_doc(n->reader, DOC_NODE, NULL, id, version, take_state, ret, err);
+	r = read_doc(n->reader, &(struct read_which){ DOC_NODE, .id = id, .version = version },
+	             take_state, ret, err);
 	return r == E_NOT_FOUND ? 0 : r;
 }
 
@@ -155,13 +156,14 @@ static int take_page(struct notifier *n, const struct seen *s, struct err *err)
 int news_nodes(struct notifier *n, struct err *err)
 {
 	struct seen *s = mem_new(sizeof *s);
-	struct read_page page = { .limit = READ_ROWS_MAX };
 	struct read_answer answer = { 0 };
+	struct read_page page = { .limit = READ_ROWS_MAX, .answer = &answer };
 	int r;
 
 	do {
 		s->n = 0;
-		r = read_docs(n->reader, DOC_NODE, true, &page, each_node, s, &answer, err);
+		r = read_docs(n->reader, &(struct read_docs_of){ DOC_NODE, true }, &page, each_node,
+		              s, err);
 		if (r == 0 && s->n > 0)
 			r = take_page(n, s, err);
 		page.cursor = answer.cursor;

@@ -88,7 +88,8 @@ static int workflow_of(struct rules *r, uint32_t id, uint32_t version, struct ke
 	workflow_free(k->workflow);
 	k->workflow = NULL;
 	k->version = 0;
-	return read_doc(r->reader, DOC_WORKFLOW, NULL, id, 0, take_doc, k, err);
+	return read_doc(r->reader, &(struct read_which){ DOC_WORKFLOW, .id = id }, take_doc, k,
+	                err);
 }
 
 /* --- documents of projects ------------------------------------------------------------ */

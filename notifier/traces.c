@@ -172,7 +172,8 @@ static int add_instance(struct traces *t, const struct read_event *e, struct err
 		r = read_instance(t->reader, e->key, &i, NULL, err);
 	t->n_history = 0;
 	if (r == 0)
-		r = read_events(t->reader, e->key, 0, HISTORY_MAX, take_history, t, NULL, err);
+		r = read_events(t->reader, &(struct read_history){ e->key, 0, HISTORY_MAX },
+		                take_history, t, NULL, err);
 	if (r == E_NOT_FOUND) /* retention was faster */
 		return 0;
 	if (r < 0)
@@ -207,9 +208,7 @@ static int add_run(struct traces *t, const struct run_at *at, struct err *err)
 		                 .to = at->run_date + 1 };
 	struct read_page page = { .limit = READ_ROWS_MAX };
 	struct span_run run = { .task = at->task, .run_date = at->run_date };
-	struct read_answer answer;
-	int r = read_instances(t->reader, &f, READ_BY_RUN_DATE, &page, take_row, &run, &answer,
-	                       err);
+	int r = read_instances(t->reader, &f, &page, take_row, &run, err);
 
 	if (r < 0 || run.ended_us == INT64_MAX || run.instances == 0)
 		return r;
@@ -232,7 +231,8 @@ static int gather(struct traces *t, struct err *err)
 	t->n_events = t->n_runs = t->n_spans = 0;
 	t->upto = t->cursor;
 	buf_clear(&t->spans);
-	r = read_events_after(t->reader, t->cursor, EVENTS_MAX, take_event, t, NULL, err);
+	r = read_events_after(t->reader, &(struct read_tail){ t->cursor, EVENTS_MAX }, take_event,
+	                      t, NULL, err);
 	t->has_more = t->n_events == EVENTS_MAX;
 	for (size_t k = 0; r == 0 && k < t->n_events; k++)
 		if (ends(&t->events[k]))

@@ -108,7 +108,8 @@ static void read_lasts(struct forecaster *fc, uint32_t task, struct lasts *ret)
 	if (!fc->reader && reader_open(fc->store_url, &fc->reader, &err) < 0)
 		fc->reader = NULL;
 	if (fc->reader &&
-	    read_stats(fc->reader, task, today - DAYS, today + 1, each_stat, m, &err) < 0)
+	    read_stats(fc->reader, &(struct store_stat_days){ task, today - DAYS, today + 1 },
+	               each_stat, m, &err) < 0)
 		log_warn("forecast.stats", "task=%u text=\"%s\"", task, err.text);
 	if (m->n) {
 		ret->runs = m->n;

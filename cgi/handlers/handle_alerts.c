@@ -123,7 +123,7 @@ static int alerts_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_alerts(r, &q->filter, &q->list.page, alert_put, c, &q->list.answer, &c->err);
+	code = read_alerts(r, &q->filter, &q->list.page, alert_put, c, &c->err);
 	list_end(c, &q->list);
 	return code;
 }

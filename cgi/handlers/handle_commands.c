@@ -279,7 +279,7 @@ static int commands_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_commands(r, q->open, &q->list.page, command_put, c, &q->list.answer, &c->err);
+	code = read_commands(r, q->open, &q->list.page, command_put, c, &c->err);
 	list_end(c, &q->list);
 	return code;
 }
@@ -311,8 +311,9 @@ static int audit_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_actions(r, call_arg(c, "actor"), call_arg(c, "action"), &q->list.page,
-	                    action_put, c, &q->list.answer, &c->err);
+	code = read_actions(
+		r, &(struct read_actions_by){ call_arg(c, "actor"), call_arg(c, "action") },
+		&q->list.page, action_put, c, &c->err);
 	list_end(c, &q->list);
 	return code;
 }
@@ -379,8 +380,8 @@ static int items_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_command_items(r, q->id, q->open, &q->list.page, item_put, c, &q->list.answer,
-	                          &c->err);
+	code = read_command_items(r, &(struct read_items_of){ q->id, q->open }, &q->list.page,
+	                          item_put, c, &c->err);
 	list_end(c, &q->list);
 	return code;
 }

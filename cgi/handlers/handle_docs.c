@@ -85,7 +85,8 @@ static int doc_work(struct call *c, struct reader *r)
 	int code = c->noun->people ? people_refresh(c->cgi->people, r, &c->err) : 0;
 
 	return code < 0 ? code
-	                : read_doc(r, c->noun->kind, c->params[0], 0, 0, one_put, c, &c->err);
+	                : read_doc(r, &(struct read_which){ c->noun->kind, .name = c->params[0] },
+	                           one_put, c, &c->err);
 }
 
 int doc_get(struct call *c, const struct doc_noun *n)

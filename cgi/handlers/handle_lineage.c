@@ -126,11 +126,11 @@ static int members_read(struct lineage *l, uint32_t workflow)
 	l->n_ids = 0;
 	do {
 		struct read_task_filter f = { .workflow = workflow };
-		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
-		struct read_answer next = { 0 };
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .answer = &at };
 
-		code = read_tasks(l->r, &f, &page, member_take, l, &next, &l->c->err);
-		at = next;
+		code = read_tasks(l->r, &f, &page, member_take, l, &l->c->err);
 	} while (code == 0 && at.cursor[0] != '\0');
 	return code;
 }
@@ -208,7 +208,8 @@ static int end_take(struct lineage *l, size_t at, uint32_t task, int level)
 			node_add(l, id, l->task_name, l->type, level);
 		return code;
 	}
-	code = read_doc(l->r, DOC_WORKFLOW, NULL, id, 0, doc_take, l, &l->c->err);
+	code = read_doc(l->r, &(struct read_which){ DOC_WORKFLOW, .id = id }, doc_take, l,
+	                &l->c->err);
 	if (code == 0)
 		node_add(l, id, l->name, "", level);
 	return code;
@@ -250,13 +251,12 @@ static int task_look(struct lineage *l, struct node *n, uint32_t task)
 {
 	struct read_filter f = { .tasks = &task, .n_tasks = 1 };
 	struct read_page page = { .limit = LOOK_BACK, .descending = true };
-	struct read_answer answer = { 0 };
 	const struct instance *i = &l->last;
 	int code;
 
 	n->tasks++;
 	l->have = false;
-	code = read_instances(l->r, &f, READ_BY_RUN_DATE, &page, last_take, l, &answer, &l->c->err);
+	code = read_instances(l->r, &f, &page, last_take, l, &l->c->err);
 	if (code < 0 && code != E_LIMIT)
 		return code;
 	l->c->err = (struct err){ 0 };
@@ -353,7 +353,8 @@ static int start_read(struct lineage *l)
 		if (code == 0)
 			node_add(l, l->task.id, l->task_name, l->type, 0);
 	} else {
-		code = read_doc(l->r, DOC_WORKFLOW, c->params[0], 0, 0, doc_take, l, &c->err);
+		code = read_doc(l->r, &(struct read_which){ DOC_WORKFLOW, .name = c->params[0] },
+		                doc_take, l, &c->err);
 		if (code == 0)
 			node_add(l, l->wanted, l->name, "", 0);
 	}

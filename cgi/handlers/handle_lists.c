@@ -34,7 +34,8 @@ static int docs_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_docs(r, q->kind, q->all, &q->list.page, doc_put, c, &q->list.answer, &c->err);
+	code = read_docs(r, &(struct read_docs_of){ q->kind, q->all }, &q->list.page, doc_put, c,
+	                 &c->err);
 	list_end(c, &q->list);
 	return code;
 }
@@ -82,7 +83,9 @@ static int doc_whole(void *ctx, const struct store_doc *d)
 static int doc_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
-	int code = read_doc(r, q->kind, c->params[0], 0, q->version, doc_whole, c, &c->err);
+	int code = read_doc(
+		r, &(struct read_which){ q->kind, .name = c->params[0], .version = q->version },
+		doc_whole, c, &c->err);
 
 	if (code < 0 || q->plain)
 		return code;
@@ -168,12 +171,13 @@ static int parameters_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
 	struct scopes_put p = { .n = 0 };
-	int code = read_docs(r, DOC_SETTING, false, &q->list.page, scope_id, &p, &q->list.answer,
+	int code = read_docs(r, &(struct read_docs_of){ DOC_SETTING }, &q->list.page, scope_id, &p,
 	                     &c->err);
 
 	list_begin(c);
 	for (size_t i = 0; i < p.n && code == 0; i++)
-		code = read_doc(r, DOC_SETTING, NULL, p.ids[i], 0, scope_put, c, &c->err);
+		code = read_doc(r, &(struct read_which){ DOC_SETTING, .id = p.ids[i] }, scope_put,
+		                c, &c->err);
 	list_end(c, &q->list);
 	return code;
 }
@@ -202,7 +206,7 @@ static int tasks_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_tasks(r, &q->filter, &q->list.page, task_put, c, &q->list.answer, &c->err);
+	code = read_tasks(r, &q->filter, &q->list.page, task_put, c, &c->err);
 	list_end(c, &q->list);
 	return code;
 }

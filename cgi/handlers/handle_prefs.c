@@ -45,7 +45,8 @@ static int one_put(void *ctx, const struct store_doc *d)
 
 static int get_work(struct call *c, struct reader *r)
 {
-	int code = read_doc(r, DOC_PREFS, c->user, 0, 0, one_put, c, &c->err);
+	int code = read_doc(r, &(struct read_which){ DOC_PREFS, .name = c->user }, one_put, c,
+	                    &c->err);
 
 	if (code != E_NOT_FOUND)
 		return code;

@@ -233,7 +233,8 @@ static int owner_seen(void *ctx, const struct store_doc *d)
 
 static int owner_work(struct call *c, struct reader *r)
 {
-	int code = read_doc(r, DOC_DEVICE, c->params[0], 0, 0, owner_seen, c, &c->err);
+	int code = read_doc(r, &(struct read_which){ DOC_DEVICE, .name = c->params[0] }, owner_seen,
+	                    c, &c->err);
 
 	if (code == E_NOT_FOUND) {
 		c->err = (struct err){ 0 };

@@ -20,7 +20,6 @@
 struct query {
 	struct list list;
 	struct read_filter filter;
-	enum read_sort sort;
 	uint32_t *tasks;
 	char name[CALL_PARAM_BYTES];
 	struct inst_key key;
@@ -81,11 +80,11 @@ static int members_read(struct call *c, struct reader *r, struct members *m)
 		return read_task(r, q->name, 0, member_take, m, &c->err);
 	q->name[n - 1] = '\0';
 	do {
-		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
-		struct read_answer next = { 0 };
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .answer = &at };
 
-		code = read_tasks(r, &f, &page, member_take, m, &next, &c->err);
-		at = next;
+		code = read_tasks(r, &f, &page, member_take, m, &c->err);
 	} while (code == 0 && at.cursor[0] != '\0');
 	q->name[n - 1] = '*';
 	if (code == 0 && m->n == 0)
@@ -108,8 +107,7 @@ static int instances_work(struct call *c, struct reader *r)
 	}
 	list_begin(c);
 	if (code == 0)
-		code = read_instances(r, &q->filter, q->sort, &q->list.page, instance_put, c,
-		                      &q->list.answer, &c->err);
+		code = read_instances(r, &q->filter, &q->list.page, instance_put, c, &c->err);
 	q->filter.tasks = NULL;
 	list_end(c, &q->list);
 	return code;
@@ -147,7 +145,7 @@ int instances_get(struct call *c)
 	q = c->extra = mem_new(sizeof(*q));
 	f = &q->filter;
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
-	    sort_read(c, &q->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
+	    sort_read(c, &f->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
 	    instant_arg(c, "from", false, &f->from) < 0 || instant_arg(c, "to", true, &f->to) < 0 ||
 	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0 ||
 	    call_arg_int(c, "broker_id", 0, 0, UINT32_MAX, &broker) < 0 ||
@@ -226,7 +224,8 @@ static int notified_read(struct call *c, struct reader *r, const struct instance
 
 	if (!(i->flags & IF_NOTIFIED))
 		return 0;
-	return read_events(r, i->key, 0, BACK_MAX, notified_put, &n, NULL, &c->err);
+	return read_events(r, &(struct read_history){ i->key, 0, BACK_MAX }, notified_put, &n, NULL,
+	                   &c->err);
 }
 
 static int instance_work(struct call *c, struct reader *r)
@@ -353,8 +352,8 @@ static int events_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_events(r, q->key, q->before, q->list.page.limit, event_put, c,
-	                   &q->list.answer.number, &c->err);
+	code = read_events(r, &(struct read_history){ q->key, q->before, q->list.page.limit },
+	                   event_put, c, &q->list.answer.number, &c->err);
 	if (q->last != 0)
 		snprintf(q->list.answer.cursor, sizeof(q->list.answer.cursor), "%llu",
 		         (unsigned long long)q->last);
@@ -431,7 +430,7 @@ static void ending_read(struct reader *r, const struct instance *i, struct endin
 	enum { BACK_MAX = 50 };
 
 	*ret = (struct ending){ .state = i->state };
-	read_events(r, i->key, 0, BACK_MAX, ending_take, ret, NULL, NULL);
+	read_events(r, &(struct read_history){ i->key, 0, BACK_MAX }, ending_take, ret, NULL, NULL);
 	if (i->state == ST_STOP && ret->note[0] == '\0' && i->exit_code != 0)
 		snprintf(ret->note, sizeof(ret->note),
 		         i->exit_code < 0 ? ": signal %d" : ": exit %d",

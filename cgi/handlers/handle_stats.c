@@ -105,7 +105,8 @@ static int statistics_work(struct call *c, struct reader *r)
 	put_open(&c->out, NULL, '{');
 	put_text(&c->out, "task", c->params[0][0] ? c->params[0] : NULL);
 	put_open(&c->out, "days", '[');
-	code = read_stats(r, q->task, hi - (int32_t)q->days, hi, take, c, &c->err);
+	code = read_stats(r, &(struct store_stat_days){ q->task, hi - (int32_t)q->days, hi }, take,
+	                  c, &c->err);
 	if (q->any)
 		put_day(c, q);
 	put_close(&c->out, ']');

@@ -17,7 +17,7 @@ int64_t chin_user_id(struct reader *r, const char *name)
 
 	if (strcmp(name, "admin") == 0)
 		return CHIN_ROOT;
-	(void)read_doc(r, DOC_USER, name, 0, 0, id_take, &id, NULL);
+	(void)read_doc(r, &(struct read_which){ DOC_USER, .name = name }, id_take, &id, NULL);
 	return id;
 }
 

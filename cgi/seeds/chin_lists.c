@@ -212,11 +212,11 @@ int chin_action_query_work(struct call *c, struct reader *r)
 	do {
 		struct read_page page = { .limit = READ_ROWS_MAX,
 			                  .cursor = at.cursor,
-			                  .descending = true };
-		struct read_answer next = { 0 };
+			                  .descending = true,
+			                  .answer = &at };
 
-		code = read_actions(r, NULL, NULL, &page, action_take, t, &next, &c->err);
-		at = next;
+		code = read_actions(r, &(struct read_actions_by){ 0 }, &page, action_take, t,
+		                    &c->err);
 	} while (code == 0 && (int64_t)t->n < t->take && at.cursor[0] != '\0');
 	if (code == 0)
 		actions_put(c, r, t);
@@ -241,7 +241,9 @@ int chin_machine_delete_work(struct call *c, struct reader *r)
 	struct seed *s = seed_of(c);
 
 	s->id = (uint32_t)json_int(c->json, "machine_id", 0);
-	if (read_doc(r, DOC_BROKER, NULL, s->id, 0, machine_take, s, NULL) < 0 || !s->found)
+	if (read_doc(r, &(struct read_which){ DOC_BROKER, .id = s->id }, machine_take, s, NULL) <
+	            0 ||
+	    !s->found)
 		return call_fail(c, E_NOT_FOUND, "machine_id", "there is no machine %u", s->id);
 	return 0;
 }

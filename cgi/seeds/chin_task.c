@@ -153,8 +153,8 @@ static int names_put(struct call *c, struct reader *r, cJSON *task, const char *
 	}
 	cJSON_ArrayForEach(id, pool)
 	{
-		if (read_doc(r, DOC_BROKER, NULL, (uint32_t)id->valuedouble, 0, machine_take, name,
-		             NULL) < 0)
+		if (read_doc(r, &(struct read_which){ DOC_BROKER, .id = (uint32_t)id->valuedouble },
+		             machine_take, name, NULL) < 0)
 			return call_fail(c, E_NOT_FOUND, "machine_pool", "there is no machine %.0f",
 			                 id->valuedouble);
 		cJSON_AddItemToArray(machines, cJSON_CreateString(name));
@@ -336,7 +336,8 @@ static void pool_put(struct reader *r, const struct def *d, struct buf *text)
 	const struct yaml_node *m = def_node(d, "machines");
 
 	for (size_t i = 0; m != NULL && m->kind == YAML_LIST && i < m->n; i++)
-		(void)read_doc(r, DOC_BROKER, m->items[i]->text, 0, 0, broker_put, text, NULL);
+		(void)read_doc(r, &(struct read_which){ DOC_BROKER, .name = m->items[i]->text },
+		               broker_put, text, NULL);
 }
 
 /* What people called it: the description of those that were made here. */
@@ -399,11 +400,11 @@ static int page_put(struct call *c, struct reader *r, struct page *p)
 	int code;
 
 	do {
-		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
-		struct read_answer next = { 0 };
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .answer = &at };
 
-		code = read_tasks(r, &f, &page, task_take, p, &next, &c->err);
-		at = next;
+		code = read_tasks(r, &f, &page, task_take, p, &c->err);
 	} while (code == 0 && (int64_t)p->n < p->take && at.cursor[0] != '\0');
 	put_open(&c->details, NULL, '[');
 	for (size_t i = 0; code == 0 && i < p->n; i++)

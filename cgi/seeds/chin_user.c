@@ -105,7 +105,8 @@ int chin_user_target_work(struct call *c, struct reader *r)
 		snprintf(s->name, sizeof(s->name), "admin");
 		return 0;
 	}
-	if (read_doc(r, DOC_USER, NULL, s->id, 0, user_take, s, NULL) < 0 || !s->found)
+	if (read_doc(r, &(struct read_which){ DOC_USER, .id = s->id }, user_take, s, NULL) < 0 ||
+	    !s->found)
 		return call_fail(c, E_NOT_FOUND, "user_id", "there is no user %u", s->id);
 	return 0;
 }

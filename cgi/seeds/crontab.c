@@ -224,11 +224,11 @@ static int list_work(struct call *c, struct reader *r)
 
 	snprintf(prefix, sizeof(prefix), "%s/", seed_project(c));
 	do {
-		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
-		struct read_answer next = { 0 };
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .answer = &at };
 
-		code = read_tasks(r, &f, &page, job_take, &j, &next, &c->err);
-		at = next;
+		code = read_tasks(r, &f, &page, job_take, &j, &c->err);
 	} while (code == 0 && at.cursor[0] != '\0');
 	buf_clear(&c->details);
 	put_open(&c->details, NULL, '[');

@@ -45,7 +45,8 @@ int def_read(struct reader *r, const char *task, uint32_t workflow, struct def *
              struct err *err)
 {
 	const char *last = strrchr(task, '/');
-	int code = read_doc(r, DOC_WORKFLOW, NULL, workflow, 0, body_take, ret, err);
+	int code = read_doc(r, &(struct read_which){ DOC_WORKFLOW, .id = workflow }, body_take, ret,
+	                    err);
 
 	if (code == 0)
 		code = read_doc_versions(r, DOC_WORKFLOW, workflow, version_take, ret, err);

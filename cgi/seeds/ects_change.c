@@ -108,7 +108,7 @@ static const char *node_name(void *ctx, const char *id)
 	struct err err = { 0 };
 
 	x->node[0] = '\0';
-	(void)read_doc(x->r, DOC_NODE, id, 0, 0, node_take, x, &err);
+	(void)read_doc(x->r, &(struct read_which){ DOC_NODE, .name = id }, node_take, x, &err);
 	return x->node[0] != '\0' ? x->node : NULL;
 }
 

@@ -52,11 +52,12 @@ int ects_names(struct reader *r, struct ects_names *l, struct err *err)
 	int code;
 
 	do {
-		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
-		struct read_answer next = { 0 };
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .answer = &at };
 
-		code = read_docs(r, DOC_WORKFLOW, false, &page, doc_take, l, &next, err);
-		at = next;
+		code = read_docs(r, &(struct read_docs_of){ DOC_WORKFLOW }, &page, doc_take, l,
+		                 err);
 	} while (code == 0 && at.cursor[0] != '\0');
 	return code;
 }
@@ -76,7 +77,8 @@ int ects_library(struct call *c, struct reader *r, struct def *d)
 
 	*d = (struct def){ 0 };
 	snprintf(name, sizeof(name), "%s/" ECTS_LIBRARY, seed_project(c));
-	code = read_doc(r, DOC_WORKFLOW, name, 0, 0, library_take, &id, &c->err);
+	code = read_doc(r, &(struct read_which){ DOC_WORKFLOW, .name = name }, library_take, &id,
+	                &c->err);
 	if (code == E_NOT_FOUND)
 		c->err = (struct err){ 0 };
 	if (code < 0 || id == 0)

@@ -407,7 +407,6 @@ static int newest_work(struct call *c, struct reader *r)
 	struct seed *s = seed_of(c);
 	struct read_filter f = { .tasks = &s->id, .n_tasks = 1 };
 	const struct read_page page = { .limit = 1, .descending = true };
-	struct read_answer answer = { 0 };
 	int code;
 
 	s->id = (uint32_t)json_int(c->json, "job_id", 0);
@@ -415,7 +414,7 @@ static int newest_work(struct call *c, struct reader *r)
 	code = seed_task(c, r);
 	if (code < 0)
 		return code;
-	return read_instances(r, &f, READ_BY_RUN_DATE, &page, instance_take, c, &answer, &c->err);
+	return read_instances(r, &f, &page, instance_take, c, &c->err);
 }
 
 /* The numbers of schema/tbl/state.def; a job that has no instance yet is Ready. */

@@ -594,12 +594,10 @@ static int instances_read(struct call *c, struct reader *r, uint32_t states, str
 	do {
 		struct read_page page = { .limit = READ_ROWS_MAX,
 			                  .cursor = at.cursor,
-			                  .descending = true };
-		struct read_answer next = { 0 };
+			                  .descending = true,
+			                  .answer = &at };
 
-		code = read_instances(r, &f, READ_BY_RUN_DATE, &page, instance_take, t, &next,
-		                      &c->err);
-		at = next;
+		code = read_instances(r, &f, &page, instance_take, t, &c->err);
 	} while (code == 0 && s->n < t->take && at.cursor[0] != '\0');
 	return code;
 }

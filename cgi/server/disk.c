@@ -45,16 +45,17 @@ static void names_load(struct disk *d)
 	struct read_answer at = { 0 };
 
 	do {
-		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
-		struct read_answer next = { 0 };
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .answer = &at };
 
-		if (read_tasks(d->reader, &all, &page, task_named, d->cgi->names, &next, NULL) < 0)
+		if (read_tasks(d->reader, &all, &page, task_named, d->cgi->names, NULL) < 0)
 			return;
-		at = next;
 	} while (at.cursor[0] != '\0');
 	struct read_page page = { .limit = READ_ROWS_MAX };
 
-	read_docs(d->reader, DOC_BROKER, true, &page, broker_named, d->cgi->names, &at, NULL);
+	read_docs(d->reader, &(struct read_docs_of){ DOC_BROKER, true }, &page, broker_named,
+	          d->cgi->names, NULL);
 }
 
 static int reader_need(struct disk *d, struct err *err)

@@ -102,14 +102,15 @@ int flow_read(struct call *c, struct reader *r, const char *name, struct flow *f
 	int code;
 
 	snprintf(f->zone, sizeof(f->zone), "%s", c->cgi->param.timezone);
-	code = read_doc(r, DOC_WORKFLOW, name, 0, 0, doc_take, f, &c->err);
+	code = read_doc(r, &(struct read_which){ DOC_WORKFLOW, .name = name }, doc_take, f,
+	                &c->err);
 	while (code == 0) {
 		struct read_task_filter filter = { .workflow = f->workflow };
-		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
-		struct read_answer next = { 0 };
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .answer = &at };
 
-		code = read_tasks(r, &filter, &page, task_take, &g, &next, &c->err);
-		at = next;
+		code = read_tasks(r, &filter, &page, task_take, &g, &c->err);
 		if (at.cursor[0] == '\0')
 			break;
 	}
@@ -145,11 +146,10 @@ int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t be
 	do {
 		struct read_page page = { .limit = READ_ROWS_MAX,
 			                  .cursor = at.cursor,
-			                  .descending = true };
-		struct read_answer next = { 0 };
+			                  .descending = true,
+			                  .answer = &at };
 
-		code = read_instances(r, &which, READ_BY_RUN_DATE, &page, take, c, &next, &c->err);
-		at = next;
+		code = read_instances(r, &which, &page, take, c, &c->err);
 	} while (code == 0 && at.cursor[0] != '\0' && --pages > 0);
 	*ret_more = at.cursor[0] != '\0';
 	return code;

@@ -34,6 +34,7 @@ int list_args(struct call *c, struct list *ret, int64_t def)
 	snprintf(ret->cursor, sizeof(ret->cursor), "%s", cursor != NULL ? cursor : "");
 	ret->page = (struct read_page){ .limit = (size_t)limit,
 		                        .cursor = ret->cursor,
+		                        .answer = &ret->answer,
 		                        .descending = order != NULL && order[0] == 'd' };
 	return 0;
 }

@@ -136,22 +136,21 @@ static const char *time_text(int64_t us, char to[WHEN_TEXT])
 static int check_way(const struct anchor *a, const char *name, struct store *s,
                      const struct store_tip *t, struct err *err)
 {
-	uint32_t chain = a->chain;
-	uint64_t rows = 0;
+	struct store_walk w = { .after = a->number, .upto = t->number, .chain = a->chain };
 	int r = 0;
 
 	if (a->seq == 0 || t->mark_number > a->number || t->chain_number != t->number)
 		return 0; /* not to be told any more */
 	if (t->number > a->number)
-		r = store_chain(s, a->number, t->number, a->chain, &chain, &rows, err);
-	if (r < 0 || chain == t->chain || (t->number > a->number && rows == 0))
+		r = store_chain(s, &w, err);
+	if (r < 0 || w.chain == t->chain || (t->number > a->number && w.rows == 0))
 		return r;
 	return err_set(err, E_LOST,
 	               "%s went another way after transition %" PRIu64
 	               " than the store that this server wrote (chain %08" PRIx32
 	               ", expected %08" PRIx32 ", see " ANCHOR_FILE "): it is a copy that another "
 	               "server used",
-	               name, a->number, chain, t->chain);
+	               name, a->number, w.chain, t->chain);
 }
 
 /* It is the store that counts: it may lead, but somebody should know that nobody vouches for it. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "store/read.h"
+#include "util/check.h"
 
 void audit_hash(const char *before, const struct read_action *a, char ret_hash[CHAIN_HEX])
 {
@@ -15,4 +16,17 @@ void audit_hash(const char *before, const struct read_action *a, char ret_hash[C
 	const char *fields[] = { id, at, a->actor, a->action, a->object, a->detail };
 
 	chain_next(before, fields, sizeof fields / sizeof fields[0], ret_hash);
+}
+
+void audit_next(struct audit *last, struct read_action *a)
+{
+	const char **const texts[] = { &a->actor, &a->action, &a->object, &a->detail };
+
+	CHECK(last->known);
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		if (!*texts[i])
+			*texts[i] = "";
+	a->id = ++last->id;
+	audit_hash(last->hash, a, last->hash);
+	a->hash = last->hash;
 }

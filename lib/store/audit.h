@@ -19,6 +19,9 @@ struct audit {
 
 struct read_action;
 
+/* The row after the last one: give it its number and remember its hash, which is in a->hash then.
+ * Texts that are NULL become "". */
+void audit_next(struct audit *last, struct read_action *a);
 /* The hash of a row after `before`. */
 void audit_hash(const char *before, const struct read_action *a, char ret_hash[CHAIN_HEX]);
 

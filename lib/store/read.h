@@ -31,30 +31,19 @@
 struct reader;
 struct err;
 
-/* Which part of a list. Cursors are opaque text [A-Za-z0-9._~-]* for URLs, valid for the
- * same list, filter, sort and direction. */
-struct read_page {
-	size_t limit;       /* 1..READ_ROWS_MAX */
-	const char *cursor; /* NULL or "": from the start */
-	bool descending;
-};
-
 struct read_answer {
 	uint64_t number;              /* of the snapshot: the last transition it has */
 	char cursor[READ_CURSOR_MAX]; /* where to go on; "": that was all */
 };
 
-struct read_filter {
-	const uint32_t *tasks; /* n_tasks of them; 0: any */
-	size_t n_tasks;
-	uint32_t workflow; /* 0: any */
-	uint32_t states;   /* bits 1u << enum state; 0: any */
-	uint32_t broker;   /* of the present or last attempt; 0: any */
-	int64_t from, to;  /* run_date in [from, to); both 0: any */
-	bool parts;        /* parts and test runs too, else part 0 only */
-	/* Ranges of dates left out that reach into [from, to), among the instances, each at its
-	 * first date, in a descending list at its last one; the same ctx. NULL: none show. */
-	int (*each_range)(void *ctx, const struct store_range *r);
+/* Which part of a list, and where to tell how it went on. Cursors are opaque text
+ * [A-Za-z0-9._~-]* for URLs, valid for the same list, filter, sort and direction. `cursor` may be
+ * that of `answer`, which is written on success only. */
+struct read_page {
+	size_t limit;       /* 1..READ_ROWS_MAX */
+	const char *cursor; /* NULL or "": from the start */
+	bool descending;
+	struct read_answer *answer; /* NULL: not wanted */
 };
 
 /* The first two are cheap whatever history holds; the others sort all that the filter
@@ -67,6 +56,20 @@ enum read_sort {
 	READ_BY_PRIORITY,
 	READ_BY_STATE,
 	READ_SORT_COUNT
+};
+
+struct read_filter {
+	enum read_sort sort;
+	const uint32_t *tasks; /* n_tasks of them; 0: any */
+	size_t n_tasks;
+	uint32_t workflow; /* 0: any */
+	uint32_t states;   /* bits 1u << enum state; 0: any */
+	uint32_t broker;   /* of the present or last attempt; 0: any */
+	int64_t from, to;  /* run_date in [from, to); both 0: any */
+	bool parts;        /* parts and test runs too, else part 0 only */
+	/* Ranges of dates left out that reach into [from, to), among the instances, each at its
+	 * first date, in a descending list at its last one; the same ctx. NULL: none show. */
+	int (*each_range)(void *ctx, const struct store_range *r);
 };
 
 /* One row of lb_task_event. `from` is ST_NONE for the first. */
@@ -99,9 +102,8 @@ int read_number(struct reader *r, uint64_t *ret_number, struct err *err);
 int read_life(struct reader *r, char ret_life[READ_LIFE_MAX], uint64_t *ret_number,
               struct err *err);
 
-int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
-                   const struct read_page *page, int (*each)(void *ctx, const struct instance *i),
-                   void *ctx, struct read_answer *ret, struct err *err);
+int read_instances(struct reader *r, const struct read_filter *f, const struct read_page *page,
+                   int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err);
 /* Live, finished, or what a date left out would have been; of that the due times are 0. Its `marks`
  * are 1 when it lies inside a record of many: whether it is a date at all only the task's plan
  * says. E_NOT_FOUND. ret_number may be NULL. */
@@ -109,7 +111,12 @@ int read_instance(struct reader *r, struct inst_key key, struct instance *ret, u
                   struct err *err);
 /* The instance's events, newest first (a walk by `prev`): those below `before` (0: from its
  * last on), at most `limit`. Go on with before = the last one's number. E_NOT_FOUND. */
-int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t limit,
+struct read_history {
+	struct inst_key key;
+	uint64_t before;
+	size_t limit;
+};
+int read_events(struct reader *r, const struct read_history *h,
                 int (*each)(void *ctx, const struct read_event *e), void *ctx, uint64_t *ret_number,
                 struct err *err);
 /* Outputs and parameters of the instance's present generation; the newest of a kind.
@@ -117,7 +124,11 @@ int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t l
 int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
               int (*each)(void *ctx, const char *body), void *ctx, struct err *err);
 /* Events of all instances with numbers above `after`, ascending, at most `limit`. */
-int read_events_after(struct reader *r, uint64_t after, size_t limit,
+struct read_tail {
+	uint64_t after;
+	size_t limit;
+};
+int read_events_after(struct reader *r, const struct read_tail *t,
                       int (*each)(void *ctx, const struct read_event *e), void *ctx,
                       uint64_t *ret_number, struct err *err);
 
@@ -129,8 +140,7 @@ struct read_task_filter {
 
 /* By name. */
 int read_tasks(struct reader *r, const struct read_task_filter *f, const struct read_page *page,
-               int (*each)(void *ctx, const struct store_task *t), void *ctx,
-               struct read_answer *ret, struct err *err);
+               int (*each)(void *ctx, const struct store_task *t), void *ctx, struct err *err);
 /* By name, or by id when `name` is NULL; retired ones last. E_NOT_FOUND. */
 int read_task(struct reader *r, const char *name, uint32_t id,
               int (*each)(void *ctx, const struct store_task *t), void *ctx, struct err *err);
@@ -139,9 +149,12 @@ int read_links(struct reader *r, uint32_t task, bool children,
                int (*each)(void *ctx, const struct store_link *l), void *ctx, struct err *err);
 
 /* The newest version of each document of a kind, by id; bodies are empty here. */
-int read_docs(struct reader *r, enum store_doc_kind kind, bool retired_too,
-              const struct read_page *page, int (*each)(void *ctx, const struct store_doc *d),
-              void *ctx, struct read_answer *ret, struct err *err);
+struct read_docs_of {
+	enum store_doc_kind kind;
+	bool retired_too;
+};
+int read_docs(struct reader *r, const struct read_docs_of *of, const struct read_page *page,
+              int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
 /* The newest version of each document of a kind that is in use, by id, with its body. */
 int read_doc_bodies(struct reader *r, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
@@ -149,9 +162,13 @@ int read_doc_bodies(struct reader *r, enum store_doc_kind kind,
 int read_doc_changes(struct reader *r, enum store_doc_kind kind, uint64_t *ret, struct err *err);
 /* One document with its body: by name, or by id when `name` is NULL; version 0: the newest.
  * E_NOT_FOUND. */
-int read_doc(struct reader *r, enum store_doc_kind kind, const char *name, uint32_t id,
-             uint32_t version, int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-             struct err *err);
+struct read_which {
+	enum store_doc_kind kind;
+	const char *name;
+	uint32_t id, version;
+};
+int read_doc(struct reader *r, const struct read_which *w,
+             int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
 /* All versions of one document, newest first, bodies empty. */
 int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,
                       int (*each)(void *ctx, const struct store_doc *d), void *ctx,
@@ -160,15 +177,20 @@ int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,
 /* Commands by id; page->descending for newest first. */
 int read_commands(struct reader *r, bool unfinished_only, const struct read_page *page,
                   int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                  struct read_answer *ret, struct err *err);
+                  struct err *err);
 /* By request id, or by id when `request_id` is NULL. E_NOT_FOUND. */
 int read_command(struct reader *r, const char *request_id, uint64_t id,
                  int (*each)(void *ctx, const struct store_command *c), void *ctx, struct err *err);
 /* By task, run_date, part; always ascending. */
-int read_command_items(struct reader *r, uint64_t command, bool failed_only,
+struct read_items_of {
+	uint64_t command;
+	bool failed_only;
+};
+int read_command_items(struct reader *r, const struct read_items_of *of,
                        const struct read_page *page,
                        int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
-                       struct read_answer *ret, struct err *err);
+                       struct err *err);
+
 /* Which alerts: NULL, 0 and false for any. */
 struct read_alerts {
 	const char *kind;
@@ -180,19 +202,19 @@ struct read_alerts {
 
 /* By id. */
 int read_alerts(struct reader *r, const struct read_alerts *f, const struct read_page *page,
-                int (*each)(void *ctx, const struct store_alert *a), void *ctx,
-                struct read_answer *ret, struct err *err);
+                int (*each)(void *ctx, const struct store_alert *a), void *ctx, struct err *err);
 /* E_NOT_FOUND. */
 int read_alert(struct reader *r, uint64_t id, int (*each)(void *ctx, const struct store_alert *a),
                void *ctx, struct err *err);
 /* The audit list, by id. */
-/* actor, action: NULL for any. */
-int read_actions(struct reader *r, const char *actor, const char *action,
-                 const struct read_page *page, int (*each)(void *ctx, const struct read_action *a),
-                 void *ctx, struct read_answer *ret, struct err *err);
+struct read_actions_by {
+	const char *actor, *action; /* NULL for any */
+};
+int read_actions(struct reader *r, const struct read_actions_by *by, const struct read_page *page,
+                 int (*each)(void *ctx, const struct read_action *a), void *ctx, struct err *err);
 
-/* Statistics of one task (0: of all), newest day first, days from lo to hi, both included. */
-int read_stats(struct reader *r, uint32_t task, int32_t lo, int32_t hi,
+/* Newest day first, both days included. */
+int read_stats(struct reader *r, const struct store_stat_days *days,
                int (*each)(void *ctx, const struct store_stat *s), void *ctx, struct err *err);
 
 /* What retention would drop: what ended before `before_us`, as far as outcomes are saved, with

@@ -14,14 +14,14 @@ static int event_query(struct reader *r, const char *rest, struct rows **ret, st
 }
 
 /* Where the walk begins: the instance's last, or what came before `before`. */
-static int walk_start(struct reader *r, struct rows *q, struct inst_key key, uint64_t before,
-                      uint64_t *ret, struct err *err)
+static int walk_start(struct reader *r, struct rows *q, struct read_history *h, struct err *err)
 {
+	const uint64_t before = h->before;
 	struct read_event e = { 0 };
 	struct instance i;
-	int code = read_find_instance(r, key, &i, err);
+	int code = read_find_instance(r, h->key, &i, err);
 
-	*ret = code < 0 ? 0 : i.last_number;
+	h->before = code < 0 ? 0 : i.last_number;
 	if (code < 0 || !before)
 		return code;
 	rows_bind(q, 1, (int64_t)before);
@@ -30,9 +30,9 @@ static int walk_start(struct reader *r, struct rows *q, struct inst_key key, uin
 		code = rows_event(q, &e, err);
 	else if (code == 0)
 		return err_set(err, E_INVALID, "no event %" PRIu64, before);
-	if (code == 0 && !inst_key_eq(e.key, key))
+	if (code == 0 && !inst_key_eq(e.key, h->key))
 		return err_set(err, E_INVALID, "event %" PRIu64 " is another instance's", before);
-	*ret = e.prev;
+	h->before = e.prev;
 	return code;
 }
 
@@ -59,18 +59,19 @@ static int range_event(struct reader *r, struct inst_key key, uint64_t number,
 	return each(ctx, &e);
 }
 
-static int walk(struct reader *r, struct inst_key key, struct rows *q, uint64_t number,
-                size_t limit, int (*each)(void *ctx, const struct read_event *e), void *ctx,
-                struct err *err)
+/* From the event `h->before` itself on. */
+static int walk(struct reader *r, const struct read_history *h, struct rows *q,
+                int (*each)(void *ctx, const struct read_event *e), void *ctx, struct err *err)
 {
 	struct read_event e = { 0 };
+	uint64_t number = h->before;
 	int code = 0;
 
-	for (size_t n = 0; number && n < limit && code >= 0; n++) {
+	for (size_t n = 0; number && n < h->limit && code >= 0; n++) {
 		rows_bind(q, 1, (int64_t)number);
 		code = rows_step(q, err);
 		if (code == 0) /* or older ones are gone by retention */
-			return range_event(r, key, number, each, ctx, err);
+			return range_event(r, h->key, number, each, ctx, err);
 		if (code < 0)
 			return code;
 		code = rows_event(q, &e, err);
@@ -86,24 +87,25 @@ static int walk(struct reader *r, struct inst_key key, struct rows *q, uint64_t 
 	return code < 0 ? code : 0;
 }
 
-int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t limit,
+int read_events(struct reader *r, const struct read_history *h,
                 int (*each)(void *ctx, const struct read_event *e), void *ctx, uint64_t *ret_number,
                 struct err *err)
 {
-	uint64_t number = 0, start = 0;
+	struct read_history from = *h;
 	struct rows *q = NULL;
+	uint64_t number = 0;
 	int code;
 
-	if (limit < 1 || limit > READ_ROWS_MAX)
-		return err_set(err, E_INVALID, "limit %zu, want 1..%d", limit, READ_ROWS_MAX);
+	if (h->limit < 1 || h->limit > READ_ROWS_MAX)
+		return err_set(err, E_INVALID, "limit %zu, want 1..%d", h->limit, READ_ROWS_MAX);
 	code = read_begin(r, &number, err);
 	if (code < 0)
 		return code;
 	code = event_query(r, "number = ?", &q, err);
 	if (code == 0)
-		code = walk_start(r, q, key, before, &start, err);
+		code = walk_start(r, q, &from, err);
 	if (code == 0)
-		code = walk(r, key, q, start, limit, each, ctx, err);
+		code = walk(r, &from, q, each, ctx, err);
 	rows_close(q);
 	read_end(r, code);
 	if (code == 0 && ret_number)
@@ -136,7 +138,7 @@ int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
 	return read_end(r, code);
 }
 
-int read_events_after(struct reader *r, uint64_t after, size_t limit,
+int read_events_after(struct reader *r, const struct read_tail *t,
                       int (*each)(void *ctx, const struct read_event *e), void *ctx,
                       uint64_t *ret_number, struct err *err)
 {
@@ -145,14 +147,14 @@ int read_events_after(struct reader *r, uint64_t after, size_t limit,
 	struct rows *q = NULL;
 	int code;
 
-	if (limit < 1 || limit > READ_ROWS_MAX || after > INT64_MAX)
-		return err_set(err, E_INVALID, "limit %zu, want 1..%d", limit, READ_ROWS_MAX);
+	if (t->limit < 1 || t->limit > READ_ROWS_MAX || t->after > INT64_MAX)
+		return err_set(err, E_INVALID, "limit %zu, want 1..%d", t->limit, READ_ROWS_MAX);
 	code = read_begin(r, &number, err);
 	if (code < 0)
 		return code;
 	code = event_query(r, "number > ? ORDER BY number LIMIT ?", &q, err);
 	if (code == 0) {
-		rows_bind(q, 2, (int64_t)after, (int64_t)limit);
+		rows_bind(q, 2, (int64_t)t->after, (int64_t)t->limit);
 		while ((code = rows_step(q, err)) > 0) {
 			code = rows_event(q, &e, err);
 			if (code == 0)

@@ -310,19 +310,18 @@ static int merge(const struct query *c, const struct list *l,
 	return code < 0 ? code : 0;
 }
 
-int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
-                   const struct read_page *page, int (*each)(void *ctx, const struct instance *i),
-                   void *ctx, struct read_answer *ret, struct err *err)
+int read_instances(struct reader *r, const struct read_filter *f, const struct read_page *page,
+                   int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err)
 {
 	struct query c = { .r = r, .f = f, .page = page };
 	struct list lists[LISTS] = { 0 };
 	struct read_answer answer = { 0 };
 	int code;
 
-	if (sort >= READ_SORT_COUNT || f->n_tasks > READ_TASKS_MAX)
+	if (f->sort >= READ_SORT_COUNT || f->n_tasks > READ_TASKS_MAX)
 		return err_set(err, E_INVALID, "no such sort, or more than %d tasks",
 		               READ_TASKS_MAX);
-	c.sort = &sorts[sort];
+	c.sort = &sorts[f->sort];
 	code = read_cursor_parse(page, c.sort->list, c.sort->keys, &c.from, err);
 	if (code < 0)
 		return code;
@@ -347,8 +346,8 @@ int read_instances(struct reader *r, const struct read_filter *f, enum read_sort
 		code = merge(&c, lists, each, ctx, &answer);
 	for (int k = 0; k < LISTS; k++)
 		free(lists[k].rows);
-	if (code == 0)
-		*ret = answer;
+	if (code == 0 && page->answer)
+		*page->answer = answer;
 	return code;
 }
 

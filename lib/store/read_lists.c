@@ -72,8 +72,7 @@ static int one_list(struct reader *r, const char *table, struct buf *text, struc
 	return code < 0 ? code : 0;
 }
 
-static int one_page(struct reader *r, const struct list *l, struct read_answer *ret,
-                    struct err *err)
+static int one_page(struct reader *r, const struct list *l, struct err *err)
 {
 	struct read_answer answer = { 0 };
 	int code = read_begin(r, &answer.number, err);
@@ -86,10 +85,9 @@ static int one_page(struct reader *r, const struct list *l, struct read_answer *
 	buf_puts(l->text, l->order);
 	read_put(r, l->text, " LIMIT ?", "i", (int64_t)l->page->limit + 1);
 	code = read_end(r, list_rows(r, l, &answer, err));
-	if (code < 0)
-		return code;
-	*ret = answer;
-	return 0;
+	if (code >= 0 && l->page->answer)
+		*l->page->answer = answer;
+	return code < 0 ? code : 0;
 }
 
 /* Where a page by id goes on. */
@@ -146,8 +144,7 @@ static void where_task(struct reader *r, struct buf *q, const struct read_task_f
 }
 
 int read_tasks(struct reader *r, const struct read_task_filter *f, const struct read_page *page,
-               int (*each)(void *ctx, const struct store_task *t), void *ctx,
-               struct read_answer *ret, struct err *err)
+               int (*each)(void *ctx, const struct store_task *t), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = task_row, .each.task = each, .ctx = ctx };
 	struct read_from from;
@@ -168,7 +165,7 @@ int read_tasks(struct reader *r, const struct read_task_filter *f, const struct 
 	const char *order = page->descending ? "task_name DESC, task_id DESC"
 	                                     : "task_name, task_id";
 
-	return one_page(r, &(struct list){ "lb_task", &q, &sink, page, order, "t", 1 }, ret, err);
+	return one_page(r, &(struct list){ "lb_task", &q, &sink, page, order, "t", 1 }, err);
 }
 
 int read_task(struct reader *r, const char *name, uint32_t id,
@@ -246,31 +243,31 @@ static void where_newest(struct reader *r, struct buf *q, enum store_doc_kind ki
 	         doc_table(kind));
 }
 
-int read_docs(struct reader *r, enum store_doc_kind kind, bool retired_too,
-              const struct read_page *page, int (*each)(void *ctx, const struct store_doc *d),
-              void *ctx, struct read_answer *ret, struct err *err)
+int read_docs(struct reader *r, const struct read_docs_of *of, const struct read_page *page,
+              int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = doc_row,
 		                 .each.doc = each,
 		                 .ctx = ctx,
-		                 .kind = kind,
-		                 .is_titled = kind == DOC_WORKFLOW };
+		                 .kind = of->kind,
+		                 .is_titled = of->kind == DOC_WORKFLOW };
 	struct read_from from;
 	struct buf q = { 0 };
 	int code = read_cursor_parse(page, "d", 1, &from, err);
 
 	if (code == 0)
-		code = doc_begin(r, kind, sink.is_titled ? DOC_WITH_TITLE : DOC_WITHOUT_BODY, &q,
-		                 err);
+		code = doc_begin(r, of->kind, sink.is_titled ? DOC_WITH_TITLE : DOC_WITHOUT_BODY,
+		                 &q, err);
 	if (code < 0)
 		return code;
-	where_newest(r, &q, kind);
-	if (!retired_too)
+	where_newest(r, &q, of->kind);
+	if (!of->retired_too)
 		buf_puts(&q, " AND retired = 0");
 	where_id(r, &q, page, &from);
 	return one_page(
-		r, &(struct list){ doc_table(kind), &q, &sink, page, order_by_id(page), "d", 1 },
-		ret, err);
+		r,
+		&(struct list){ doc_table(of->kind), &q, &sink, page, order_by_id(page), "d", 1 },
+		err);
 }
 
 int read_doc_bodies(struct reader *r, enum store_doc_kind kind,
@@ -306,29 +303,28 @@ int read_doc_changes(struct reader *r, enum store_doc_kind kind, uint64_t *ret, 
 	return code;
 }
 
-int read_doc(struct reader *r, enum store_doc_kind kind, const char *name, uint32_t id,
-             uint32_t version, int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-             struct err *err)
+int read_doc(struct reader *r, const struct read_which *w,
+             int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
-	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
+	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = w->kind };
 	struct buf q = { 0 };
-	int code = doc_begin(r, kind, DOC_WITH_BODY, &q, err);
+	int code = doc_begin(r, w->kind, DOC_WITH_BODY, &q, err);
 
 	if (code < 0)
 		return code;
-	if (name) /* the name of the newest version is the document's name */
+	if (w->name) /* the name of the newest version is the document's name */
 		read_put(r, &q,
 		         " AND id = (SELECT n.id FROM ? AS n WHERE n.name = ? AND n.version ="
 		         " (SELECT max(m.version) FROM ? AS m WHERE m.id = n.id)"
 		         " ORDER BY n.retired, n.id DESC LIMIT 1)",
-		         "ntn", doc_table(kind), name, doc_table(kind));
+		         "ntn", doc_table(w->kind), w->name, doc_table(w->kind));
 	else
-		read_put(r, &q, " AND id = ?", "i", (int64_t)id);
-	if (version)
-		read_put(r, &q, " AND version = ?", "i", (int64_t)version);
+		read_put(r, &q, " AND id = ?", "i", (int64_t)w->id);
+	if (w->version)
+		read_put(r, &q, " AND version = ?", "i", (int64_t)w->version);
 	else
-		where_newest(r, &q, kind);
-	return one_list(r, doc_table(kind), &q, &sink, "document", err);
+		where_newest(r, &q, w->kind);
+	return one_list(r, doc_table(w->kind), &q, &sink, "document", err);
 }
 
 int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,
@@ -356,8 +352,7 @@ static int command_row(struct row_sink *sink, struct rows *q, int64_t *key, stru
 }
 
 int read_commands(struct reader *r, bool unfinished_only, const struct read_page *page,
-                  int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                  struct read_answer *ret, struct err *err)
+                  int (*each)(void *ctx, const struct store_command *c), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = command_row, .each.command = each, .ctx = ctx };
 	struct read_from from;
@@ -369,9 +364,8 @@ int read_commands(struct reader *r, bool unfinished_only, const struct read_page
 	buf_puts(&q, "SELECT " COMMAND_COLUMNS " FROM lb_command WHERE ");
 	buf_puts(&q, unfinished_only ? "ended_us = 0" : "1");
 	where_id(r, &q, page, &from);
-	return one_page(r,
-	                &(struct list){ "lb_command", &q, &sink, page, order_by_id(page), "c", 1 },
-	                ret, err);
+	return one_page(
+		r, &(struct list){ "lb_command", &q, &sink, page, order_by_id(page), "c", 1 }, err);
 }
 
 int read_command(struct reader *r, const char *request_id, uint64_t id,
@@ -401,24 +395,26 @@ static int item_row(struct row_sink *sink, struct rows *q, int64_t *key, struct 
 	return sink->each.item(sink->ctx, &i);
 }
 
-int read_command_items(struct reader *r, uint64_t command, bool failed_only,
+int read_command_items(struct reader *r, const struct read_items_of *of,
                        const struct read_page *page,
                        int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
-                       struct read_answer *ret, struct err *err)
+                       struct err *err)
 {
 	struct row_sink sink = {
-		.row = item_row, .each.item = each, .ctx = ctx, .command = command
+		.row = item_row, .each.item = each, .ctx = ctx, .command = of->command
 	};
-	struct read_page up = { .limit = page->limit, .cursor = page->cursor };
+	struct read_page up = *page;
 	struct read_from from;
 	struct buf q = { 0 };
+
+	up.descending = false;
 	int code = read_cursor_parse(&up, "m", 3, &from, err);
 
 	if (code < 0)
 		return code;
 	read_put(r, &q, "SELECT " ITEM_COLUMNS " FROM lb_command_item WHERE command_id = ?", "i",
-	         (int64_t)command);
-	if (failed_only)
+	         (int64_t)of->command);
+	if (of->failed_only)
 		buf_puts(&q, " AND code <> 0");
 	if (from.begun)
 		read_put(r, &q, " AND (task_id, curr_run_date, part) > (?, ?, ?)", "iii",
@@ -426,7 +422,7 @@ int read_command_items(struct reader *r, uint64_t command, bool failed_only,
 	return one_page(r,
 	                &(struct list){ "lb_command_item", &q, &sink, &up,
 	                                "task_id, curr_run_date, part", "m", 3 },
-	                ret, err);
+	                err);
 }
 
 static int alert_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)
@@ -467,8 +463,7 @@ static void where_alert(struct reader *r, struct buf *q, const struct read_alert
 }
 
 int read_alerts(struct reader *r, const struct read_alerts *f, const struct read_page *page,
-                int (*each)(void *ctx, const struct store_alert *a), void *ctx,
-                struct read_answer *ret, struct err *err)
+                int (*each)(void *ctx, const struct store_alert *a), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = alert_row, .each.alert = each, .ctx = ctx };
 	struct read_from from;
@@ -481,7 +476,7 @@ int read_alerts(struct reader *r, const struct read_alerts *f, const struct read
 	where_alert(r, &q, f);
 	where_id(r, &q, page, &from);
 	return one_page(r, &(struct list){ "lb_alert", &q, &sink, page, order_by_id(page), "l", 1 },
-	                ret, err);
+	                err);
 }
 
 int read_alert(struct reader *r, uint64_t id, int (*each)(void *ctx, const struct store_alert *a),
@@ -505,9 +500,8 @@ static int action_row(struct row_sink *sink, struct rows *q, int64_t *key, struc
 	return sink->each.action(sink->ctx, &a);
 }
 
-int read_actions(struct reader *r, const char *actor, const char *action,
-                 const struct read_page *page, int (*each)(void *ctx, const struct read_action *a),
-                 void *ctx, struct read_answer *ret, struct err *err)
+int read_actions(struct reader *r, const struct read_actions_by *by, const struct read_page *page,
+                 int (*each)(void *ctx, const struct read_action *a), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = action_row, .each.action = each, .ctx = ctx };
 	struct read_from from;
@@ -517,12 +511,11 @@ int read_actions(struct reader *r, const char *actor, const char *action,
 	if (code < 0)
 		return code;
 	buf_puts(&q, "SELECT " ACTION_COLUMNS " FROM lb_action WHERE 1");
-	if (actor)
-		read_put(r, &q, " AND actor = ?", "t", actor);
-	if (action)
-		read_put(r, &q, " AND action = ?", "t", action);
+	if (by->actor)
+		read_put(r, &q, " AND actor = ?", "t", by->actor);
+	if (by->action)
+		read_put(r, &q, " AND action = ?", "t", by->action);
 	where_id(r, &q, page, &from);
-	return one_page(r,
-	                &(struct list){ "lb_action", &q, &sink, page, order_by_id(page), "a", 1 },
-	                ret, err);
+	return one_page(
+		r, &(struct list){ "lb_action", &q, &sink, page, order_by_id(page), "a", 1 }, err);
 }

@@ -3,7 +3,7 @@
 #include "util/err.h"
 
 /* A seek per day: the key begins with it. */
-int read_stats(struct reader *r, uint32_t task, int32_t lo, int32_t hi,
+int read_stats(struct reader *r, const struct store_stat_days *days,
                int (*each)(void *ctx, const struct store_stat *s), void *ctx, struct err *err)
 {
 	struct rows *rows = NULL;
@@ -16,9 +16,9 @@ int read_stats(struct reader *r, uint32_t task, int32_t lo, int32_t hi,
 	read_put(r, &q,
 	         "SELECT " STAT_COLUMNS " FROM lb_statistic WHERE day = ? AND task_id = ?"
 	         " ORDER BY job_status, bucket",
-	         "?i", (int64_t)task);
+	         "?i", (int64_t)days->task);
 	code = read_query(r, "lb_statistic", &q, &rows, err);
-	for (int64_t day = hi; day >= lo && code == 0; day--) {
+	for (int64_t day = days->hi; day >= days->lo && code == 0; day--) {
 		rows_bind(rows, 1, day);
 		while ((code = rows_step(rows, err)) > 0) {
 			code = rows_stat(rows, &s, err);

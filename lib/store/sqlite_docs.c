@@ -52,8 +52,7 @@ static int know_last_action(struct sqlite_store *s, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor,
-                        const char *action, const char *object, const char *detail, struct err *err)
+static int write_action(struct sqlite_store *s, struct read_action a, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
 	int r = s->base.audit.known ? 0 : know_last_action(s, err);
@@ -62,15 +61,9 @@ static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor
 		r = sql_get(s, SQL_ACTION, &q, err);
 	if (r < 0)
 		return r;
-	struct read_action a = { .id = ++s->base.audit.id,
-		                 .at_us = at_us,
-		                 .actor = text_or_empty(actor),
-		                 .action = action,
-		                 .object = text_or_empty(object),
-		                 .detail = text_or_empty(detail) };
-	audit_hash(s->base.audit.hash, &a, s->base.audit.hash);
-	sql_bind(q, "iittttt", (int64_t)a.id, at_us, a.actor, action, a.object, a.detail,
-	         s->base.audit.hash);
+	audit_next(&s->base.audit, &a);
+	sql_bind(q, "iittttt", (int64_t)a.id, a.at_us, a.actor, a.action, a.object, a.detail,
+	         a.hash);
 	return sql_run(s, q, err);
 }
 
@@ -103,7 +96,12 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 	if (r == 0 && d->kind == DOC_DRAFT)
 		r = drop_drafts(s, d, err);
 	if (r == 0 && docs[d->kind].action)
-		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
+		r = write_action(s,
+		                 (struct read_action){ .at_us = d->at_us,
+		                                       .actor = d->actor,
+		                                       .action = docs[d->kind].action,
+		                                       .object = d->name },
+		                 err);
 	return r;
 }
 
@@ -165,8 +163,13 @@ static int write_command(struct sqlite_store *s, const struct store_command *c, 
 	         (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed, text_or_empty(c->cursor));
 	r = sql_run(s, q, err);
 	if (r == 0 && !known)
-		r = write_action(s, c->created_us, c->actor, text_or_empty(c->kind), c->request_id,
-		                 c->args, err);
+		r = write_action(s,
+		                 (struct read_action){ .at_us = c->created_us,
+		                                       .actor = c->actor,
+		                                       .action = c->kind,
+		                                       .object = c->request_id,
+		                                       .detail = c->args },
+		                 err);
 	return r;
 }
 

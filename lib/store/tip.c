@@ -54,14 +54,9 @@ const struct store_tip *store_tip(const struct store *s)
 	return &s->tip;
 }
 
-struct walk {
-	uint64_t upto, rows, beyond;
-	uint32_t chain;
-};
-
 static int each_event(void *ctx, const int64_t *columns, size_t n)
 {
-	struct walk *w = ctx;
+	struct store_walk *w = ctx;
 
 	if ((uint64_t)columns[0] > w->upto) {
 		w->beyond = (uint64_t)columns[0];
@@ -72,20 +67,14 @@ static int each_event(void *ctx, const int64_t *columns, size_t n)
 	return 0;
 }
 
-int store_chain(struct store *s, uint64_t after, uint64_t upto, uint32_t chain, uint32_t *ret,
-                uint64_t *ret_rows, struct err *err)
+int store_chain(struct store *s, struct store_walk *w, struct err *err)
 {
-	struct walk w = { .upto = upto, .chain = chain };
-	int r = s->ops->events(s, after, upto, each_event, &w, err);
-
-	*ret = w.chain;
-	*ret_rows = w.rows;
-	return r;
+	return s->ops->events(s, w->after, w->upto, each_event, w, err);
 }
 
 int store_verify(struct store *s, const struct store_tip *t, struct err *err)
 {
-	struct walk w = { .upto = t->chain_number, .chain = t->mark_chain };
+	struct store_walk w = { .upto = t->chain_number, .chain = t->mark_chain };
 
 	if (t->chain_number > t->number)
 		return err_set(err, E_DAMAGED,

@@ -32,9 +32,13 @@ struct store_tip {
 int store_read_tip(struct store *s, struct store_tip *ret, struct err *err);
 /* As the last commit of this process left it; its id is "" before the first. */
 const struct store_tip *store_tip(const struct store *s);
-/* The chain over the events after `after`, up to `upto`, from `chain` on. ret_rows: how many. */
-int store_chain(struct store *s, uint64_t after, uint64_t upto, uint32_t chain, uint32_t *ret,
-                uint64_t *ret_rows, struct err *err);
+/* Take the events after `after`, up to `upto`, into `chain`; `rows`: how many there were, `beyond`:
+ * one that was there above `upto`. */
+struct store_walk {
+	uint64_t after, upto, rows, beyond;
+	uint32_t chain;
+};
+int store_chain(struct store *s, struct store_walk *w, struct err *err);
 /* Do the leader's row and the last events fit together? E_DAMAGED says what does not. */
 int store_verify(struct store *s, const struct store_tip *t, struct err *err);
 

@@ -92,12 +92,12 @@ static int see_id(void *ctx, const struct store_alert *a)
 
 static const char *ids(struct reader *r, struct read_alerts f, struct text *t)
 {
-	struct read_page page = { .limit = 2, .descending = true };
 	struct read_answer answer = { 0 };
+	struct read_page page = { .limit = 2, .descending = true, .answer = &answer };
 
 	memset(t, 0, sizeof *t);
 	do {
-		assert_int_equal(read_alerts(r, &f, &page, see_id, t, &answer, NULL), 0);
+		assert_int_equal(read_alerts(r, &f, &page, see_id, t, NULL), 0);
 		page.cursor = answer.cursor;
 	} while (answer.cursor[0]);
 	return t->text;

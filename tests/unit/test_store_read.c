@@ -105,19 +105,20 @@ static int64_t sort_key(enum read_sort sort, const struct instance *i)
 static size_t walk_pages(struct reader *r, const struct read_filter *f, enum read_sort sort,
                          bool down, size_t limit, struct seen *all)
 {
-	struct read_page page = { .limit = limit, .descending = down };
+	struct read_filter sorted = *f;
 	struct read_answer answer;
+	struct read_page page = { .limit = limit, .descending = down, .answer = &answer };
 	struct err err = { 0 };
 	char cursor[READ_CURSOR_MAX] = "";
 	size_t pages = 0;
 
+	sorted.sort = sort;
 	all->n = 0;
 	do {
 		size_t before = all->n;
 
 		page.cursor = cursor;
-		world_must(read_instances(r, f, sort, &page, see_instance, all, &answer, &err),
-		           &err);
+		world_must(read_instances(r, &sorted, &page, see_instance, all, &err), &err);
 		assert_true(all->n - before <= limit);
 		assert_true(!*answer.cursor || all->n - before == limit);
 		memcpy(cursor, answer.cursor, sizeof cursor);
@@ -191,26 +192,18 @@ static void foreign_cursors_and_limits_are_refused(void **state)
 		                           "ira.1.2.3'" };
 	struct read_filter f = { 0 };
 	struct read_page page = { .limit = 10 };
-	struct read_answer answer;
 
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
 		page.cursor = bad[k];
-		assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance,
-		                                NULL, &answer, NULL),
+		assert_int_equal(read_instances(r, &f, &page, ignore_instance, NULL, NULL),
 		                 E_INVALID);
 	}
 	page.cursor = "ira.-1.2.3";
-	assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance, NULL,
-	                                &answer, NULL),
-	                 0);
+	assert_int_equal(read_instances(r, &f, &page, ignore_instance, NULL, NULL), 0);
 	page = (struct read_page){ .limit = 0 };
-	assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance, NULL,
-	                                &answer, NULL),
-	                 E_INVALID);
+	assert_int_equal(read_instances(r, &f, &page, ignore_instance, NULL, NULL), E_INVALID);
 	page.limit = 501;
-	assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance, NULL,
-	                                &answer, NULL),
-	                 E_INVALID);
+	assert_int_equal(read_instances(r, &f, &page, ignore_instance, NULL, NULL), E_INVALID);
 	reader_close(r);
 }
 
@@ -243,7 +236,9 @@ static void an_instances_events_are_walked_newest_first(void **state)
 	world_put(w, &i);
 	world_change(w, &i, EV_KILL, ST_KILLED);
 	world_put(w, &i);
-	world_must(read_events(r, i.key, 0, 10, see_event, e, &number, &err), &err);
+	world_must(
+		read_events(r, &(struct read_history){ i.key, 0, 10 }, see_event, e, &number, &err),
+		&err);
 	assert_int_equal(number, w->number);
 	assert_int_equal(e[0].event, EV_KILL);
 	assert_int_equal(e[0].to, ST_KILLED);
@@ -254,15 +249,22 @@ static void an_instances_events_are_walked_newest_first(void **state)
 	assert_int_equal(e[2].prev, 0);
 	assert_int_equal(e[3].number, 0);
 	memset(e, 0, sizeof e);
-	world_must(read_events(r, i.key, w->number, 1, see_event, e, &number, &err), &err);
+	world_must(read_events(r, &(struct read_history){ i.key, w->number, 1 }, see_event, e,
+	                       &number, &err),
+	           &err);
 	assert_int_equal(e[0].event, EV_SATISFY);
 	assert_int_equal(e[1].number, 0);
-	assert_int_equal(read_events(r, i.key, 1, 1, see_event, e, &number, NULL), E_INVALID);
 	assert_int_equal(
-		read_events(r, (struct inst_key){ 1, 1, 1 }, 0, 1, see_event, e, &number, NULL),
-		E_NOT_FOUND);
+		read_events(r, &(struct read_history){ i.key, 1, 1 }, see_event, e, &number, NULL),
+		E_INVALID);
+	assert_int_equal(read_events(r,
+	                             &(struct read_history){ (struct inst_key){ 1, 1, 1 }, 0, 1 },
+	                             see_event, e, &number, NULL),
+	                 E_NOT_FOUND);
 	memset(e, 0, sizeof e);
-	world_must(read_events_after(r, w->number - 2, 5, see_event, e, &number, &err), &err);
+	world_must(read_events_after(r, &(struct read_tail){ w->number - 2, 5 }, see_event, e,
+	                             &number, &err),
+	           &err);
 	assert_int_equal(e[0].number, w->number - 1);
 	assert_int_equal(e[1].number, w->number);
 	world_must(read_instance(r, i.key, &found, &number, &err), &err);
@@ -308,22 +310,22 @@ static void tasks_are_listed_by_name_and_links_both_ways(void **state)
 		.epoch = w->epoch, .links = links, .n_links = 3, .links_of = of, .n_links_of = 2
 	};
 	struct read_task_filter f = { .prefix = "p/w0/" };
-	struct read_page page = { .limit = 2 };
 	struct read_answer answer;
+	struct read_page page = { .limit = 2, .answer = &answer };
 	struct names n = { "" };
 	struct err err = { 0 };
 
-	world_must(read_tasks(r, &f, &page, see_task, &n, &answer, &err), &err);
+	world_must(read_tasks(r, &f, &page, see_task, &n, &err), &err);
 	assert_string_equal(n.text, "7p/w0/a 5p/w0/c ");
 	page.cursor = answer.cursor;
 	memset(&n, 0, sizeof n);
-	world_must(read_tasks(r, &f, &page, see_task, &n, &answer, &err), &err);
+	world_must(read_tasks(r, &f, &page, see_task, &n, &err), &err);
 	assert_string_equal(n.text, "3p/w0/e 1p/w0/g ");
 	assert_string_equal(answer.cursor, "");
 	f = (struct read_task_filter){ .states = 1u << 3 };
-	page = (struct read_page){ .limit = 10, .descending = true };
+	page = (struct read_page){ .limit = 10, .descending = true, .answer = &answer };
 	memset(&n, 0, sizeof n);
-	world_must(read_tasks(r, &f, &page, see_task, &n, &answer, &err), &err);
+	world_must(read_tasks(r, &f, &page, see_task, &n, &err), &err);
 	assert_string_equal(n.text, "7p/w0/a ");
 	memset(&n, 0, sizeof n);
 	world_must(read_task(r, "p/w1/f", 0, see_task, &n, &err), &err);
@@ -404,40 +406,57 @@ static void documents_commands_and_the_audit_are_listed(void **state)
 {
 	struct world *w = *state;
 	struct reader *r = open_reader(w);
-	struct read_page page = { .limit = 1 };
 	struct read_answer answer;
+	struct read_page page = { .limit = 1, .answer = &answer };
 	struct names n = { "" };
 	struct err err = { 0 };
 
 	fill_docs(w);
-	world_must(read_docs(r, DOC_WORKFLOW, true, &page, see_doc, &n, &answer, &err), &err);
+	world_must(read_docs(r, &(struct read_docs_of){ DOC_WORKFLOW, true }, &page, see_doc, &n,
+	                     &err),
+	           &err);
 	page.cursor = answer.cursor;
-	world_must(read_docs(r, DOC_WORKFLOW, true, &page, see_doc, &n, &answer, &err), &err);
+	world_must(read_docs(r, &(struct read_docs_of){ DOC_WORKFLOW, true }, &page, see_doc, &n,
+	                     &err),
+	           &err);
 	world_must(read_doc_versions(r, DOC_WORKFLOW, 2, see_doc, &n, &err), &err);
-	world_must(read_doc(r, DOC_WORKFLOW, "b", 0, 0, see_doc, &n, &err), &err);
-	world_must(read_doc(r, DOC_WORKFLOW, NULL, 1, 1, see_doc, &n, &err), &err);
+	world_must(
+		read_doc(r, &(struct read_which){ DOC_WORKFLOW, .name = "b" }, see_doc, &n, &err),
+		&err);
+	world_must(read_doc(r, &(struct read_which){ DOC_WORKFLOW, .id = 1, .version = 1 }, see_doc,
+	                    &n, &err),
+	           &err);
 	assert_string_equal(n.text, "102 202 202 201 202text 101text ");
-	assert_int_equal(read_doc(r, DOC_WORKFLOW, NULL, 1, 3, see_doc, &n, NULL), E_NOT_FOUND);
+	assert_int_equal(read_doc(r, &(struct read_which){ DOC_WORKFLOW, .id = 1, .version = 3 },
+	                          see_doc, &n, NULL),
+	                 E_NOT_FOUND);
 	memset(&n, 0, sizeof n);
-	page = (struct read_page){ .limit = 2, .descending = true };
-	world_must(read_commands(r, false, &page, see_command, &n, &answer, &err), &err);
+	page = (struct read_page){ .limit = 2, .descending = true, .answer = &answer };
+	world_must(read_commands(r, false, &page, see_command, &n, &err), &err);
 	page.cursor = answer.cursor;
-	world_must(read_commands(r, false, &page, see_command, &n, &answer, &err), &err);
+	world_must(read_commands(r, false, &page, see_command, &n, &err), &err);
 	page.cursor = NULL;
-	world_must(read_commands(r, true, &page, see_command, &n, &answer, &err), &err);
+	world_must(read_commands(r, true, &page, see_command, &n, &err), &err);
 	world_must(read_command(r, "r1", 0, see_command, &n, &err), &err);
 	assert_string_equal(n.text, "3kill 2kill 1kill 3kill 1kill 2kill ");
 	memset(&n, 0, sizeof n);
-	page = (struct read_page){ .limit = 3 };
-	world_must(read_command_items(r, 2, false, &page, see_item, &n, &answer, &err), &err);
+	page = (struct read_page){ .limit = 3, .answer = &answer };
+	world_must(read_command_items(r, &(struct read_items_of){ 2, false }, &page, see_item, &n,
+	                              &err),
+	           &err);
 	page.cursor = answer.cursor;
-	world_must(read_command_items(r, 2, false, &page, see_item, &n, &answer, &err), &err);
+	world_must(read_command_items(r, &(struct read_items_of){ 2, false }, &page, see_item, &n,
+	                              &err),
+	           &err);
 	page.cursor = NULL;
-	world_must(read_command_items(r, 2, true, &page, see_item, &n, &answer, &err), &err);
+	world_must(read_command_items(r, &(struct read_items_of){ 2, true }, &page, see_item, &n,
+	                              &err),
+	           &err);
 	assert_string_equal(n.text, "1 2bad 3 4bad 5 2bad 4bad ");
 	memset(&n, 0, sizeof n);
-	page = (struct read_page){ .limit = 4 };
-	world_must(read_actions(r, NULL, NULL, &page, see_action, &n, &answer, &err), &err);
+	page = (struct read_page){ .limit = 4, .answer = &answer };
+	world_must(read_actions(r, &(struct read_actions_by){ 0 }, &page, see_action, &n, &err),
+	           &err);
 	assert_string_equal(n.text, "1save workflow 2save workflow 3save workflow 4save workflow ");
 	reader_close(r);
 }
@@ -557,7 +576,9 @@ static void a_date_left_out_has_its_row_and_its_history(void **state)
 	assert_int_equal(found.state, ST_SKIPPED);
 	assert_int_equal(found.reason, RE_CATCHUP);
 	assert_int_equal(found.due, 0);
-	world_must(read_events(r, key, 0, 10, see_kind, said, &number, &err), &err);
+	world_must(
+		read_events(r, &(struct read_history){ key, 0, 10 }, see_kind, said, &number, &err),
+		&err);
 	snprintf(want, sizeof want, "%llu create-skipped catchup;", (unsigned long long)range);
 	assert_string_equal(said, want);
 	assert_int_equal(read_instance(r, (struct inst_key){ 100001, 1, 0 }, &found, NULL, NULL),
@@ -573,12 +594,16 @@ static void a_date_left_out_has_its_row_and_its_history(void **state)
 	world_must(read_instance(r, key, &found, &number, &err), &err);
 	assert_int_equal(found.state, ST_READY);
 	said[0] = 0;
-	world_must(read_events(r, key, 0, 10, see_kind, said, &number, &err), &err);
+	world_must(
+		read_events(r, &(struct read_history){ key, 0, 10 }, see_kind, said, &number, &err),
+		&err);
 	snprintf(want, sizeof want, "%llu redo ;%llu create-skipped catchup;",
 	         (unsigned long long)w->number, (unsigned long long)range);
 	assert_string_equal(said, want);
 	said[0] = 0;
-	world_must(read_events(r, key, w->number, 1, see_kind, said, &number, &err), &err);
+	world_must(read_events(r, &(struct read_history){ key, w->number, 1 }, see_kind, said,
+	                       &number, &err),
+	           &err);
 	snprintf(want, sizeof want, "%llu create-skipped catchup;", (unsigned long long)range);
 	assert_string_equal(said, want);
 	reader_close(r);
@@ -680,10 +705,8 @@ static void a_row_that_waited_while_nobody_led_is_due_so_much_later(void **state
 
 	const struct read_filter f = { .states = 1u << ST_READY };
 	const struct read_page page = { .limit = 500 };
-	struct read_answer answer;
 	int64_t due_us = 0;
-	world_must(read_instances(r, &f, READ_BY_RUN_DATE, &page, see_due, &due_us, &answer, &err),
-	           &err);
+	world_must(read_instances(r, &f, &page, see_due, &due_us, &err), &err);
 	assert_int_equal(due_us, i.eff_due_us + 5000);
 	reader_close(r);
 }

@@ -49,13 +49,7 @@ static int know_last_action(struct my_store *s, struct err *err)
 	return r;
 }
 
-static const char *text_or_empty(const char *s)
-{
-	return s ? s : "";
-}
-
-static int write_action(struct my_store *s, int64_t at_us, const char *actor, const char *action,
-                        const char *object, const char *detail, struct err *err)
+static int write_action(struct my_store *s, struct read_action a, struct err *err)
 {
 	struct my_out o = { s,
 		            "INSERT INTO lb_action (id, at_us, actor, action, object, detail, hash)"
@@ -65,15 +59,9 @@ static int write_action(struct my_store *s, int64_t at_us, const char *actor, co
 
 	if (r < 0)
 		return r;
-	struct read_action a = { .id = ++s->base.audit.id,
-		                 .at_us = at_us,
-		                 .actor = text_or_empty(actor),
-		                 .action = text_or_empty(action),
-		                 .object = text_or_empty(object),
-		                 .detail = text_or_empty(detail) };
-	audit_hash(s->base.audit.hash, &a, s->base.audit.hash);
-	r = my_out_put(&o, err, "iittttt", (int64_t)a.id, at_us, a.actor, a.action, a.object,
-	               a.detail, s->base.audit.hash);
+	audit_next(&s->base.audit, &a);
+	r = my_out_put(&o, err, "iittttt", (int64_t)a.id, a.at_us, a.actor, a.action, a.object,
+	               a.detail, a.hash);
 	return my_out_end(&o, r, err);
 }
 
@@ -103,7 +91,12 @@ static int write_doc(struct my_store *s, const struct store_doc *d, struct err *
 	if (r == 0 && d->kind == DOC_DRAFT)
 		r = drop_drafts(s, d, err);
 	if (r == 0 && actions[d->kind])
-		r = write_action(s, d->at_us, d->actor, actions[d->kind], d->name, "", err);
+		r = write_action(s,
+		                 (struct read_action){ .at_us = d->at_us,
+		                                       .actor = d->actor,
+		                                       .action = actions[d->kind],
+		                                       .object = d->name },
+		                 err);
 	return r;
 }
 
@@ -180,7 +173,13 @@ static int write_command(struct my_store *s, const struct store_command *c, stru
 		               c->cursor);
 	r = my_out_end(&o, r, err);
 	if (r == 0 && !known)
-		r = write_action(s, c->created_us, c->actor, c->kind, c->request_id, c->args, err);
+		r = write_action(s,
+		                 (struct read_action){ .at_us = c->created_us,
+		                                       .actor = c->actor,
+		                                       .action = c->kind,
+		                                       .object = c->request_id,
+		                                       .detail = c->args },
+		                 err);
 	return r;
 }
 
