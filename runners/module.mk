@@ -20,7 +20,7 @@ $(eval $(call plugin,sensor,$(call runner_common,sensor,$(RUNNER_DB) guard fetch
 $(B)/runners/sensor.so: $(wildcard runners/common/*.h runners/sensor/*.h)
 $(eval $(call plugin,check,$(call runner_common,check,$(RUNNER_DB)),$(RUNNER_DB_LIBS)))
 $(B)/runners/check.so: $(wildcard runners/common/*.h)
-$(eval $(call plugin,transfer,$(call runner_common,transfer,$(RUNNER_DB) rows csv),$(RUNNER_DB_LIBS)))
+$(eval $(call plugin,transfer,$(call runner_common,transfer,$(RUNNER_DB) rows csv),$(RUNNER_DB_LIBS) -lunistring))
 $(B)/runners/transfer.so: $(wildcard runners/common/*.h runners/transfer/*.h)
 # Each a process put together from parameters.
 RUNNER_START := run text json start

@@ -163,6 +163,7 @@ void wf_compiler_done(struct wf_compiler *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct wf_made *m = &c->made[i];
+		free(m->inputs);
 		if (m->task)
 			continue; /* all of it is the task's */
 		for (size_t k = 0; k < m->n_links; k++)

@@ -333,7 +333,7 @@ struct wf_made {
 	const struct task **outside; /* the parent where it is not in the set */
 	size_t n_links;
 	int32_t join;
-	struct task_input *inputs; /* workflow_macro.c */
+	struct task_input *inputs; /* workflow_macro.c; wf_compiler_done() frees it */
 	size_t n_inputs, inputs_cap;
 	bool asks;
 	const struct type *type; /* what its type declares, or NULL */

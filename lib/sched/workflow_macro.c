@@ -2,6 +2,7 @@
 #include "sched/macro.h"
 #include "sched/task.h"
 #include "sched/workflow_impl.h"
+#include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
@@ -72,13 +73,7 @@ static void add_input(struct asking *a, const char *name, const char *key, size_
 	for (size_t i = 0; i < m->n_inputs; i++)
 		if (strcmp(m->inputs[i].name, name) == 0)
 			return;
-	if (m->n_inputs == m->inputs_cap) {
-		m->inputs_cap = m->inputs_cap ? m->inputs_cap * 2 : 8;
-		struct task_input *more = pile_take(a->c->pile, m->inputs_cap * sizeof *more);
-		if (m->n_inputs)
-			memcpy(more, m->inputs, m->n_inputs * sizeof *more);
-		m->inputs = more;
-	}
+	m->inputs = mem_room(m->inputs, &m->inputs_cap, m->n_inputs + 1, sizeof *m->inputs);
 	m->inputs[m->n_inputs++] = (struct task_input){ .name = pile_str(a->c->pile, name),
 		                                        .key = pile_str(a->c->pile, key),
 		                                        .link = (uint32_t)link };

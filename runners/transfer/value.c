@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistr.h>
 
 #include "runners/transfer/transfer.h"
 
@@ -145,23 +146,10 @@ static void put_plain(enum db_kind kind, const struct value_type *from, const ch
 
 /* --- to the target ---------------------------------------------------------------------- */
 
+/* Text of any database: PostgreSQL's has no NUL. */
 static bool is_utf8(const char *s, size_t len)
 {
-	for (size_t i = 0; i < len;) {
-		unsigned char c = (unsigned char)s[i++];
-		int more = c < 0x80                ? 0
-		           : c >= 0xc2 && c < 0xe0 ? 1
-		           : (c & 0xf0) == 0xe0    ? 2
-		           : c >= 0xf0 && c < 0xf5 ? 3
-		                                   : -1;
-
-		if (more < 0 || c == 0)
-			return false;
-		for (; more > 0; more--)
-			if (i == len || ((unsigned char)s[i++] & 0xc0) != 0x80)
-				return false;
-	}
-	return true;
+	return !memchr(s, 0, len) && !u8_check((const uint8_t *)s, len);
 }
 
 /* More digits than a double has: SQLite would round a decimal number there. */

@@ -386,6 +386,10 @@ def transfer_refuses_what_cannot_be_carried_by_column_and_type(site):
             ("postgresql", "TIMETZ", "'10:00:00+02'", "mariadb", "TIME", "column v", "timetz", "time"),
             ("mariadb", "POINT", "POINT(1, 2)", "postgresql", "TEXT", "column v", "geometry", "text"),
             ("postgresql", "BYTEA", "decode('00ff', 'hex')", "mariadb", "LONGTEXT", "column v", "bytea", "text", "its bytes are no text"),
+            # an overlong NUL, a surrogate, a number above Unicode's last: SQLite itself would take them as text
+            ("mariadb", "BLOB", "X'E08080'", "sqlite", "TEXT", "column v", "binary", "TEXT", "its bytes are no text"),
+            ("mariadb", "BLOB", "X'EDA080'", "sqlite", "TEXT", "column v", "binary", "TEXT", "its bytes are no text"),
+            ("mariadb", "BLOB", "X'F4908080'", "sqlite", "TEXT", "column v", "binary", "TEXT", "its bytes are no text"),
             ("postgresql", "BYTEA", "decode('00ff', 'hex')", "postgresql", "UUID", "column v", "bytea", "uuid", "16 bytes"),
             ("mariadb", "DECIMAL(20,4)", "1234567890123456.7891", "sqlite", "NUMERIC", "column v", "decimal", "NUMERIC", "take TEXT"),
             ("sqlite", "TEXT", "CAST(X'610062' AS TEXT)", "postgresql", "TEXT", "column v", "TEXT", "text", "NUL"),
