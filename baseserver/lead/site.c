@@ -8,12 +8,10 @@
 #include "baseserver/lead/site.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -32,26 +30,16 @@ enum { ID_BYTES = 17 };
  * and need not be waited for. */
 static int lock_directory(struct site *s, struct err *err)
 {
-	char *path = mem_fmt("%s/server.lock", s->p->state_dir), pid[32] = "";
-	int r = 0;
+	char *path = mem_fmt("%s/server.lock", s->p->state_dir);
+	long owner = 0;
+	int r = fs_lock(path, &s->lock_fd, &owner, err);
 
-	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (s->lock_fd < 0) {
-		r = err_sys(err, E_IO, errno, "%s", path);
-	} else if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (pread(s->lock_fd, pid, sizeof pid - 1, 0) < 0)
-			pid[0] = 0;
-		r = err_set(err, E_BUSY,
-		            "state_dir %s is in use by process %ld: a second server needs its own",
-		            s->p->state_dir, strtol(pid, NULL, 10));
-	} else {
-		int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
-
-		if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, pid, (size_t)n, 0) != n)
-			r = err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", path);
-	}
 	free(path);
-	return r;
+	return r == E_BUSY ? err_set(err, r,
+	                             "state_dir %s is in use by process %ld: a second server needs "
+	                             "its own",
+	                             s->p->state_dir, owner)
+	                   : r;
 }
 
 static int read_id(const struct site *s, char ret[ID_BYTES], struct err *err)

@@ -295,8 +295,10 @@ static void check_alert_word(struct wf_reader *r, const struct wf_text *word)
 	           word->text);
 }
 
-static void check_alert(struct wf_reader *r, const struct wf_alert *a, const struct yaml_node *n)
+static void check_alert(struct wf_reader *r, void *item, const struct yaml_node *n)
 {
+	const struct wf_alert *a = item;
+
 	if (!yaml_get(n, "when") || !yaml_get(n, "to"))
 		diag_error(r->d, wf_here(r, n), "missing_key", NULL,
 		           "an alert says `when` and `to`");
@@ -312,6 +314,21 @@ static void check_alert(struct wf_reader *r, const struct wf_alert *a, const str
 			           a->to.items[i].text);
 }
 
+/* Read each map of a list into its place of `items`, `bytes` each, and check it. */
+static void read_maps(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n,
+                      void *items, size_t bytes,
+                      void (*check)(struct wf_reader *r, void *item, const struct yaml_node *n))
+{
+	for (size_t i = 0; i < n->n; i++) {
+		size_t length = wf_push_index(r, i);
+		void *item = (char *)items + i * bytes;
+		wf_read_map(r, table, n->items[i], item);
+		if (n->items[i]->kind == YAML_MAP)
+			check(r, item, n->items[i]);
+		wf_pop(r, length);
+	}
+}
+
 void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                     void *field)
 {
@@ -321,14 +338,8 @@ void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct ya
 	if (!is_list(r, k, n))
 		return;
 	all->items = pile_take(r->pile, n->n * sizeof *all->items + 1);
-	for (size_t i = 0; i < n->n; i++) {
-		size_t length = wf_push_index(r, i);
-		struct wf_alert *a = &all->items[all->n++];
-		wf_read_map(r, WT_ALERT, n->items[i], a);
-		if (n->items[i]->kind == YAML_MAP)
-			check_alert(r, a, n->items[i]);
-		wf_pop(r, length);
-	}
+	all->n = n->n;
+	read_maps(r, WT_ALERT, n, all->items, sizeof *all->items, check_alert);
 }
 
 static int64_t read_instant(struct wf_reader *r, const struct wf_text *text)
@@ -343,8 +354,10 @@ static int64_t read_instant(struct wf_reader *r, const struct wf_text *text)
 	return 0;
 }
 
-static void check_silence(struct wf_reader *r, struct wf_silence *s, const struct yaml_node *n)
+static void check_silence(struct wf_reader *r, void *item, const struct yaml_node *n)
 {
+	struct wf_silence *s = item;
+
 	if (!s->until.node || !s->reason.node) {
 		diag_error(r->d, wf_here(r, n), "missing_key", NULL,
 		           "a silence says `until` when, and the `reason`");
@@ -368,14 +381,8 @@ void wf_read_silences(struct wf_reader *r, const struct wf_key *k, const struct 
 	if (!is_list(r, k, n))
 		return;
 	all->items = pile_take(r->pile, n->n * sizeof *all->items + 1);
-	for (size_t i = 0; i < n->n; i++) {
-		size_t length = wf_push_index(r, i);
-		struct wf_silence *s = &all->items[all->n++];
-		wf_read_map(r, WT_SILENCE, n->items[i], s);
-		if (n->items[i]->kind == YAML_MAP)
-			check_silence(r, s, n->items[i]);
-		wf_pop(r, length);
-	}
+	all->n = n->n;
+	read_maps(r, WT_SILENCE, n, all->items, sizeof *all->items, check_silence);
 }
 
 void wf_read_baselines(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,

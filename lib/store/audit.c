@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "store/read.h"
 #include "util/check.h"
 
 void audit_hash(const char *before, const struct read_action *a, char ret_hash[CHAIN_HEX])
@@ -16,6 +15,22 @@ void audit_hash(const char *before, const struct read_action *a, char ret_hash[C
 	const char *fields[] = { id, at, a->actor, a->action, a->object, a->detail };
 
 	chain_next(before, fields, sizeof fields / sizeof fields[0], ret_hash);
+}
+
+struct read_action audit_of_doc(const struct store_doc *d, const char *action)
+{
+	return (struct read_action){
+		.at_us = d->at_us, .actor = d->actor, .action = action, .object = d->name
+	};
+}
+
+struct read_action audit_of_command(const struct store_command *c)
+{
+	return (struct read_action){ .at_us = c->created_us,
+		                     .actor = c->actor,
+		                     .action = c->kind,
+		                     .object = c->request_id,
+		                     .detail = c->args };
 }
 
 void audit_next(struct audit *last, struct read_action *a)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/read.h"
 #include "util/chain.h"
 
 struct audit {
@@ -17,8 +18,12 @@ struct audit {
 	char hash[CHAIN_HEX];
 };
 
-struct read_action;
+struct store_doc;
+struct store_command;
 
+/* A row for a document's version, or for a command; their texts are borrowed. */
+struct read_action audit_of_doc(const struct store_doc *d, const char *action);
+struct read_action audit_of_command(const struct store_command *c);
 /* The row after the last one: give it its number and remember its hash, which is in a->hash then.
  * Texts that are NULL become "". */
 void audit_next(struct audit *last, struct read_action *a);

@@ -94,6 +94,18 @@ static int prove(const struct mem_store *m, uint32_t epoch, struct err *err)
 	               m->disk->epoch);
 }
 
+/* What every change begins with; *ret_fails: it is to be made, and its answer lost. */
+static int begin_change(struct mem_store *m, uint32_t epoch, bool may_fail, bool *ret_fails,
+                        struct err *err)
+{
+	int r = alive(m, err);
+
+	*ret_fails = r == 0 && may_fail && fault_now(m);
+	if (r == 0 && *ret_fails && m->fault_when == STORE_FAULT_BEFORE)
+		r = fault(m, err);
+	return r == 0 ? prove(m, epoch, err) : r;
+}
+
 static int mem_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
@@ -239,13 +251,9 @@ static int mem_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epo
 static int mem_commit(struct store *s, const struct store_batch *b, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
-	int r = alive(m, err);
-	bool fails = r == 0 && fault_now(m);
+	bool fails;
+	int r = begin_change(m, b->epoch, true, &fails, err);
 
-	if (r == 0 && fails && m->fault_when == STORE_FAULT_BEFORE)
-		r = fault(m, err);
-	if (r == 0)
-		r = prove(m, b->epoch, err);
 	if (r == 0)
 		r = store_check_numbers(b, m->disk->number, err);
 	if (r < 0)
@@ -519,13 +527,9 @@ static int mem_save_outcomes(struct store *s, uint32_t epoch, const struct store
                              size_t n, uint64_t upto_number, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
-	int r = alive(m, err);
-	bool fails = r == 0 && fault_now(m);
+	bool fails;
+	int r = begin_change(m, epoch, true, &fails, err);
 
-	if (r == 0 && fails && m->fault_when == STORE_FAULT_BEFORE)
-		r = fault(m, err);
-	if (r == 0)
-		r = prove(m, epoch, err);
 	if (r == 0 && upto_number > m->disk->number)
 		r = err_set(err, E_INVALID,
 		            "outcomes up to %" PRIu64 ", the store ends at %" PRIu64, upto_number,
@@ -540,14 +544,10 @@ static int mem_retain(struct store *s, uint32_t epoch, const struct store_retent
                       size_t *ret_rows, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
-	int r = alive(m, err);
-	bool fails = r == 0 && !ask->dry_run && fault_now(m);
+	bool fails;
+	int r = begin_change(m, epoch, !ask->dry_run, &fails, err);
 	size_t rows;
 
-	if (r == 0 && fails && m->fault_when == STORE_FAULT_BEFORE)
-		r = fault(m, err);
-	if (r == 0)
-		r = prove(m, epoch, err);
 	if (r < 0)
 		return r;
 	rows = mem_disk_retain(m->disk, ask->before_us, ask->rows_max, ask->dry_run);

@@ -153,22 +153,15 @@ static int write_tip(struct sqlite_store *s, const struct store_tip *t, int64_t 
 static int write_all(struct sqlite_store *s, const struct store_batch *b,
                      const struct store_tip *next, struct err *err)
 {
-	int r = sqlite_write_docs(s, b, err);
+	static int (*const parts[])(struct sqlite_store *, const struct store_batch *,
+	                            struct err *) = {
+		sqlite_write_docs, write_reopened,      write_live,         write_done,
+		write_events,      sqlite_write_ranges, sqlite_write_stats, write_data,
+	};
+	int r = 0;
 
-	if (r == 0)
-		r = write_reopened(s, b, err);
-	if (r == 0)
-		r = write_live(s, b, err);
-	if (r == 0)
-		r = write_done(s, b, err);
-	if (r == 0)
-		r = write_events(s, b, err);
-	if (r == 0)
-		r = sqlite_write_ranges(s, b, err);
-	if (r == 0)
-		r = sqlite_write_stats(s, b, err);
-	if (r == 0)
-		r = write_data(s, b, err);
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && r == 0; i++)
+		r = parts[i](s, b, err);
 	if (r == 0)
 		r = write_tip(s, next, next->number > s->base.tip.number ? b->at_us : 0, err);
 	return r;

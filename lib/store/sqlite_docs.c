@@ -96,12 +96,7 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 	if (r == 0 && d->kind == DOC_DRAFT)
 		r = drop_drafts(s, d, err);
 	if (r == 0 && docs[d->kind].action)
-		r = write_action(s,
-		                 (struct read_action){ .at_us = d->at_us,
-		                                       .actor = d->actor,
-		                                       .action = docs[d->kind].action,
-		                                       .object = d->name },
-		                 err);
+		r = write_action(s, audit_of_doc(d, docs[d->kind].action), err);
 	return r;
 }
 
@@ -163,13 +158,7 @@ static int write_command(struct sqlite_store *s, const struct store_command *c, 
 	         (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed, text_or_empty(c->cursor));
 	r = sql_run(s, q, err);
 	if (r == 0 && !known)
-		r = write_action(s,
-		                 (struct read_action){ .at_us = c->created_us,
-		                                       .actor = c->actor,
-		                                       .action = c->kind,
-		                                       .object = c->request_id,
-		                                       .detail = c->args },
-		                 err);
+		r = write_action(s, audit_of_command(c), err);
 	return r;
 }
 

@@ -1,10 +1,8 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/fs.h"
 
 /* Pages of write-ahead log worth a checkpoint while idle: 1 MiB, some milliseconds. */
 #define WAL_PAGES_IDLE    256
@@ -30,28 +29,12 @@ static const char pragmas[] =
 /* The kernel keeps the lock for as long as this process lives; the file only says who. */
 static int lock_directory(struct sqlite_store *s, struct err *err)
 {
-	char *path = mem_fmt("%s/writer.lock", s->dir), pid[32] = "";
-	int r = 0;
+	char *path = mem_fmt("%s/writer.lock", s->dir);
+	long owner = 0;
+	int r = fs_lock(path, &s->lock_fd, &owner, err);
 
-	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (s->lock_fd < 0) {
-		r = err_sys(err, E_IO, errno, "%s", path);
-	} else if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		ssize_t n = errno == EWOULDBLOCK ? pread(s->lock_fd, pid, sizeof pid - 1, 0) : -1;
-
-		if (n < 0)
-			r = err_sys(err, E_IO, errno, "%s", path);
-		else
-			r = err_set(err, E_BUSY, "%s is in use by process %ld", s->dir,
-			            strtol(pid, NULL, 10));
-	} else {
-		int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
-
-		if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, pid, (size_t)n, 0) != n)
-			r = err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", path);
-	}
 	free(path);
-	return r;
+	return r == E_BUSY ? err_set(err, r, "%s is in use by process %ld", s->dir, owner) : r;
 }
 
 static int on_wal(void *ctx, sqlite3 *db, const char *name, int pages)
@@ -139,16 +122,23 @@ static bool has_database(const char *dir)
 	return has;
 }
 
-int sqlite_open_bare(const char *dir, bool may_make, struct sqlite_store **ret, struct err *err)
+static struct sqlite_store *store_of(const char *dir)
 {
 	struct sqlite_store *s = mem_new(sizeof *s);
-	int r = 0;
 
 	s->base.ops = &store_sqlite_ops;
 	s->lock_fd = -1;
 	s->dir = mem_str(dir);
 	map_init(&s->rows.cycles);
 	s->rows.ops = &sqlite_row_ops;
+	return s;
+}
+
+int sqlite_open_bare(const char *dir, bool may_make, struct sqlite_store **ret, struct err *err)
+{
+	struct sqlite_store *s = store_of(dir);
+	int r = 0;
+
 	if (!*dir)
 		r = err_set(err, E_INVALID, "store url: want sqlite:DIRECTORY");
 	else if (!may_make && !has_database(dir))
@@ -186,15 +176,9 @@ static int sqlite_open(const char *dir, struct store **ret_store, struct err *er
 /* Read-only, beside the writer, whoever that is; nothing is made and nothing changed. */
 static int sqlite_open_standby(const char *dir, struct store **ret_store, struct err *err)
 {
-	struct sqlite_store *s = mem_new(sizeof *s);
+	struct sqlite_store *s = store_of(dir);
 	char *path = mem_fmt("%s/sirdar.db", dir);
 	int r = 0;
-
-	s->base.ops = &store_sqlite_ops;
-	s->lock_fd = -1;
-	s->dir = mem_str(dir);
-	map_init(&s->rows.cycles);
-	s->rows.ops = &sqlite_row_ops;
 	int rc = sqlite3_open_v2(path, &s->db,
 	                         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
 	                         NULL);

@@ -36,12 +36,14 @@ static bool is_repeat(const struct diags *d, struct place at, const char *messag
 	       strcmp(last->message, message) == 0;
 }
 
-static void add(struct diags *d, struct place at, const char *code, const char *hint,
-                const char *message, bool is_warning)
+/* `what` with copies of its texts. */
+static void add_text(struct diags *d, const struct diag *what, const char *message)
 {
+	const struct place at = what->at;
+
 	if (is_repeat(d, at, message))
 		return;
-	if (!is_warning)
+	if (!what->is_warning)
 		d->errors++;
 	if (d->n == DIAGS_MAX) {
 		d->dropped++;
@@ -53,43 +55,42 @@ static void add(struct diags *d, struct place at, const char *code, const char *
 		        .line = at.line,
 		        .column = at.column,
 		        .path = pile_str(d->pile, at.path ? at.path : "") },
-		.code = code,
+		.code = what->code,
 		.message = pile_str(d->pile, message),
-		.hint = pile_str(d->pile, hint ? hint : ""),
-		.is_warning = is_warning,
+		.hint = pile_str(d->pile, what->hint ? what->hint : ""),
+		.is_warning = what->is_warning,
 	};
 }
 
-__attribute__((format(printf, 2, 0))) static void write_message(char *ret, const char *fmt,
-                                                                va_list ap)
+__attribute__((format(printf, 3, 0))) static void add(struct diags *d, const struct diag *what,
+                                                      const char *fmt, va_list ap)
 {
-	vsnprintf(ret, MESSAGE_MAX, fmt, ap);
-	utf8_clean(ret); /* "%.80s" may have cut a character */
+	char text[MESSAGE_MAX];
+
+	vsnprintf(text, sizeof text, fmt, ap);
+	utf8_clean(text); /* "%.80s" may have cut a character */
+	add_text(d, what, text);
 }
 
 int diag_error(struct diags *d, struct place at, const char *code, const char *hint,
                const char *fmt, ...)
 {
-	char text[MESSAGE_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	write_message(text, fmt, ap);
+	add(d, &(struct diag){ .at = at, .code = code, .hint = hint }, fmt, ap);
 	va_end(ap);
-	add(d, at, code, hint, text, false);
 	return E_INVALID;
 }
 
 void diag_warning(struct diags *d, struct place at, const char *code, const char *hint,
                   const char *fmt, ...)
 {
-	char text[MESSAGE_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	write_message(text, fmt, ap);
+	add(d, &(struct diag){ .at = at, .code = code, .hint = hint, .is_warning = true }, fmt, ap);
 	va_end(ap);
-	add(d, at, code, hint, text, true);
 }
 
 static int least(int a, int b, int c)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -220,5 +221,24 @@ int fs_touched_us(const char *path, int64_t *ret_us)
 	if (stat(path, &st) < 0)
 		return E_NOT_FOUND;
 	*ret_us = (int64_t)st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000;
+	return 0;
+}
+
+int fs_lock(const char *path, int *ret_fd, long *ret_owner, struct err *err)
+{
+	int fd = *ret_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	char pid[32] = "";
+
+	if (fd < 0)
+		return err_sys(err, E_IO, errno, "%s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return err_sys(err, E_IO, errno, "%s", path);
+		*ret_owner = pread(fd, pid, sizeof pid - 1, 0) < 0 ? 0 : strtol(pid, NULL, 10);
+		return err_set(err, E_BUSY, "%s is locked by process %ld", path, *ret_owner);
+	}
+	int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
+		return err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", path);
 	return 0;
 }

@@ -42,6 +42,14 @@ int fs_touch(const char *path, mode_t mode, int64_t at_us);
 /* That time. E_NOT_FOUND; *ret_us is 0 then. */
 int fs_touched_us(const char *path, int64_t *ret_us);
 
+/* Lock a file, made when it is not there, for as long as *ret_fd is open; this process's number
+ * stands in it then, for people: the kernel keeps the lock.
+ *
+ *   owns    *ret_fd, also after an error; -1: none
+ *   errors  E_BUSY another process has it, *ret_owner says which (0: not known); E_FULL, E_IO
+ */
+int fs_lock(const char *path, int *ret_fd, long *ret_owner, struct err *err);
+
 /* Make a directory and those above it; what exists is fine. `mode` for those made. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *err);
 

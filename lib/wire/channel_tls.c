@@ -188,6 +188,18 @@ static int key_find(gnutls_session_t tls, const gnutls_datum_t *name, gnutls_dat
 	return ret->data ? 0 : -1;
 }
 
+/* The credentials are there, or `rc` says why not: begin, or free it all. */
+static int tls_begin(struct channel *c, int rc, unsigned side, struct channel **ret,
+                     struct err *err)
+{
+	rc = rc < 0 ? tls_error(err, E_NOMEM, rc, "TLS credentials") : tls_start(c, side, err);
+	if (rc < 0)
+		channel_free(c);
+	else
+		*ret = c;
+	return rc;
+}
+
 int channel_server(int fd, session_key_fn key, void *key_ctx, struct channel **ret, struct err *err)
 {
 	struct channel *c = NULL;
@@ -199,18 +211,9 @@ int channel_server(int fd, session_key_fn key, void *key_ctx, struct channel **r
 	c->key = key;
 	c->key_ctx = key_ctx;
 	rc = gnutls_psk_allocate_server_credentials(&c->server);
-	if (rc < 0) {
-		rc = tls_error(err, E_NOMEM, rc, "TLS credentials");
-		goto out;
-	}
-	gnutls_psk_set_server_credentials_function2(c->server, key_find);
-	rc = tls_start(c, GNUTLS_SERVER, err);
-out:
-	if (rc < 0)
-		channel_free(c);
-	else
-		*ret = c;
-	return rc;
+	if (rc >= 0)
+		gnutls_psk_set_server_credentials_function2(c->server, key_find);
+	return tls_begin(c, rc, GNUTLS_SERVER, ret, err);
 }
 
 int channel_client(int fd, const char *identity, const uint8_t key[32], struct channel **ret,
@@ -224,9 +227,9 @@ int channel_client(int fd, const char *identity, const uint8_t key[32], struct c
 	c->is_tls = &tls_channel;
 	size_t bytes = strlen(identity);
 	if (bytes == 0 || bytes > IDENTITY_MAX) {
-		rc = err_set(err, E_INVALID, "identity of %zu bytes, 1 to %d are possible", bytes,
-		             IDENTITY_MAX);
-		goto out;
+		channel_free(c);
+		return err_set(err, E_INVALID, "identity of %zu bytes, 1 to %d are possible", bytes,
+		               IDENTITY_MAX);
 	}
 	memcpy(c->identity, identity, bytes + 1);
 	gnutls_datum_t name = { (uint8_t *)c->identity, (unsigned)bytes };
@@ -235,15 +238,5 @@ int channel_client(int fd, const char *identity, const uint8_t key[32], struct c
 	if (rc >= 0)
 		rc = gnutls_psk_set_client_credentials2(c->client, &name, &secret,
 		                                        GNUTLS_PSK_KEY_RAW);
-	if (rc < 0) {
-		rc = tls_error(err, E_NOMEM, rc, "TLS credentials");
-		goto out;
-	}
-	rc = tls_start(c, GNUTLS_CLIENT, err);
-out:
-	if (rc < 0)
-		channel_free(c);
-	else
-		*ret = c;
-	return rc;
+	return tls_begin(c, rc, GNUTLS_CLIENT, ret, err);
 }

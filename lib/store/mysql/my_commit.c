@@ -167,23 +167,15 @@ static int write_data(struct my_store *s, const struct store_batch *b, struct er
 static int write_all(struct my_store *s, const struct store_batch *b, const struct store_tip *next,
                      struct err *err)
 {
+	static int (*const parts[])(struct my_store *, const struct store_batch *, struct err *) = {
+		my_write_docs, write_reopened, write_live,      write_done,
+		write_events,  write_data,     my_write_ranges, my_write_stats,
+	};
 	bool moved = next->number > s->base.tip.number;
-	int r = my_write_docs(s, b, err);
+	int r = 0;
 
-	if (r == 0)
-		r = write_reopened(s, b, err);
-	if (r == 0)
-		r = write_live(s, b, err);
-	if (r == 0)
-		r = write_done(s, b, err);
-	if (r == 0)
-		r = write_events(s, b, err);
-	if (r == 0)
-		r = write_data(s, b, err);
-	if (r == 0)
-		r = my_write_ranges(s, b, err);
-	if (r == 0)
-		r = my_write_stats(s, b, err);
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && r == 0; i++)
+		r = parts[i](s, b, err);
 	if (r < 0)
 		return r;
 	return my_do(s, err,

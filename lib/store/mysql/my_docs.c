@@ -91,12 +91,7 @@ static int write_doc(struct my_store *s, const struct store_doc *d, struct err *
 	if (r == 0 && d->kind == DOC_DRAFT)
 		r = drop_drafts(s, d, err);
 	if (r == 0 && actions[d->kind])
-		r = write_action(s,
-		                 (struct read_action){ .at_us = d->at_us,
-		                                       .actor = d->actor,
-		                                       .action = actions[d->kind],
-		                                       .object = d->name },
-		                 err);
+		r = write_action(s, audit_of_doc(d, actions[d->kind]), err);
 	return r;
 }
 
@@ -173,13 +168,7 @@ static int write_command(struct my_store *s, const struct store_command *c, stru
 		               c->cursor);
 	r = my_out_end(&o, r, err);
 	if (r == 0 && !known)
-		r = write_action(s,
-		                 (struct read_action){ .at_us = c->created_us,
-		                                       .actor = c->actor,
-		                                       .action = c->kind,
-		                                       .object = c->request_id,
-		                                       .detail = c->args },
-		                 err);
+		r = write_action(s, audit_of_command(c), err);
 	return r;
 }
 
