@@ -1,3 +1,10 @@
+/* Who leads, as etcd sees it: a key that is made by transaction and lives as long as our lease. An
+ * actor of its own thread stands for the key while it is wanted, keeps the lease alive five times
+ * within its length, and looks each time whether the key is still the one it made.
+ *
+ * How long the key is surely ours is counted from when the request was sent, less a tenth of the
+ * lease: it never ends later here than in etcd. Other threads read that instant and nothing else.
+ * The election decides no lead by itself: the store's epoch does. */
 #include "etcd/election.h"
 
 #include <stdlib.h>

@@ -1,3 +1,11 @@
+/* A client of etcd over its JSON gateway: endpoints, login, keys, leases, watches. One request
+ * goes to the endpoint in use; where that one does not serve, each of the others is tried once,
+ * and the one that served is kept. A token that ran out is drawn anew and the request repeated
+ * once.
+ *
+ * Every change may therefore reach etcd twice, so none may do harm the second time. A watch
+ * belongs to one endpoint and ends when the client moves to another; its caller begins a new one
+ * from the revision it has. Blocking: for a thread of its own. */
 #include "etcd/etcd.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* The answers of etcd read into struct etcd_answer. Strict: what has the wrong kind, is no number
+ * or no base64 is E_PROTOCOL; a refusal by etcd becomes the code of its gRPC number. 64-bit
+ * numbers come as text, keys and values as base64, and what is zero is left out. Pure and fuzzed:
+ * it reads bytes, never a connection. */
 #include "etcd/hear.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,7 @@
+/* This node's entry in etcd's registry: a key under PREFIX/nodes with the id of the state
+ * directory, written with a lease, so that it vanishes when nobody keeps it. An actor on its own
+ * thread keeps the lease, and writes the entry anew when the status changed or the lease was lost.
+ * Other threads only set the status. A change in how etcd answers is told once, not each time. */
 #include "etcd/member.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* The bodies of requests to etcd's JSON gateway. They are built here and nowhere else: the gateway
+ * ignores fields it does not know, so that a misspelt condition would always hold. Keys and values
+ * go as base64, 64-bit numbers as text. Nothing is sent from here. */
 #include "etcd/say.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/* The task types of a directory, one manifest a file. They are read anew as a whole when the
+ * directory's time of change is another: files are put there by renaming. What is wrong in a file
+ * is kept for people to see, and costs only that file. For one thread at a time; the set it gives
+ * is valid until the next call. */
 #include "rt/manifests.h"
 
 #include <dirent.h>

@@ -1,3 +1,10 @@
+/* A ring of records with numbers, one writer and a cursor for each reader. The writer fills the
+ * slot after the last one, publishes it, and later says up to where the records are durable; a
+ * reader sees up to one or the other, as it asked when it was made.
+ *
+ * A slot is used again only when every cursor is past it: stream_room() counts from the slowest.
+ * Publishing never blocks; a writer without room says so and is woken by the reader that makes
+ * some. `last`, `durable` and the cursors are the only fields that two threads touch. */
 #include "rt/stream.h"
 
 #include <stdatomic.h>

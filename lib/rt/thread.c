@@ -1,3 +1,10 @@
+/* The body of an actor's thread. It works until it is quiet: letters in order, then turn() of each
+ * actor that was woken or whose alarm rang, then rest() once each; only then it sleeps in its
+ * loop, until a letter, a descriptor or the next alarm.
+ *
+ * Letters from the thread itself go into a list of its own. Others go through `remote`, under
+ * `mu`, and ring the bell once. After thread_stop() a letter is refused, or discarded. The
+ * simulator runs the same code on its own thread, with its own clock and no loop. */
 #include "rt/thread.h"
 
 #include <errno.h>

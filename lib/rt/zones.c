@@ -1,3 +1,7 @@
+/* The time zones of this process: each is read from the machine's zone files when it is first
+ * asked for, and stays for good, so that a pointer to it may be kept by anybody. The list is under
+ * a lock, the zones in it never change. A name that is none is refused with the nearest that there
+ * is; new tzdata counts from the next start on. */
 #include "rt/zones.h"
 
 #include <pthread.h>

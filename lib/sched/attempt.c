@@ -1,3 +1,7 @@
+/* How an attempt's end becomes an event of its instance. The state, the intent of a kill, how the
+ * attempt ended and what the task says decide; the verdict names the event, the reason, when it is
+ * tried again, and whether an attempt is burnt. Machines' faults burn none: they are counted by
+ * themselves, up to infra_max. Pure: nothing is changed here. */
 #include "sched/attempt.h"
 
 #include "sched/task.h"

@@ -1,3 +1,6 @@
+/* Which dates a plan may use: a set of weekdays, and listed dates that say otherwise. The list is
+ * ascending, each date once, so that each is found by halves. A calendar is immutable and counted;
+ * it may be used from any thread. It knows dates only: times and zones are the plan's. */
 #include "sched/calendar.h"
 
 #include <stdatomic.h>

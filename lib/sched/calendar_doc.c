@@ -1,3 +1,7 @@
+/* A calendar's document read into dates. Holidays, workdays and dates are lists of dates or
+ * ranges, with a year, below a year, or for all `years`; which weekdays count is said by
+ * `weekends` or `working`. Everything that is wrong is told with its place, and a document with an
+ * error makes no calendar. The document stays as it was written, for whoever asks. */
 #include "sched/calendar_doc.h"
 
 #include <stdio.h>

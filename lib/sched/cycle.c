@@ -1,3 +1,8 @@
+/* The boundaries of unit x step. Days and longer are counted as numbers of their unit on the local
+ * calendar, so that every n-th is arithmetic; minutes and hours follow elapsed time, from each
+ * local midnight where the step divides the day, else from the anchor's unit. Local dates come
+ * from tz_first() and tz_reached(), which undo each other: there are no cases for clock changes
+ * here. */
 #include "sched/cycle.h"
 
 #include "sched/civil.h"

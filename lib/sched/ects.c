@@ -1,3 +1,6 @@
+/* Pipelines and tasks printed as ECTS's JSON, and the ids that ECTS gives them. An id that a
+ * document does not say is made from the names by a hash: the same document has the same ids
+ * always, and nothing is stored for it. ects_read.c goes the other way. */
 #include "sched/ects.h"
 
 #include <sodium.h>

@@ -1,3 +1,7 @@
+/* Graphs of numbered nodes: strongly connected parts, a cycle whose leads do not sum to less than
+ * zero, an order with parents first. Nodes are 0 to n - 1 and edges an array; what a node stands
+ * for is the caller's. Nothing calls itself, so that a chain of 100,000 tasks needs no stack;
+ * memory and time are bounded by nodes and edges. */
 #include "sched/graph.h"
 
 #include "util/alloc.h"

@@ -1,3 +1,6 @@
+/* The tables of states, events, reasons and edges, as data made from schema/tbl. Which state an
+ * event leads to from another is decided here and nowhere else; an edge that no row lists does not
+ * exist. Names and numbers go both ways; the numbers are those of the database and never change. */
 #include "sched/instance.h"
 
 #include <strings.h>

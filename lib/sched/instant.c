@@ -1,3 +1,6 @@
+/* Dates and instants as people write them in documents: 2026-03-01, with a clock time, with an
+ * offset. Without an offset the zone decides, and a local time that was left out is the first
+ * instant after it. The whole text must be one; ranges are checked, years are 1 to 9999. */
 #include "sched/instant.h"
 
 #include "sched/civil.h"

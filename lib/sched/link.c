@@ -1,3 +1,10 @@
+/* Which run_dates of a parent an instance waits for, as spans of the parent's plan: never as rows,
+ * which may be gone or not made yet. Each kind of link is one span or some; they come ordered,
+ * without overlaps, empty ones dropped.
+ *
+ * A parent that counts days or longer is found by what clocks show, others by instants, so that a
+ * link between two zones means the same date. link_spans() leaves out what lies before the
+ * parent's plan began, link_spans_ever() does not. */
 #include "sched/link.h"
 
 #include <stdlib.h>

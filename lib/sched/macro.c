@@ -1,3 +1,7 @@
+/* ${name} and $[date] in parameters. One walk serves both to check, when a document is saved, and
+ * to expand, when a job begins. A value may hold macros of its own, at most MACRO_DEPTH_MAX deep
+ * and MACRO_COUNT_MAX in all; names with a dot are data from elsewhere and are never expanded. Too
+ * long an answer is E_LIMIT. */
 #include "sched/macro.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* $[...]: a pattern of date letters, an amount of days before or after the run_date, and functions
+ * of months, weeks and years. Amounts are fractions with bounds, so that no product leaves 64
+ * bits. With a zone the text is made; without one it is only judged: letters that stand for
+ * nothing are refused at save, and still formatted in what was saved before. */
 #include "sched/macro_date.h"
 
 #include <stdbool.h>

@@ -1,3 +1,6 @@
+/* Durations (2h30m) and offsets of due times (02:30, +1 02:30, day 5 02:00, last-day, tuesday
+ * 06:00) as text, both ways. What is read is the whole text and within its limits; whether an
+ * offset goes with a cycle is the plan's to say (plan_due.c). */
 #include "sched/offset.h"
 
 #include <stdbool.h>

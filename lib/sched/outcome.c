@@ -1,3 +1,7 @@
+/* How the run_dates of a task ended, as ranges: ascending, without overlaps, from the first date
+ * to the last, both included. Two ranges that say the same are joined when the plan has no date
+ * between them; to change one date cuts a range in two. What lies in no range has not ended. The
+ * plan decides what is next to what, so that it must be the one the dates are of. */
 #include "sched/outcome.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/* The run_dates of a task: the dates of its cycle or cron (plan_raw.c), within start and end, that
+ * the calendar allows and that are due before the end of time (plan_due.c). An edit leaves the
+ * plan before it behind (`past`): what is earlier than `since` is asked of that one.
+ *
+ * Every question is answered for every instant, and plan_next(t) is later than t. A search gives
+ * up after 400 years, when the Gregorian calendar has repeated itself. A plan is immutable once
+ * others have it. */
 #include "sched/plan.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* A task as it was compiled, counted and immutable. All of it lies in one block of memory with its
+ * texts and links; plan, cron and calendar are counted by themselves. A copy with another plan
+ * (task_with_plan) holds on to the one it is of, whose texts it uses. Also how long a retry waits
+ * and when an instance expires. */
 #include "sched/task.h"
 
 #include "sched/calendar.h"

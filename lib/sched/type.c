@@ -1,3 +1,7 @@
+/* Manifests of task types: which parameters a type has, of what kind, with which default, and
+ * whether a value fits. A set holds them by name. They are read from YAML with everything that is
+ * wrong told by its place; a manifest with an error does not enter the set. Files are read by
+ * lib/rt/manifests.c. */
 #include "sched/type.h"
 
 #include <errno.h>

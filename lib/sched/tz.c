@@ -1,3 +1,11 @@
+/* A time zone from the bytes of a TZif file: its transitions in order with the offset after each,
+ * and the rule that holds behind the last. The rule is written out up to 2110, so that what is
+ * scheduled in practice is found by search.
+ *
+ * tz_first(label) is the first instant that shows a local time, or that comes after where the time
+ * was left out; tz_reached(t) is the latest local time that any instant up to t has shown. They
+ * undo each other, and everything above stands on that. Instants are clamped to a limit that sums
+ * cannot overflow. */
 #include "sched/tz.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* The POSIX rule at the end of a TZif file ("CET-1CEST,M3.5.0,M10.5.0/3"), read and asked for the
+ * span of one offset around an instant. The changes of five years around it are looked at, for a
+ * change may lie a week outside its year. A rule is plain data without memory of its own. */
 #include "sched/tz_rule.h"
 
 #include <string.h>

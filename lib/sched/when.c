@@ -1,3 +1,6 @@
+/* Instants as programs write them (RFC 3339, with parts of a second, with or without an offset),
+ * and printed back, also as JSON. What has no offset is a local time: when_instant() asks the
+ * zone. A bare date as the end of something means the end of that day. */
 #include "sched/when.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/* Windows of links: [t-1d, t), {t-1d, @week}, {latest}, read, printed and evaluated for one
+ * instant of the child. A bound is an anchor and offsets, applied in their order; minutes and
+ * hours move the instant, longer units the local date and keep its clock time. A window says
+ * points; which dates of the parent lie in them is link.c's. */
 #include "sched/window.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* Tables as they are, for sirdar-db: any statement, rows of any table, migrations, a wipe. SQLite
+ * is built in, MySQL comes from its module. Nothing here proves an epoch or takes the lease: who
+ * uses it holds the store alone, or only reads. Only tables that begin with lb_ are ours. */
 #include "store/admin.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/* What this server knows of its store, kept outside it: a file of two lines that are written in
+ * turn, each with its own sum, so that a line torn by a crash leaves the other. The newest one
+ * that reads back counts.
+ *
+ * anchor_check() compares it with where the store stands. A store with another id is another
+ * installation's, one behind the anchor lost work, one that has the number with another chain went
+ * another way. It judges only; who leads decides what follows. */
 #include "store/anchor.h"
 
 #include <errno.h>

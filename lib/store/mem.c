@@ -1,3 +1,7 @@
+/* The store in memory: the same verbs on a struct mem_disk, for tests and the simulator. A handle
+ * is a process, the disk what outlives it: store_mem_crash() takes the disk from one handle and
+ * gives it to the next. Faults can be ordered, before the work or after it with its answer lost.
+ * It keeps no tip, no audit, and has no reader. */
 #include "store/mem.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/* What the store in memory keeps: the tables of a database as arrays, in the order in which they
+ * are asked for, with texts of their own. Writing a batch is all of it at once and cannot fail.
+ * Live and finished instances are mem_table's; an instance is in one of the two. Retention drops
+ * from the front of history, with the events of each. */
 #include "store/mem_disk.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* Instances by their key, copied in and out: the live ones, or the finished ones, of the store in
+ * memory. Each key is there at most once. Lists by number are made when they are asked for and are
+ * the caller's. */
 #include "store/mem_table.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* What all readers share: which database, a snapshot with its number, cursors, conditions. A
+ * cursor names its list, its direction and the key of the last row: one that another list gave is
+ * refused. Between read_begin() and read_end() all queries see one moment; no snapshot outlives a
+ * call. */
 #include "store/read.h"
 #include "store/schema.h"
 

@@ -1,3 +1,7 @@
+/* Rows of any database decoded into structs. Nothing is believed: each column has a range, a row
+ * outside it is E_CORRUPT with its table, its key and the column. Texts are borrowed until the
+ * next step. Which statement gave the rows is the caller's; the order of columns is that of the
+ * lists in rows.h. */
 #include "store/rows.h"
 
 #include <inttypes.h>

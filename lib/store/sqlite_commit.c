@@ -1,3 +1,8 @@
+/* One commit of SQLite, one transaction: prove the epoch, look whether the batch is in already,
+ * write documents, rows that reopen, live rows, history, events and the rest, then the tip. The
+ * batch is shown to SQLite as tables (sqlite_batch.c), so that a kind of row is one statement, by
+ * ascending id. What the store remembers changes only after COMMIT: a commit that failed may be
+ * repeated. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,3 +1,8 @@
+/* A SQLite store: its directory, the lock that keeps a second writer out, the connection with its
+ * settings, epoch and position, and the table of its verbs. One connection writes and checkpoints,
+ * never two (lib/store rule 5). A standby opens the same file read-only, without the lock.
+ *
+ * The log is filled with zeros ahead, so that a commit's sync need not write the file's size. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* Statements of SQLite: prepared when they are first used and kept, bound, stepped; a transaction;
+ * what a failure is to the caller; and a row of an instance decoded without a detour. A statement
+ * is reset at its end, also after an error. A failed fsync is E_CORRUPT: what is on disk is no
+ * longer known, the process has to end. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,3 +1,6 @@
+/* The store's verbs handed on to the database of its url. Here is only what is the same for all:
+ * the choice, the check of a batch before it is written, and the words for what a database does
+ * not have. Contracts stand in store.h. */
 #include "store/store.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* Where a commit leaves the store: a count of commits, the last transition, and a CRC over all
+ * events (their columns but the note). At a mark some 4,096 transitions back the sum stands too,
+ * so that whoever opens the store reads the events behind it again and compares. It tells damage
+ * and lost or foreign work, not an attacker. */
 #include "store/tip.h"
 
 #include <inttypes.h>

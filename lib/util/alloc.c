@@ -1,3 +1,6 @@
+/* Memory that is never NULL: without memory the process ends, with one line and by abort(), so
+ * that no caller writes a path that nobody tests. Arrays at least double when they grow. Overflow
+ * of n * bytes counts as no memory. */
 #include "util/alloc.h"
 
 #include <stdarg.h>

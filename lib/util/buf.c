@@ -1,3 +1,6 @@
+/* Bytes that grow at the end and are taken from the front. The content is data[from .. from +
+ * len): taking from the front only moves `from`, and the bytes move to the beginning when room is
+ * wanted. Capacity doubles and is never given back but by buf_done(). */
 #include "util/buf.h"
 
 #include <stdarg.h>

@@ -1,3 +1,6 @@
+/* What is wrong in a file, in the order it was found, with copies of all texts; the same at the
+ * same place is told once. Only DIAGS_MAX are kept, all errors are counted. Also the nearest of
+ * known names, for "did you mean". */
 #include "util/diag.h"
 
 #include "util/alloc.h"

@@ -1,3 +1,6 @@
+/* The rows of err.def as data: text, HTTP status, may it be tried again. And failures with a text
+ * of their own: it is cut to what fits and is always whole UTF-8. NULL for an err is fine
+ * everywhere, and the code comes back, so that a failure is one return statement. */
 #include "util/err.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/* Small files. A file is read whole, up to a limit, and replaced whole: written beside, synced,
+ * renamed over, the directory synced. Secrets are read only from plain files that nobody but their
+ * owner may read. Locks hold as long as their descriptor is open. Blocking: not for a thread that
+ * answers people. */
 #include "util/fs.h"
 
 #include "util/alloc.h"

@@ -1,3 +1,6 @@
+/* A min-heap of four ways over nodes that lie in their owners' structs. nodes[n->at] is n for
+ * every node that is in: that makes removal and a new key find their place without a search. Nodes
+ * of one key come by `tie`, so that the order never depends on how they came in. */
 #include "util/heap.h"
 
 #include <stdbool.h>

@@ -1,3 +1,6 @@
+/* Numbers of items found by a hash of their key, in open places, at most 7/8 full. Keys stay in
+ * the items: the owner hashes them, so an item's key may not change while it is in. Removing
+ * shifts back what came after, so that a search ends at the first empty place. */
 #include "util/index.h"
 
 #include <stdlib.h>

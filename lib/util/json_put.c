@@ -1,3 +1,7 @@
+/* JSON written straight into a buffer. Commas follow from what stands before: none after what
+ * opens, one after a value. Texts may be any bytes: what is no UTF-8, or a NUL, becomes U+FFFD,
+ * and characters that end lines for some readers are written by number. Whether brackets close is
+ * the caller's to see to. */
 #include "util/json_put.h"
 
 #include <inttypes.h>

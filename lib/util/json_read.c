@@ -1,3 +1,7 @@
+/* JSON read strictly into a tree: one value, no duplicate keys, numbers that are integers below
+ * 2^53, UTF-8 without NUL, at most JSON_DEPTH_MAX deep and JSON_VALUES_MAX values. Strings are
+ * decoded in place in a copy of the text, which never grows by that; values lie in a pile. The
+ * tree is one document's and goes with it. */
 #include "util/json_read.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* One line an event, one write: threads do not tear each other's lines. A line is made visible
+ * first, so that a value that a peer sent neither begins another line nor steers a terminal. What
+ * is said too often within a second is counted instead. Nothing here waits, and a line that cannot
+ * be written is lost. */
 #include "util/log.h"
 
 #include <stdarg.h>

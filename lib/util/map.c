@@ -1,3 +1,6 @@
+/* A 64-bit key to a 32-bit number, in open places, at most 3/4 full. Several numbers may stand
+ * under one key. Removing shifts back what came after it: there are no tombstones, and a search
+ * ends at the first empty place, of which there is always one. */
 #include "util/map.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* Settings by their rows (schema/tbl/param_*.def): defaults, texts parsed within bounds,
+ * comparison and reload. Values lie in a struct whose fields the rows name by offset and type. A
+ * text that is not taken changes nothing. A reload takes what may change while the daemon runs,
+ * and names the rest. */
 #include "util/param.h"
 
 #include "util/param_impl.h"

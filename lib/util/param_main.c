@@ -1,3 +1,6 @@
+/* The command line that all daemons share: --config, --set, --print-config, --check-config,
+ * --version, --help, then what is left. Later wins: default, file, --set. It prints what people
+ * asked for and answers whether the daemon is to go on. */
 #include "util/param.h"
 
 #include "util/alloc.h"

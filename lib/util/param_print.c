@@ -1,3 +1,6 @@
+/* Settings shown to people: --print-config as a file that can be read back, and the tables of
+ * docs/settings.md. Both come from the rows alone, so that neither can say something else than
+ * what is parsed. */
 #include "util/param_impl.h"
 
 #include <inttypes.h>

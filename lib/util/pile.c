@@ -1,3 +1,6 @@
+/* Many small pieces that are freed at once. Blocks double up to 16 KiB; a large piece gets a block
+ * of its own behind the one that is being filled. Pieces are zeroed, aligned, and never move. Not
+ * for what comes and goes: nothing is given back before the end. */
 #include "util/pile.h"
 
 #include "util/alloc.h"

@@ -1,3 +1,6 @@
+/* Memory for one unpacked message, with a cap. A piece that would go beyond it is NULL: an answer
+ * to the peer, never the end of the process. Blocks double; a reset keeps the first one, unless it
+ * is large. Under AddressSanitizer it keeps none, so that a pointer kept too long is found. */
 #include "wire/arena.h"
 
 #include <stdint.h>

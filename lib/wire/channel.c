@@ -1,3 +1,6 @@
+/* Bytes over a socket, plain or through TLS (channel_tls.c). Nothing waits: E_AGAIN, and
+ * channel_wants_write() says which way to watch. The descriptor is the channel's from the first
+ * call on, also when that fails. Frames are not known here. */
 #include "wire/channel.h"
 
 #include <errno.h>

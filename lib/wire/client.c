@@ -1,3 +1,7 @@
+/* One session with whoever leads, for cgi and notifier. Servers are tried in turn, with pauses
+ * that double from 200 ms to 5 s; a standby that names the leader is followed once, and its word
+ * of when there is news sets the pause. The loop's thread owns it all; only whether it is up may
+ * be asked by others. What was sent and not answered is the caller's to ask again. */
 #include "wire/client.h"
 
 #include <sodium.h>

@@ -1,3 +1,7 @@
+/* Frames: a head of eight bytes and a protobuf message. The head is judged before a byte of the
+ * body counts; then the body's wire form is walked, for broken fields and texts that are no UTF-8
+ * or hold a NUL, which protobuf-c would let pass; then it is unpacked within an allowance. What is
+ * packed is walked the same way: a message that the other side would refuse is not sent. */
 #include "wire/frame.h"
 
 #include <protobuf-c/protobuf-c.h>

@@ -1,3 +1,7 @@
+/* The file of keys: NAME:64 hex digits a line, names once. It is read as a whole, and a file with
+ * one bad line is refused as a whole, so that the keys in force stay. Reading anew and looking up
+ * may meet: a lock guards the rows. Every copy of a key is wiped. Adding one locks a file beside
+ * it and replaces the file. */
 #include "wire/keys.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/* Doors: TCP, or a local socket that only its owner may use. Connections are counted, in all and
+ * by origin (an IPv4 address, the first 64 bits of an IPv6 one), and refused above the limits;
+ * whoever takes one gives it back with listener_release(). Without descriptors the door pauses, as
+ * the connection stays in the backlog. A socket is removed only when it is still the one we made.
+ */
 #include "wire/listen.h"
 
 #include <errno.h>

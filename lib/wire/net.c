@@ -1,3 +1,6 @@
+/* Addresses as text and as sockaddr, both ways; names of hosts; the hardware address of the way to
+ * a host. Listening takes addresses only, servers may be names. net_resolve() may block for as
+ * long as the machine's resolver does; everything else asks nobody. */
 #include "wire/net.h"
 
 #include <arpa/inet.h>

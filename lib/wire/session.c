@@ -1,3 +1,9 @@
+/* The life of a session: it writes frames into a queue, fails, ends in order or is dropped.
+ * Whoever is called back may end or drop it, so nothing is freed while one of its callbacks is on
+ * the stack: `busy` counts them, and the last one frees.
+ *
+ * A queue over its limit refuses the frame and remembers it; on_drain tells when to go on. What
+ * the stages do and how time is kept is in session_step.c, what is read in session_read.c. */
 #include "wire/session_private.h"
 
 #include <sirdar.pb-c.h>

@@ -1,3 +1,7 @@
+/* What a session reads: whole frames are taken where they lie, the rest waits in a buffer that
+ * begins with a frame's head. A frame is admitted by its head alone: kind, direction, and whether
+ * the greeting came. The stream may end between two frames; inside one that is an error. After
+ * CHUNKS_A_ROUND the other sessions of the loop get their turn. */
 #include "wire/session_private.h"
 
 #include <sirdar.pb-c.h>

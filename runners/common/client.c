@@ -1,3 +1,8 @@
+/* The plugin of hive, spark and mapreduce: a client program run under a shell script of ours,
+ * which reads along for applications and progress, and kills what it began when the job is told to
+ * stop. Where YARN can tell applications by the work's name, an earlier attempt's are ended first.
+ * The runner gives the words of the command (client_words); nothing is sent by this process
+ * itself. */
 #include "runners/common/client.h"
 
 #include <cjson/cJSON.h>

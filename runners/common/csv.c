@@ -1,3 +1,6 @@
+/* Rows as CSV (RFC 4180, with a chosen delimiter), and a file of them: written beside under a name
+ * with the attempt's token, synced and renamed when it is whole. A run that breaks off leaves
+ * nothing under the file's own name. Sizes are bounded before the disk is. */
 #include "runners/common/csv.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/* What the databases' drivers share: which database a job names, statements with their rows handed
+ * to a sink, quoting of values and names, variables of the session. A connection belongs to one
+ * job's thread. Every wait of a driver looks whether the job was told to stop. Which driver serves
+ * which kind stands in db_open.c. */
 #include "runners/common/db.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,7 @@
+/* One HTTP exchange with its redirects, over curl's multi interface, so that a job that is told to
+ * stop does not wait for the server. The address of each connection is judged by the machine's
+ * guard at the moment it is made: names, redirects and proxies do not get around it. Credentials
+ * go only where the task sent them, never to another origin. */
 #include "runners/common/fetch.h"
 
 #include <arpa/inet.h>

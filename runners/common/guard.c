@@ -1,3 +1,7 @@
+/* Which addresses a job may reach: the rules of the machine's egress file, the first that fits,
+ * else everything that is not the public internet is refused. IPv4 within IPv6 is judged as what
+ * it reaches; addresses that hand out credentials need a rule that names that one address. A file
+ * that cannot be read whole refuses everything. */
 #include "runners/common/guard.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,6 @@
+/* JSON of strangers: parsed with long whole numbers kept as text, so that no digit is lost; a
+ * value found by a path or pointer; a sentence like "status = ok" judged against it. What is not
+ * there is no error here but an answer. */
 #include "runners/common/json.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,6 @@
+/* A request as a task's parameters say it, for http and sensor: read and checked as a whole before
+ * anything is sent, and the answer judged by status, text and JSON, with outputs taken from it.
+ * Secrets are asked for last and wiped. Sending is fetch.c's. */
 #include "runners/common/request.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,6 @@
+/* Rows of a result: to the job's log, up to a number, or into a CSV file; the first row as
+ * outputs. The plan is read from parameters before the first statement, so that a wrong one costs
+ * nothing. A file takes one result and appears only when it is whole (csv.c). */
 #include "runners/common/rows.h"
 
 #include <stdio.h>

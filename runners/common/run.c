@@ -1,3 +1,7 @@
+/* A job's parameters as C values, with one clear sentence where a value is wrong, and its end in
+ * the words of the plugin interface. run_refuse() is the task's fault and final, run_end() says
+ * another verdict. Whatever is returned is the caller's to free; secrets go back through
+ * run_forget(). */
 #include "runners/common/run.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,6 @@
+/* A process put together from parameters, for shell, python and java: words, variables, files,
+ * directory. The words live as long as the struct, and the host copies them when it starts the
+ * process. A lack of memory is remembered and told once, at the end, as a refusal. */
 #include "runners/common/start.h"
 
 #include <cjson/cJSON.h>

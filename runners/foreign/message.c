@@ -1,3 +1,7 @@
+/* The lines between the runner and its guests: one JSON object each. Which fields an op needs and
+ * may have, their kinds and ranges, is message.def; anything else is refused with a sentence about
+ * the field. Unknown fields are passed over, so that newer guests may say more. Buffers hold
+ * secrets: they are wiped when they move or go. */
 #include "message.h"
 
 #include "sirdar/runner.h"

@@ -1,3 +1,7 @@
+/* Warm interpreters: for each interpreter that jobs ask for, one process that has started Python
+ * and listens, and forks a job in a moment. It ends with the pipe this process holds, so that it
+ * never outlives the loader. One that ended is tried again after 30 s; without one a job starts an
+ * interpreter of its own. The table is under a lock, at most WARM_MAX. */
 #include "warm.h"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+/* Where a transfer's rows go: a CSV file or a table. `replace` fills a staging table and swaps in
+ * one transaction, so that readers see the old rows or the new; `append` keeps a mark of the
+ * watermark, written in the transaction of the rows it stands for, and goes on behind it. Whether
+ * every column fits is told before the first row. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

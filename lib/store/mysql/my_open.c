@@ -1,3 +1,6 @@
+/* A MySQL or MariaDB store: opened, migrated, its partitions made ahead; epoch and position; the
+ * table of its verbs, which the program looks up in this module. Opening waits for one connection
+ * only. A store that somebody reads just then opens all the same, and its partitions come later. */
 #include <inttypes.h>
 #include <stdlib.h>
 

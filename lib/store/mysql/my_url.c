@@ -1,3 +1,6 @@
+/* mysql://USER@HOST[:PORT][,HOST...]/DATABASE?options, read into struct my_url. Parts may be
+ * percent-coded. What is wrong is named with what is allowed. Off this machine TLS is verified
+ * unless the url says otherwise, and a password never stands in the url: it has a file. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
