@@ -13,6 +13,7 @@
 #include "rt/actor.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -42,6 +43,7 @@ static void sure_from(struct election *e, int64_t asked_us, int64_t ttl_s)
 {
 	int64_t ttl_us = ttl_s * US_PER_S;
 
+	CHECK(ttl_s > 0);
 	atomic_store(&e->until_us, asked_us + ttl_us - ttl_us / MARGIN);
 }
 
@@ -54,6 +56,7 @@ static void drop(struct election *e)
 
 static void lose(struct election *e, enum election_news news, const char *why)
 {
+	CHECK(actor_here(e->me));
 	atomic_store(&e->until_us, 0);
 	atomic_store(&e->revision, 0);
 	e->told(e->ctx, news, why);
@@ -68,6 +71,7 @@ static int stand(struct election *e, struct err *err)
 	int64_t asked_us = now_us(), ttl_s = 0, revision = 0;
 	int r = e->lease ? E_NOT_FOUND : etcd_get(e->etcd, e->key, &a, err);
 
+	CHECK(actor_here(e->me));
 	if (r == 0)
 		etcd_answer_done(&a);
 	if (r != E_NOT_FOUND)
@@ -110,6 +114,8 @@ static int keep(struct election *e, struct err *err)
 	int64_t asked_us = now_us(), ttl_s = 0;
 	int r = etcd_lease_keep(e->etcd, e->lease, &ttl_s, err);
 
+	CHECK(actor_here(e->me));
+	CHECK(e->lease != 0);
 	if (r == 0)
 		r = look(e, err);
 	if (r == 0)
@@ -130,6 +136,7 @@ static void on_alarm(void *self)
 	struct err err = { 0 };
 	int r = 0;
 
+	CHECK(actor_here(e->me));
 	if (has && !wanted)
 		lose(e, ELECTION_GIVEN, "");
 	else if (has)

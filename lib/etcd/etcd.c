@@ -16,6 +16,7 @@
 #include "etcd/say.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/module.h"
@@ -154,6 +155,7 @@ void etcd_wake(struct etcd *e)
 
 const char *etcd_endpoint(const struct etcd *e)
 {
+	CHECK(e->now < e->n);
 	return e->endpoints[e->now];
 }
 
@@ -167,6 +169,7 @@ const char *etcd_cluster(const struct etcd *e)
 static int ask_here(struct etcd *e, const char *path, struct buf *body, struct etcd_answer *ret,
                     struct err *err)
 {
+	CHECK(e->now < e->n);
 	char *url = mem_fmt("%s%s", e->endpoints[e->now], path);
 	struct http_ask ask = { url, buf_str(body), e->token, e->timeout_ms };
 	struct err why = { 0 };

@@ -16,6 +16,7 @@
 #include "rt/thread.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -52,6 +53,7 @@ static int id_draw(char ret[ID_LETTERS + 1], struct err *err)
 	for (size_t i = 0; i < sizeof b; i++)
 		at += (size_t)snprintf(ret + at, ID_LETTERS + 1 - at, "%s%02x",
 		                       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
+	CHECK(at == ID_LETTERS);
 	return 0;
 }
 
@@ -127,6 +129,7 @@ static int step(struct member *m, struct err *err)
 	struct buf body;
 	int r = lease_hold(m, err);
 
+	CHECK(m->lease != 0 || r < 0);
 	if (r < 0 || m->put == status)
 		return r;
 	buf_init(&body);
@@ -142,6 +145,7 @@ static int step(struct member *m, struct err *err)
 
 static void on_alarm(void *self)
 {
+	CHECK(actor_here(((struct member *)self)->me));
 	struct member *m = self;
 	struct err err = { 0 };
 	int r = step(m, &err);

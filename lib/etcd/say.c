@@ -8,6 +8,7 @@
 
 #include "etcd/base64.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/json_put.h"
 
 static void field_bytes(struct buf *out, const char *name, const void *bytes, size_t n)
@@ -43,6 +44,7 @@ static void field_prefix_end(struct buf *out, const char *prefix)
 
 	buf_init(&end);
 	buf_puts(&end, prefix);
+	CHECK(end.len > 0 && end.data[end.from + end.len - 1] != 0xff);
 	end.data[end.from + end.len - 1]++;
 	field_bytes(out, "range_end", buf_at(&end), end.len);
 	buf_done(&end);
@@ -51,6 +53,7 @@ static void field_prefix_end(struct buf *out, const char *prefix)
 void say_range_prefix(struct buf *out, const char *prefix, const char *from, int64_t limit,
                       int64_t revision)
 {
+	CHECK(limit > 0);
 	put_open(out, NULL, '{');
 	field_key(out, from ? from : prefix);
 	field_prefix_end(out, prefix);
@@ -145,6 +148,7 @@ void say_change_if(struct buf *out, const char *key, const char *value, int64_t 
 
 void say_lease_grant(struct buf *out, int64_t ttl_s)
 {
+	CHECK(ttl_s > 0);
 	put_open(out, NULL, '{');
 	field_int64(out, "TTL", ttl_s);
 	put_close(out, '}');
@@ -152,6 +156,7 @@ void say_lease_grant(struct buf *out, int64_t ttl_s)
 
 void say_lease(struct buf *out, int64_t lease)
 {
+	CHECK(lease != 0);
 	put_open(out, NULL, '{');
 	field_int64(out, "ID", lease);
 	put_close(out, '}');

@@ -37,7 +37,7 @@ struct stream *stream_new(size_t slots, size_t slot_bytes, uint64_t last, void (
 {
 	struct stream *s = mem_new(sizeof *s);
 
-	CHECK(slots >= 2 && (slots & (slots - 1)) == 0);
+	CHECK(slots >= 2 && (slots & (slots - 1)) == 0 && slot_bytes > 0);
 	s->ring = mem_array(slots, slot_bytes);
 	s->mask = slots - 1;
 	s->slot_bytes = slot_bytes;
@@ -79,6 +79,7 @@ struct stream_reader *stream_reader_new(struct stream *s, enum stream_view view,
 {
 	struct stream_reader *r = mem_new(sizeof *r);
 
+	CHECK(s->durable <= s->last);
 	r->s = s;
 	r->actor = reader;
 	r->view = view;
@@ -103,7 +104,10 @@ static uint64_t slowest(const struct stream *s)
 
 size_t stream_room(const struct stream *s)
 {
-	return s->mask + 1 - (size_t)(s->last - slowest(s));
+	uint64_t behind = s->last - slowest(s);
+
+	CHECK(behind <= s->mask + 1);
+	return s->mask + 1 - (size_t)behind;
 }
 
 /* The writer says that it waits, then looks at the cursors; a reader moves its cursor, then looks
@@ -115,6 +119,7 @@ void stream_want_room(struct stream *s, struct actor *writer)
 
 static void tell_writer(struct stream_reader *r, uint64_t seen)
 {
+	CHECK(seen <= atomic_load(&r->s->last));
 	atomic_store(&r->seen, seen); /* once more, in that order: stream_next() is cheaper */
 	if (!atomic_load(&r->s->wants_room))
 		return;
@@ -138,6 +143,7 @@ uint64_t stream_publish(struct stream *s)
 {
 	uint64_t number = s->last + 1;
 
+	CHECK(number > s->first);
 	atomic_store_explicit(&s->last, number, memory_order_release);
 	return number;
 }
@@ -162,6 +168,7 @@ static uint64_t limit_of(const struct stream_reader *r)
 
 void stream_wake(struct stream *s)
 {
+	CHECK(atomic_load(&s->durable) <= atomic_load(&s->last));
 	for (struct stream_reader *r = s->readers; r; r = r->next)
 		if (atomic_load_explicit(&r->seen, memory_order_relaxed) < limit_of(r))
 			actor_wake(r->actor);
@@ -194,6 +201,7 @@ void stream_next(struct stream_reader *r)
 {
 	uint64_t seen = atomic_load_explicit(&r->seen, memory_order_relaxed);
 
+	CHECK(seen < limit_of(r));
 	atomic_store_explicit(&r->seen, seen + 1, memory_order_release);
 }
 

@@ -77,6 +77,7 @@ static void letters_init(struct letters *q)
 
 static void letters_push(struct letters *q, struct letter *l)
 {
+	CHECK(*q->tail == NULL);
 	l->next = NULL;
 	*q->tail = l;
 	q->tail = &l->next;
@@ -120,6 +121,7 @@ struct actor *actor_new(struct thread *th, const struct actor_ops *ops, void *se
 {
 	struct actor *a = mem_new(sizeof *a);
 
+	CHECK(!th->running);
 	CHECK(strlen(ops->name) <= 15 && ops->letters_max > 0);
 	a->th = th;
 	a->ops = ops;
@@ -141,6 +143,7 @@ static int post(struct actor *a, struct letter *l, bool bounded)
 	struct thread *th = a->th;
 	bool bell = false;
 
+	CHECK(l->deliver);
 	if (bounded && atomic_load_explicit(&a->len, memory_order_relaxed) >= a->ops->letters_max)
 		return E_BUSY;
 	l->to = a;
@@ -238,6 +241,7 @@ static bool take_remote(struct thread *th)
 	pthread_mutex_unlock(&th->mu);
 	if (!got.head)
 		return false;
+	CHECK(*got.tail == NULL);
 	*th->local.tail = got.head;
 	th->local.tail = got.tail;
 	return true;
@@ -274,7 +278,8 @@ static bool deliver(struct thread *th, size_t max)
 	take_remote(th);
 	for (struct letter *l; max-- > 0 && (l = letters_pop(&th->local)); any = true) {
 		struct actor *a = l->to;
-		atomic_fetch_sub_explicit(&a->len, 1, memory_order_relaxed);
+		CHECK(a->th == th);
+		CHECK(atomic_fetch_sub_explicit(&a->len, 1, memory_order_relaxed) > 0);
 		atomic_store_explicit(&a->woken, true, memory_order_relaxed);
 		tally(&a->delivered, 1);
 		enter(th, a, false);
@@ -291,6 +296,7 @@ static bool turn_all(struct thread *th)
 	atomic_store_explicit(&th->beat_us, now, memory_order_relaxed);
 	for (struct actor *a = th->actors; a; a = a->next) {
 		if (a->alarm_us <= now) {
+			CHECK(a->begun);
 			a->alarm_us = ALARM_OFF;
 			enter(th, a, false);
 			a->ops->alarm(a->self);
@@ -326,6 +332,7 @@ static bool rest_all(struct thread *th)
 
 static void run_until_quiet(struct thread *th)
 {
+	CHECK(on_body(th));
 	do {
 		for (bool busy = true; busy;) {
 			busy = deliver(th, SIZE_MAX);
@@ -346,6 +353,7 @@ int64_t thread_sim_next_us(const struct thread *th)
 
 static int init_all(struct thread *th, struct err *err)
 {
+	CHECK(on_body(th));
 	for (struct actor *a = th->actors; a; a = a->next) {
 		a->begun = true;
 		int r = a->ops->init ? a->ops->init(a->self, a, err) : 0;
@@ -366,6 +374,7 @@ static void fini_all(struct thread *th)
 				last = a;
 		if (!last)
 			return;
+		CHECK(last->th == th);
 		last->begun = false;
 		if (last->ops->fini)
 			last->ops->fini(last->self);
@@ -433,6 +442,7 @@ static int open_loop(struct thread *th, struct err *err)
 static void answer_start(struct thread *th, int code)
 {
 	pthread_mutex_lock(&th->mu);
+	CHECK(!th->started);
 	th->started = true;
 	th->start_code = code;
 	pthread_cond_signal(&th->cv);
@@ -480,6 +490,7 @@ int thread_start(struct thread *th, struct err *err)
 	pthread_t pt;
 	int r = open_loop(th, err);
 
+	CHECK(!th->running);
 	if (r < 0)
 		return r;
 	th->start_err = err;
@@ -525,6 +536,7 @@ void thread_free(struct thread *th)
 {
 	if (!th)
 		return;
+	CHECK(!th->running);
 	discard_all(&th->local);
 	discard_all(&th->remote);
 	for (struct actor *a = th->actors, *next; a; a = next) {
@@ -587,6 +599,7 @@ void thread_each_actor(const struct thread *th, int64_t now_us,
 
 int thread_sim_start(struct thread *th, struct err *err)
 {
+	CHECK(!th->running && !th->loop);
 	th->body = pthread_self();
 	atomic_store(&th->body_set, true);
 	return init_all(th, err);
@@ -609,6 +622,7 @@ bool thread_sim_busy(const struct thread *th)
 
 void thread_sim_step(struct thread *th, size_t letters_max)
 {
+	CHECK(on_body(th));
 	bool worked = deliver(th, letters_max);
 
 	worked = turn_all(th) || worked;

@@ -2,6 +2,7 @@
  * that no caller writes a path that nobody tests. Arrays at least double when they grow. Overflow
  * of n * bytes counts as no memory. */
 #include "util/alloc.h"
+#include "util/check.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -52,9 +53,12 @@ void *mem_room_more(void *items, size_t *cap, size_t n, size_t bytes)
 {
 	size_t most = *cap <= SIZE_MAX / 2 ? *cap * 2 : SIZE_MAX;
 
+	CHECK(n > *cap);
+	CHECK(bytes > 0);
 	if (most < CAP_MIN)
 		most = CAP_MIN;
 	*cap = n > most ? n : most;
+	CHECK(*cap >= n);
 	return mem_grow(items, *cap, bytes);
 }
 

@@ -26,6 +26,7 @@ void buf_done(struct buf *b)
 
 uint8_t *buf_room(struct buf *b, size_t n)
 {
+	CHECK(b->from + b->len <= b->cap);
 	if (b->from > 0 && b->from + b->len + n > b->cap) {
 		memmove(b->data, b->data + b->from, b->len);
 		b->from = 0;
@@ -37,6 +38,7 @@ uint8_t *buf_room(struct buf *b, size_t n)
 		b->data = mem_grow(b->data, cap, 1);
 		b->cap = cap;
 	}
+	CHECK(b->from + b->len + n <= b->cap);
 	return b->data + b->from + b->len;
 }
 

@@ -1,4 +1,5 @@
 #include "util/chain.h"
+#include "util/check.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ void chain_next(const char *before, const char *const *fields, size_t n, char re
 	unsigned char hash[HASH_BYTES];
 	crypto_generichash_state st;
 
+	CHECK(n > 0);
 	crypto_generichash_init(&st, NULL, 0, sizeof hash);
 	add(&st, before);
 	for (size_t i = 0; i < n; i++)

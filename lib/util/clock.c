@@ -1,4 +1,5 @@
 #include "util/clock.h"
+#include "util/check.h"
 
 #include <time.h>
 
@@ -6,7 +7,7 @@ static int64_t read_us(clockid_t id)
 {
 	struct timespec ts = { 0 };
 
-	clock_gettime(id, &ts);
+	CHECK(clock_gettime(id, &ts) == 0);
 	return (int64_t)ts.tv_sec * US_PER_S + ts.tv_nsec / 1000;
 }
 

@@ -3,6 +3,7 @@
  * owner may read. Locks hold as long as their descriptor is open. Blocking: not for a thread that
  * answers people. */
 #include "util/fs.h"
+#include "util/check.h"
 
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -30,6 +31,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *text, stru
 {
 	size_t got = 0;
 
+	CHECK(max < SIZE_MAX);
 	for (;;) {
 		size_t want = max - got < 65536 ? max - got + 1 : 65536;
 		ssize_t n = read(fd, buf_room(text, want), want);
@@ -107,6 +109,7 @@ static int write_all(int fd, const char *path, const char *data, size_t n, struc
 			continue;
 		if (w < 0)
 			return failed(err, "write", path);
+		CHECK((size_t)w <= n);
 		data += w;
 		n -= (size_t)w;
 	}
@@ -139,6 +142,7 @@ int fs_write(const char *path, const void *data, size_t n, mode_t mode, struct e
 	bool there = false;
 	int r;
 
+	CHECK((mode & ~(mode_t)07777) == 0);
 	int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0) {
 		r = failed(err, "create", beside);
@@ -169,6 +173,7 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 	int r = 0;
 	struct stat st;
 
+	CHECK((mode & ~(mode_t)07777) == 0);
 	for (char *at = p; r == 0 && *at;) {
 		at += strspn(at, "/");
 		at += strcspn(at, "/");
@@ -192,6 +197,7 @@ bool fs_name_ok(const char *name, size_t max)
 				      "0123456789._-";
 	size_t n = strnlen(name, max + 1);
 
+	CHECK(max > 0);
 	return n >= 1 && n <= max && name[0] != '.' && name[0] != '-' && strspn(name, allowed) == n;
 }
 

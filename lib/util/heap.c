@@ -2,6 +2,7 @@
  * every node that is in: that makes removal and a new key find their place without a search. Nodes
  * of one key come by `tie`, so that the order never depends on how they came in. */
 #include "util/heap.h"
+#include "util/check.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ void heap_done(struct heap *h)
 
 static void place(struct heap *h, size_t at, struct heap_node *n)
 {
+	CHECK(at < h->len);
 	h->nodes[at] = n;
 	n->at = (uint32_t)at;
 }
@@ -67,6 +69,7 @@ static void sink(struct heap *h, struct heap_node *n)
 
 void heap_set(struct heap *h, struct heap_node *n, int64_t key)
 {
+	CHECK(n->at == HEAP_OUT || (n->at < h->len && h->nodes[n->at] == n));
 	if (n->at == HEAP_OUT) {
 		h->nodes = mem_room(h->nodes, &h->cap, h->len + 1, sizeof *h->nodes);
 		place(h, h->len++, n);
@@ -80,6 +83,7 @@ void heap_remove(struct heap *h, struct heap_node *n)
 {
 	if (n->at == HEAP_OUT)
 		return;
+	CHECK(n->at < h->len && h->nodes[n->at] == n);
 	size_t at = n->at;
 	struct heap_node *last = h->nodes[--h->len];
 	n->at = HEAP_OUT;
@@ -92,5 +96,6 @@ void heap_remove(struct heap *h, struct heap_node *n)
 
 struct heap_node *heap_top(const struct heap *h)
 {
+	CHECK(!h->len || h->nodes[0]->at == 0);
 	return h->len ? h->nodes[0] : NULL;
 }

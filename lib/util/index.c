@@ -37,6 +37,7 @@ static void grow(struct index *x)
 	size_t n = was ? x->mask + 1 : 0, places = was ? n * 2 : PLACES_MIN;
 
 	x->places = mem_array(places, sizeof *x->places);
+	CHECK((places & (places - 1)) == 0 && x->used < places);
 	x->mask = places - 1;
 	for (size_t i = 0; i < places; i++)
 		x->places[i] = INDEX_NONE;
@@ -56,16 +57,19 @@ uint32_t index_first(const struct index *x, uint64_t hash, size_t *ret_at)
 
 uint32_t index_next(const struct index *x, size_t *at)
 {
+	CHECK(*at <= x->mask);
 	*at = (*at + 1) & x->mask;
 	return x->places[*at];
 }
 
 void index_add(struct index *x, uint32_t item)
 {
+	CHECK(item != INDEX_NONE);
 	if (!x->places || (x->used + 1) * 8 > (x->mask + 1) * 7)
 		grow(x);
 	put(x, item);
 	x->used++;
+	CHECK(x->used <= x->mask); /* one place is always empty */
 }
 
 /* Backward shift: no tombstones. */
@@ -73,6 +77,7 @@ void index_remove(struct index *x, uint32_t item)
 {
 	size_t gap = (size_t)x->hash_of(x->owner, item) & x->mask;
 
+	CHECK(x->used > 0);
 	while (x->places[gap] != item) {
 		CHECK(x->places[gap] != INDEX_NONE);
 		gap = (gap + 1) & x->mask;

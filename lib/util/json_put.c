@@ -3,6 +3,7 @@
  * and characters that end lines for some readers are written by number. Whether brackets close is
  * the caller's to see to. */
 #include "util/json_put.h"
+#include "util/check.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static bool is_delicate(const uint8_t *p, size_t n)
 
 static void quote_character(struct buf *out, const uint8_t *p, size_t n)
 {
+	CHECK(n >= 2 && n <= 4);
 	if (!is_delicate(p, n)) {
 		buf_put(out, p, n);
 		return;
@@ -92,12 +94,14 @@ static void key_put(struct buf *b, const char *key)
 
 void put_open(struct buf *b, const char *key, char bracket)
 {
+	CHECK(bracket == '{' || bracket == '[');
 	key_put(b, key);
 	buf_putc(b, bracket);
 }
 
 void put_close(struct buf *b, char bracket)
 {
+	CHECK(bracket == '}' || bracket == ']');
 	buf_putc(b, bracket);
 }
 
@@ -139,6 +143,7 @@ void put_null(struct buf *b, const char *key)
 
 void put_raw(struct buf *b, const char *key, const char *json)
 {
+	CHECK(*json);
 	key_put(b, key);
 	buf_puts(b, json);
 }

@@ -34,6 +34,7 @@ static int bad(const struct in *in, const char *what)
 	const char *end = in->given + (in->p - in->doc->text);
 	size_t line = 1, column = 1;
 
+	CHECK(in->p <= in->end);
 	for (const char *p = in->given; p < end; p++) {
 		column = *p == '\n' ? 1 : column + 1;
 		line += *p == '\n';
@@ -86,7 +87,9 @@ static int unicode(struct in *in, char **to)
 	}
 	if (c == 0)
 		return bad(in, "\\u0000 is not allowed");
+	CHECK(c < 0x110000);
 	*to += utf8_put(*to, c);
+	CHECK(*to <= in->p); /* decoding never writes over what is still to be read */
 	return 0;
 }
 
@@ -134,6 +137,7 @@ static int string(struct in *in, const char **ret, size_t *ret_len)
 	in->p++;
 	*ret = start;
 	*ret_len = (size_t)(to - start);
+	CHECK(to < in->p);
 	*to = 0; /* at or before the closing quote */
 	return 0;
 }
@@ -167,6 +171,7 @@ static int word(struct in *in, const char *text)
 	if ((size_t)(in->end - in->p) < n || memcmp(in->p, text, n) != 0)
 		return bad(in, "a value is expected");
 	in->p += n;
+	CHECK(in->p <= in->end);
 	return 0;
 }
 
@@ -238,6 +243,7 @@ static int value(struct in *in, int depth, struct jval **ret)
 		return bad(in, "a value is expected");
 	if (in->doc->n_values++ >= JSON_VALUES_MAX)
 		return bad(in, "too many values");
+	CHECK(depth <= JSON_DEPTH_MAX);
 	struct jval *v = pile_take(in->doc->values, sizeof *v);
 	char c = *in->p;
 	int r = 0;
@@ -324,5 +330,6 @@ const char *jv_kind_name(const struct jval *v)
 	static const char *const names[] = { "null", "true or false", "a number",
 		                             "text", "a list",        "an object" };
 
+	CHECK(!v || (size_t)v->kind < sizeof names / sizeof names[0]);
 	return v ? names[v->kind] : "nothing";
 }

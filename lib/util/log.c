@@ -3,6 +3,7 @@
  * is said too often within a second is counted instead. Nothing here waits, and a line that cannot
  * be written is lost. */
 #include "util/log.h"
+#include "util/check.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@ static const char prio[] = { '3', '4', '6', '7' };
 
 void log_open(const char *name, enum log_level level)
 {
+	CHECK(level <= LOG_DEBUG);
 	who = name;
 	log_level_most = (int)level;
 	journal = secure_getenv("JOURNAL_STREAM") != NULL;
@@ -31,6 +33,7 @@ void log_open(const char *name, enum log_level level)
 
 void log_level_set(enum log_level level)
 {
+	CHECK(level <= LOG_DEBUG);
 	log_level_most = (int)level;
 }
 
@@ -68,6 +71,7 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 	size_t taken;
 	int at;
 
+	CHECK(level <= LOG_DEBUG);
 	if (!log_wants(level))
 		return;
 	int64_t us = clock_wall_us(&clock_machine);
@@ -77,6 +81,7 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 		at = snprintf(line, sizeof line, "%lld.%06lld %s %s %s ",
 		              (long long)(us / US_PER_S), (long long)(us % US_PER_S), who,
 		              names[level], event);
+	CHECK(at > 0 && (size_t)at < sizeof line - 1);
 	va_list ap;
 	va_start(ap, fmt);
 	int n = vsnprintf(line + at, sizeof line - (size_t)at - 1, fmt, ap);
@@ -86,6 +91,7 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 		len = sizeof line - 2;
 	/* A value may hold anything a peer sent: it neither forges a line nor steers a screen. */
 	len = visible_copy(line, len, VISIBLE_LINE, shown, sizeof shown - 1, &taken);
+	CHECK(len < sizeof shown);
 	shown[len++] = '\n';
 	if (write(STDERR_FILENO, shown, len) < 0)
 		return; /* nowhere left to say it */

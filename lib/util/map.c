@@ -53,6 +53,7 @@ static void grow(struct map *m)
 
 	m->keys = mem_array(places, sizeof *m->keys);
 	m->values = mem_array(places, sizeof *m->values);
+	CHECK((places & (places - 1)) == 0 && m->used < places);
 	m->mask = places - 1;
 	for (size_t i = 0; i < places; i++)
 		m->values[i] = MAP_NONE;
@@ -77,6 +78,7 @@ uint32_t map_first(const struct map *m, uint64_t key, size_t *ret_at)
 
 uint32_t map_next(const struct map *m, uint64_t key, size_t *at)
 {
+	CHECK(*at <= m->mask);
 	size_t i = (*at + 1) & m->mask;
 
 	for (; m->values[i] != MAP_NONE; i = (i + 1) & m->mask)
@@ -100,6 +102,7 @@ void map_add(struct map *m, uint64_t key, uint32_t value)
 		grow(m);
 	put(m, key, value);
 	m->used++;
+	CHECK(m->used <= m->mask); /* one place is always empty */
 }
 
 /* Backward-shift deletion: no tombstones, so long-lived maps stay fast. */
@@ -107,6 +110,8 @@ static void close_gap(struct map *m, size_t gap)
 {
 	size_t i = gap;
 
+	CHECK(gap <= m->mask);
+	CHECK(m->values[gap] != MAP_NONE);
 	for (;;) {
 		i = (i + 1) & m->mask;
 		if (m->values[i] == MAP_NONE)
@@ -127,6 +132,7 @@ bool map_remove(struct map *m, uint64_t key, uint32_t value)
 
 	for (uint32_t v = map_first(m, key, &at); v != MAP_NONE; v = map_next(m, key, &at))
 		if (v == value) {
+			CHECK(m->used > 0);
 			close_gap(m, at);
 			m->used--;
 			return true;

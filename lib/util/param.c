@@ -3,6 +3,7 @@
  * text that is not taken changes nothing. A reload takes what may change while the daemon runs,
  * and names the rest. */
 #include "util/param.h"
+#include "util/check.h"
 
 #include "util/param_impl.h"
 
@@ -22,11 +23,13 @@ bool param_is_number(const struct param_row *row)
 
 void *param_field(const struct param_row *row, void *p)
 {
+	CHECK(row->name);
 	return (char *)p + row->at;
 }
 
 const void *param_field_const(const struct param_row *row, const void *p)
 {
+	CHECK(row->name);
 	return (const char *)p + row->at;
 }
 
@@ -267,6 +270,7 @@ static int assign_number(const struct param_row *row, void *p, const char *text,
 	                                                          : no_units;
 	int64_t n;
 
+	CHECK(param_is_number(row));
 	if (!number_parse(text, units, &n) || n < row->min || n > row->max)
 		return wrong(row, text, place, err);
 	*(int64_t *)param_field(row, p) = n;
@@ -276,6 +280,7 @@ static int assign_number(const struct param_row *row, void *p, const char *text,
 static int assign_bool(const struct param_row *row, void *p, const char *text, const char *place,
                        struct err *err)
 {
+	CHECK(row->type == PARAM_BOOL);
 	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
 		return wrong(row, text, place, err);
 	*(bool *)param_field(row, p) = text[0] == 't';
@@ -287,6 +292,7 @@ static int assign_text(const struct param_row *row, void *p, const char *text, c
 {
 	int64_t n = (int64_t)strlen(text);
 
+	CHECK(row->type != PARAM_LIST && row->type != PARAM_BOOL && !param_is_number(row));
 	if (n < row->min || n > row->max)
 		return wrong(row, text, place, err);
 	for (const char *c = text; *c; c++)
@@ -304,6 +310,7 @@ int param_assign_list(const struct param_row *row, void *p, struct param_list *t
 {
 	int r = 0;
 
+	CHECK(row->type == PARAM_LIST);
 	if ((int64_t)taken->n < row->min || (int64_t)taken->n > row->max)
 		r = err_set(err, E_INVALID,
 		            "%s has %zu items, want %" PRId64 "..%" PRId64 " (%.200s)", row->name,
@@ -377,6 +384,7 @@ static bool field_same(const struct param_row *row, const void *a, const void *b
 {
 	const void *fa = param_field_const(row, a), *fb = param_field_const(row, b);
 
+	CHECK(row->name);
 	if (param_is_number(row))
 		return *(const int64_t *)fa == *(const int64_t *)fb;
 	if (row->type == PARAM_BOOL)
@@ -398,6 +406,7 @@ static void field_copy(const struct param_row *row, void *to, const void *from)
 	void *ft = param_field(row, to);
 	const void *ff = param_field_const(row, from);
 
+	CHECK(row->name && row->when == PARAM_RELOAD);
 	if (param_is_number(row))
 		__atomic_store_n((int64_t *)ft, *(const int64_t *)ff, __ATOMIC_RELAXED);
 	else if (row->type == PARAM_BOOL)

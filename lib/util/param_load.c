@@ -1,5 +1,6 @@
 /* Settings from YAML: one mapping of names to scalars or lists of scalars. Nothing else of the
  * language is needed here, so nothing else is taken: no nesting, no aliases, no second document. */
+#include "util/check.h"
 #include "util/param_impl.h"
 
 #include "util/alloc.h"
@@ -94,6 +95,7 @@ static int read_setting(struct reading *r)
 	const struct param_row *row = param_find(r->table, scalar(r), place(r, at), r->err);
 	if (!row)
 		return E_INVALID;
+	CHECK((size_t)(row - r->table->rows) < r->table->rows_n);
 	if (r->seen[row - r->table->rows])
 		return err_set(r->err, E_INVALID, "%s is set twice (%.200s)", row->name, at);
 	r->seen[row - r->table->rows] = true;

@@ -1,6 +1,7 @@
 /* The command line that all daemons share: --config, --set, --print-config, --check-config,
  * --version, --help, then what is left. Later wins: default, file, --set. It prints what people
  * asked for and answers whether the daemon is to go on. */
+#include "util/check.h"
 #include "util/param.h"
 
 #include "util/alloc.h"
@@ -129,6 +130,7 @@ bool param_main(const struct param_table *t, void *p, int argc, char **argv, con
 			return false;
 		}
 	}
+	CHECK(at <= argc || argc == 0);
 	ret_args->rest = argv + at;
 
 	int r = load_all(t, p, ret_args, &err);

@@ -1,6 +1,7 @@
 /* Settings shown to people: --print-config as a file that can be read back, and the tables of
  * docs/settings.md. Both come from the rows alone, so that neither can say something else than
  * what is parsed. */
+#include "util/check.h"
 #include "util/param_impl.h"
 
 #include <inttypes.h>
@@ -23,6 +24,7 @@ static const char *type_text(const struct param_row *row)
 		[PARAM_SECRET_FILE] = "path of a file that only its owner may read",
 		[PARAM_LIST] = "list",
 	};
+	CHECK((size_t)row->type < sizeof texts / sizeof texts[0]);
 	return texts[row->type];
 }
 
@@ -52,6 +54,7 @@ static void print_value(const struct param_row *row, const void *p, FILE *out)
 {
 	const void *f = param_field_const(row, p);
 
+	CHECK(row->name);
 	if (param_is_number(row))
 		fprintf(out, "%" PRId64, *(const int64_t *)f);
 	else if (row->type == PARAM_BOOL)
@@ -117,6 +120,7 @@ static void print_cell(const char *s, FILE *out)
 
 static void manual_row(const struct param_row *row, FILE *out)
 {
+	CHECK(row->name);
 	fprintf(out, "| `%s` | ", row->name);
 	print_cell(row->help, out);
 	fprintf(out, ". %c%s | `", type_text(row)[0] & ~0x20, type_text(row) + 1);

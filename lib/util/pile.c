@@ -65,6 +65,7 @@ void *pile_take(struct pile *p, size_t bytes)
 	}
 	void *piece = p->head->bytes + p->head->used;
 	p->head->used += need;
+	CHECK(p->head->used <= p->head->cap);
 	return piece;
 }
 

@@ -65,9 +65,12 @@ static bool filter_some(struct filter *f, const char *text, size_t n)
 	char out[(VISIBLE_HELD + CHUNK) * VISIBLE_GROWS];
 	size_t taken, bytes;
 
+	CHECK(n <= CHUNK);
+	CHECK(f->held <= VISIBLE_HELD);
 	memcpy(f->text + f->held, text, n);
 	n += f->held;
 	bytes = visible_copy(f->text, n, f->how, out, sizeof out, &taken);
+	CHECK(taken <= n);
 	f->held = n - taken;
 	CHECK(f->held <= VISIBLE_HELD);
 	memmove(f->text, f->text + taken, f->held);
@@ -95,6 +98,7 @@ static void filter_end(struct filter *f)
 {
 	struct buf out;
 
+	CHECK(f->held <= VISIBLE_HELD);
 	buf_init(&out);
 	visible_put(f->text, f->held, f->how, &out);
 	if (f->coloured)

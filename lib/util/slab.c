@@ -25,6 +25,7 @@ uint32_t slab_take(struct slab *s)
 	s->len++;
 	if (s->free_head != SLAB_NONE) {
 		uint32_t index = s->free_head;
+		CHECK(index < s->used);
 		memcpy(&s->free_head, slab_at(s, index), sizeof s->free_head);
 		memset(slab_at(s, index), 0, s->item_bytes);
 		return index;
@@ -33,6 +34,7 @@ uint32_t slab_take(struct slab *s)
 		s->chunks = mem_grow(s->chunks, s->n_chunks + 1, sizeof *s->chunks);
 		s->chunks[s->n_chunks++] = mem_array(SLAB_CHUNK_ITEMS, s->item_bytes);
 	}
+	CHECK(s->used < SLAB_NONE && s->len <= s->used + 1u);
 	return s->used++;
 }
 
@@ -53,5 +55,6 @@ void slab_index_set(uint32_t **at, size_t *cap, uint32_t key, uint32_t number)
 			(*at)[i] = SLAB_NONE;
 		*cap = more;
 	}
+	CHECK(key < *cap);
 	(*at)[key] = number;
 }

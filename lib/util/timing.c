@@ -11,6 +11,7 @@ int timing_class(int64_t us)
 		return 0;
 	int top = 63 - __builtin_clzll((unsigned long long)us - 1);
 	int class = 2 * (top - FIRST_BITS) + (us <= INT64_C(3) << (top - 1) ? 1 : 2);
+	CHECK(class > 0);
 	return class < TIMING_CLASSES ? class : TIMING_CLASSES - 1;
 }
 

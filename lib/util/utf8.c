@@ -9,6 +9,7 @@ size_t utf8_char(const uint8_t *p, size_t left)
 {
 	int n = u8_mblen(p, left);
 
+	CHECK(left > 0);
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -26,7 +27,7 @@ size_t utf8_put(char *to, uint32_t c)
 {
 	int n = u8_uctomb((uint8_t *)to, c, 4);
 
-	CHECK(n > 0);
+	CHECK(n > 0 && n <= 4);
 	return (size_t)n;
 }
 

@@ -1,6 +1,7 @@
 /* Escapes: one character is looked at, then copied or replaced. Knows no terminal's language but
  * the colours; what is not known to be harmless is escaped. */
 #include "util/visible.h"
+#include "util/check.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ static bool steers(uint32_t c)
 
 static void look_as_is(struct look *l, const uint8_t *p, size_t n)
 {
+	CHECK(n <= sizeof l->text);
 	memcpy(l->text, p, n);
 	l->taken = l->n = n;
 }
@@ -72,6 +74,7 @@ static void look_ascii(struct look *l, const uint8_t *p, size_t n, enum visible 
 
 static void look_at(struct look *l, const uint8_t *p, size_t n, enum visible how)
 {
+	CHECK(n > 0);
 	l->taken = l->n = 0;
 	if (*p < 0x80) {
 		look_ascii(l, p, n, how);
@@ -102,12 +105,14 @@ size_t visible_copy(const char *text, size_t n, enum visible how, char *to, size
 
 	while (at < n) {
 		look_at(&l, (const uint8_t *)text + at, n - at, how);
+		CHECK(l.taken <= n - at && l.n <= sizeof l.text);
 		if (l.taken == 0 || l.n > size - out)
 			break;
 		memcpy(to + out, l.text, l.n);
 		out += l.n;
 		at += l.taken;
 	}
+	CHECK(at <= n && out <= size);
 	*ret_taken = at;
 	return out;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 enum {
 	ALIGN = 16,
@@ -42,6 +43,7 @@ struct arena *arena_new(size_t cap_bytes)
 {
 	struct arena *a = mem_new(sizeof *a);
 
+	CHECK(cap_bytes > 0);
 	a->cap = cap_bytes;
 	return a;
 }
@@ -54,6 +56,7 @@ static void blocks_free(struct arena *a, size_t keep)
 		left++;
 	while (left > keep) {
 		struct block *b = a->top;
+		CHECK(a->held >= b->bytes);
 		a->top = b->older;
 		a->held -= b->bytes;
 		free(b);
@@ -71,6 +74,7 @@ void arena_free(struct arena *a)
 
 static struct block *block_add(struct arena *a, size_t need)
 {
+	CHECK(a->held <= a->cap);
 	size_t bytes = a->top ? a->top->bytes * 2 : BLOCK_MIN;
 	size_t left = a->cap - a->held;
 
@@ -107,6 +111,7 @@ void *arena_take(struct arena *a, size_t bytes)
 		return NULL;
 	void *p = b->data + b->used;
 	b->used += need;
+	CHECK(b->used <= b->bytes && a->held <= a->cap);
 	return p;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "wire/channel_private.h"
 
@@ -25,6 +26,7 @@ static int fd_prepare(int fd, struct err *err)
 
 int channel_plain(int fd, struct channel **ret, struct err *err)
 {
+	CHECK(fd >= 0);
 	int rc = fd_prepare(fd, err);
 
 	if (rc < 0) {
@@ -74,12 +76,14 @@ static ssize_t plain_result(struct channel *c, ssize_t n, bool is_write, struct 
 
 ssize_t channel_read(struct channel *c, uint8_t *to, size_t bytes, struct err *err)
 {
+	CHECK(bytes > 0);
 	return c->is_tls ? c->is_tls->read(c, to, bytes, err)
 	                 : plain_result(c, recv(c->fd, to, bytes, 0), false, err);
 }
 
 ssize_t channel_write(struct channel *c, const uint8_t *from, size_t bytes, struct err *err)
 {
+	CHECK(bytes > 0);
 	return c->is_tls ? c->is_tls->write(c, from, bytes, err)
 	                 : plain_result(c, send(c->fd, from, bytes, MSG_NOSIGNAL), true, err);
 }

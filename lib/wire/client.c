@@ -12,6 +12,7 @@
 
 #include "sirdar.pb-c.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -59,9 +60,11 @@ struct client {
 
 static void next_server(struct client *c, bool was_up)
 {
+	CHECK(c->n > 0);
 	bool follow = c->is_standby && c->leader < c->n && !c->followed;
 
 	c->at = follow ? c->leader : (c->at + 1) % c->n;
+	CHECK(c->at < c->n);
 	c->followed = c->followed || follow;
 	if (was_up || follow || (c->told && !c->is_standby))
 		c->retry_us = RETRY_MIN_US;
@@ -117,6 +120,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 
 static void on_welcome(struct client *c, struct session *s, const Sirdar__Welcome *m)
 {
+	CHECK(c->session == s);
 	session_greeted(s);
 	c->epoch = m->epoch > c->epoch ? m->epoch : c->epoch;
 	c->retry_us = RETRY_MIN_US;
@@ -170,6 +174,7 @@ int64_t client_look(struct client *c, struct ev_loop *loop, int64_t now_us)
 		c->retry_at_us = now_us + c->retry_us;
 	if (now_us < c->retry_at_us)
 		return c->retry_at_us;
+	CHECK(c->at < c->n && c->retry_us >= RETRY_MIN_US && c->retry_us <= RETRY_MAX_US);
 	at = &c->servers[c->at];
 	if (session_connect(loop, at->host, at->port, c->name, c->key, &session_calls, c,
 	                    &c->limits, &c->session, &err) == 0)

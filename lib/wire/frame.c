@@ -86,6 +86,7 @@ int frame_head_read(const uint8_t b[FRAME_HEAD_BYTES], struct frame_head *ret, s
 
 static void head_write(uint8_t b[FRAME_HEAD_BYTES], unsigned kind, size_t bytes)
 {
+	CHECK(bytes <= UINT32_MAX);
 	for (int i = 0; i < 4; i++)
 		b[i] = (uint8_t)(bytes >> (24 - 8 * i));
 	b[4] = (uint8_t)(kind >> 8);
@@ -172,6 +173,7 @@ static int message_check(const ProtobufCMessageDescriptor *of, const uint8_t *at
 		}
 		at += n;
 	}
+	CHECK(at == end); /* each field was looked at before it was passed over */
 	return 0;
 }
 

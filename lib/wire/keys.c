@@ -17,6 +17,7 @@
 
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -110,6 +111,7 @@ static int rows_parse(const char *path, const char *text, size_t bytes, struct r
 			rc = err_set(err, E_INVALID, "%.200s:%zu: not `name:%d hex digits`", path,
 			             nth, 2 * KEY_BYTES);
 	}
+	CHECK(n <= lines);
 	qsort(rows, n, sizeof *rows, row_compare);
 	for (size_t i = 1; rc == 0 && i < n; i++)
 		if (row_compare(&rows[i - 1], &rows[i]) == 0)

@@ -74,6 +74,7 @@ static uint32_t origin_add(struct listener *l, uint64_t origin, int change)
 
 void listener_release(struct listener *l, uint64_t origin)
 {
+	CHECK(l->counts.now > 0);
 	origin_add(l, origin, -1);
 	l->counts.now--;
 }
@@ -91,6 +92,7 @@ static void connection_take(struct listener *l, int fd, const struct net_address
 	uint64_t origin = origin_of(a);
 	char text[NET_TEXT_BYTES];
 
+	CHECK(fd >= 0);
 	if (!has_room(l, origin)) {
 		l->counts.refused++;
 		close(fd);
@@ -157,6 +159,7 @@ static void door_knocked(struct ev_loop *loop, struct ev_io *w, int events)
 static void listener_start(struct ev_loop *loop, int fd, const struct listener_limits *limits,
                            listener_fn came, void *ctx, struct listener *l)
 {
+	CHECK(fd >= 0);
 	l->loop = loop;
 	l->limits = *limits;
 	l->came = came;

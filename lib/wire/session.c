@@ -25,6 +25,7 @@ int64_t session_now_us(void)
 
 static void session_free(struct session *s)
 {
+	CHECK(s->busy <= 1 && s->state == SESSION_OVER);
 	ev_io_stop(s->loop, &s->io);
 	ev_timer_stop(s->loop, &s->clock);
 	ev_clear_pending(s->loop, &s->soon);
@@ -42,6 +43,7 @@ void session_enter(struct session *s)
 
 void session_leave(struct session *s)
 {
+	CHECK(s->busy > 0 && s->state <= SESSION_OVER);
 	if (s->state == SESSION_OVER && s->busy == 1) {
 		if (!s->is_dropped)
 			s->ops->on_end(s->ctx, s, &s->err);
@@ -53,6 +55,7 @@ void session_leave(struct session *s)
 
 void session_fail(struct session *s, int code)
 {
+	CHECK(code <= 0);
 	s->err.code = code;
 	s->state = SESSION_OVER;
 }
@@ -111,6 +114,7 @@ void session_touch(struct session *s)
 
 void session_watch(struct session *s, int events)
 {
+	CHECK((events & ~(EV_READ | EV_WRITE)) == 0);
 	if (ev_is_active(&s->io) && (s->io.events & (EV_READ | EV_WRITE)) == events)
 		return;
 	ev_io_stop(s->loop, &s->io);

@@ -7,6 +7,7 @@
 #include <sirdar.pb-c.h>
 #include <string.h>
 
+#include "util/check.h"
 #include "wire/arena.h"
 
 static bool is_greeting(const struct session *s, unsigned kind)
@@ -19,6 +20,7 @@ static int frame_admit(struct session *s, const struct frame_head *h)
 {
 	const char *why = NULL;
 
+	CHECK(h->bytes <= frame_max(h->kind));
 	if (s->is_server ? !frame_from_peer(h->kind) : !frame_from_server(h->kind))
 		why = s->is_server ? "is not for a server" : "is not for a peer";
 	else if (is_greeting(s, h->kind))
@@ -44,6 +46,7 @@ static int ping_answer(struct session *s, const void *message)
 
 static int frame_deliver(struct session *s, const struct frame_head *h, const void *message)
 {
+	CHECK(s->busy > 0);
 	if (h->kind == FR_PING)
 		return ping_answer(s, message);
 	if (h->kind == FR_PONG)
@@ -90,6 +93,7 @@ static size_t frames_take(struct session *s, const uint8_t *p, size_t bytes)
 		if (rc < 0)
 			break;
 		at += FRAME_HEAD_BYTES + h.bytes;
+		CHECK(at <= bytes);
 	}
 	return at;
 }
@@ -135,6 +139,7 @@ void session_read(struct session *s)
 {
 	uint8_t chunk[CHUNK_BYTES];
 
+	CHECK(s->busy > 0);
 	for (int i = 0; i < CHUNKS_A_ROUND; i++) {
 		struct err err = { 0 };
 		ssize_t n = channel_read(s->channel, chunk, sizeof chunk, &err);
@@ -146,6 +151,7 @@ void session_read(struct session *s)
 			stream_ended(s, (int)n);
 			return;
 		}
+		CHECK((size_t)n <= sizeof chunk);
 		s->heard_us = session_now_us();
 		s->is_pinged = false;
 		if (s->state == SESSION_OPEN)

@@ -9,6 +9,7 @@
 
 #include <sirdar.pb-c.h>
 
+#include "util/check.h"
 #include "util/clock.h"
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -16,6 +17,7 @@
 /* The peer may have said why it went, and that may still be unread. */
 static void write_failed(struct session *s, const struct err *err)
 {
+	CHECK(err->code < 0);
 	session_read(s);
 	if (s->state == SESSION_OPEN) {
 		s->err = *err;
@@ -38,6 +40,7 @@ static bool queue_flush(struct session *s)
 			write_failed(s, &err);
 			return false;
 		}
+		CHECK((size_t)n <= s->out.len);
 		buf_drop(&s->out, (size_t)n);
 	}
 	if (s->out.len > 0) {
@@ -65,6 +68,7 @@ static void (*const steps[])(struct session *s, int events) = {
 
 static void step_connect(struct session *s, int events)
 {
+	CHECK(s->state == SESSION_CONNECT);
 	if (!(events & EV_WRITE))
 		return;
 	int rc = channel_connected(s->channel, &s->err);
@@ -80,6 +84,7 @@ static void step_shake(struct session *s, int events)
 {
 	int rc = channel_shake(s->channel, &s->err);
 
+	CHECK(s->state == SESSION_SHAKE);
 	(void)events;
 	if (rc == E_AGAIN) {
 		session_watch(s, channel_wants_write(s->channel) ? EV_WRITE : EV_READ);
@@ -104,6 +109,7 @@ static void step_shake(struct session *s, int events)
 
 static void step_open(struct session *s, int events)
 {
+	CHECK(s->state == SESSION_OPEN);
 	if (events & (EV_READ | EV_WRITE))
 		session_read(s);
 	/* What on_frame has queued goes out later, with what others queue in this round. */
@@ -121,6 +127,7 @@ static void step_open(struct session *s, int events)
  * yet, so the end is: write, say goodbye, wait for the peer's end (LINGER_MS at most). */
 static void step_ending(struct session *s, int events)
 {
+	CHECK(s->state == SESSION_ENDING);
 	(void)events;
 	if (!s->is_bye_said && queue_flush(s) && channel_bye(s->channel) == 0)
 		s->is_bye_said = true;
@@ -138,6 +145,7 @@ static void step_over(struct session *s, int events)
 
 static void step(struct session *s, int events)
 {
+	CHECK((size_t)s->state < sizeof steps / sizeof steps[0]);
 	session_enter(s);
 	steps[s->state](s, events);
 	session_leave(s);
@@ -169,6 +177,7 @@ static void stage_overdue(struct session *s)
 		s->state = SESSION_OVER;
 		return;
 	}
+	CHECK(s->state <= SESSION_OPEN);
 	session_fail(s, err_set(&s->err, E_TIMEOUT, "%s within %u ms", stages[s->state],
 	                        s->limits.handshake_ms));
 }
