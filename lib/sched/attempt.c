@@ -5,6 +5,7 @@
 #include "sched/attempt.h"
 
 #include "sched/task.h"
+#include "util/check.h"
 
 enum { INFRA_DELAY_US = 1000000 };
 
@@ -30,6 +31,7 @@ static struct attempt_verdict judge_found(const struct task *t, const struct ins
 {
 	bool machine = end == AE_INFRA || end == AE_RETURN || end == AE_BACK;
 
+	CHECK(i->intent == KI_NONE);
 	if (end == AE_NOT_YET)
 		return unburnt(EV_DEAD_RETRY, RE_NONE, wait_us);
 	if (machine && i->infra + 1 <= t->infra_max)
@@ -44,6 +46,7 @@ static struct attempt_verdict judge_found(const struct task *t, const struct ins
 /* Confirmed dead while a kill was under way: the strongest intent decides. */
 static struct attempt_verdict judge_killed(const struct task *t, const struct instance *i)
 {
+	CHECK(i->intent != KI_NONE);
 	if (i->intent == KI_USER)
 		return burnt(EV_DEAD_KILLED, RE_USER, 0);
 	if (i->intent == KI_REPLACE)
@@ -72,6 +75,7 @@ struct attempt_verdict attempt_judge(const struct task *t, const struct instance
 {
 	bool killing = i->state == ST_WAITKILL || i->state == ST_KILLING || i->state == ST_HANGED;
 
+	CHECK(i->state < ST_COUNT);
 	if (!killing && i->state != ST_RUNNING)
 		return unburnt(EV_NONE, RE_NONE, 0);
 	if (end == AE_OK)

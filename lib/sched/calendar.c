@@ -51,6 +51,7 @@ int calendar_new(uint8_t weekdays, const struct calendar_day *days, size_t n,
 			               (int)d.year, d.month, d.day);
 		}
 	}
+	CHECK(c->n <= n);
 	*ret_calendar = c;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/yaml.h"
@@ -123,6 +124,7 @@ static void add_day(struct reader *r, int64_t day, bool allowed)
 
 static int64_t day_of(const struct written *w, int32_t year)
 {
+	CHECK(w->month >= 1 && w->month <= 12 && w->day >= 1 && w->day <= 31);
 	return civil_to_day(year, w->month, w->day);
 }
 
@@ -393,6 +395,7 @@ static void make_days(struct reader *r)
 		           "a calendar of more than %d dates", CALENDAR_DAYS_MAX);
 		return;
 	}
+	CHECK(r->n <= CALENDAR_DAYS_MAX);
 	if (calendar_new(r->weekdays, r->days, r->n, &r->c->days, &err) < 0)
 		diag_error(r->d, here(r, r->root), "conflict", NULL, "%s", err.text);
 }

@@ -1,4 +1,5 @@
 #include "sched/civil.h"
+#include "util/check.h"
 
 #define DAYS_400 146097 /* days of 400 years */
 
@@ -10,6 +11,7 @@ int64_t civil_to_day(int64_t year, int32_t month, int32_t day)
 	int64_t yoe = y - era * 400;
 	int64_t doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
 
+	CHECK(month >= 1 && month <= 12);
 	return era * DAYS_400 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
 }
 
@@ -31,6 +33,7 @@ struct civil civil_of_day(int64_t day)
 
 int32_t civil_month_days(int64_t year, int32_t month)
 {
+	CHECK(month >= 1 && month <= 12);
 	if (month == 2)
 		return 28 + (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
 	return 30 + ((month + (month > 7)) & 1);

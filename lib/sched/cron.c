@@ -7,6 +7,7 @@
 #include "sched/civil.h"
 #include "sched/cron_impl.h"
 #include "sched/tz.h"
+#include "util/check.h"
 
 #define YEAR_MAX   9999
 #define LOOK_YEARS 400 /* the Gregorian calendar repeats */
@@ -26,6 +27,7 @@ static uint32_t nearest_work(int32_t first, int32_t day, int32_t length)
 {
 	int32_t weekday = (first + day - 1) % 7;
 
+	CHECK(day >= 1 && day <= length);
 	if (weekday == 6)
 		day = day == 1 ? 3 : day - 1;
 	else if (weekday == 0)
@@ -93,11 +95,13 @@ static bool year_ok(const struct cron *c, int64_t year)
 
 static int lowest(uint64_t bits)
 {
+	CHECK(bits != 0);
 	return __builtin_ctzll(bits);
 }
 
 static int highest(uint64_t bits)
 {
+	CHECK(bits != 0);
 	return 63 - __builtin_clzll(bits);
 }
 
@@ -128,6 +132,7 @@ static int64_t next_time(const struct cron *c, int64_t from)
 	int h = (int)(from / 3600), m = (int)(from / 60 % 60), s = (int)(from % 60);
 	uint64_t bits;
 
+	CHECK(from >= 0 && from < DAY_S);
 	if (c->hours >> h & 1) {
 		if ((c->minutes >> m & 1) && (bits = from_bit(c->seconds, s)))
 			return h * 3600 + m * 60 + lowest(bits);
@@ -146,6 +151,7 @@ static int64_t prev_time(const struct cron *c, int64_t to)
 	int h = (int)(to / 3600), m = (int)(to / 60 % 60), s = (int)(to % 60);
 	uint64_t bits;
 
+	CHECK(to >= 0 && to < DAY_S);
 	if (c->hours >> h & 1) {
 		if ((c->minutes >> m & 1) && (bits = to_bit(c->seconds, s)))
 			return h * 3600 + m * 60 + highest(bits);
@@ -408,7 +414,7 @@ struct cron *cron_ref(const struct cron *c)
 	/* The count is not part of what is immutable. */
 	struct cron *own = (struct cron *)(uintptr_t)c;
 
-	atomic_fetch_add_explicit(&own->refs, 1, memory_order_relaxed);
+	CHECK(atomic_fetch_add_explicit(&own->refs, 1, memory_order_relaxed) > 0);
 	return own;
 }
 

@@ -71,6 +71,7 @@ static int64_t floor_number(const struct cycle *c, int64_t day)
 {
 	int64_t n = number_of(c->unit, day);
 
+	CHECK(unit_is_long(c->unit) && c->step >= 1);
 	return c->step == 1 ? n : c->base + floor_div(n - c->base, c->step) * c->step;
 }
 
@@ -88,6 +89,7 @@ int64_t cycle_next_day(const struct cycle *c, int64_t day)
  * left out is never the one that t belongs to. */
 int64_t cycle_floor(const struct cycle *c, int64_t t)
 {
+	CHECK(c->unit >= CU_MINUTE && c->unit <= CU_YEAR);
 	if (!unit_is_long(c->unit) && !c->aligned)
 		return c->base + floor_div(t - c->base, c->step_s) * c->step_s;
 	int64_t day = local_day(c->tz, t);
@@ -99,6 +101,7 @@ int64_t cycle_floor(const struct cycle *c, int64_t t)
 
 int64_t cycle_next(const struct cycle *c, int64_t t)
 {
+	CHECK(c->unit >= CU_MINUTE && c->unit <= CU_YEAR);
 	if (!unit_is_long(c->unit) && !c->aligned)
 		return cycle_floor(c, t) + c->step_s;
 	int64_t day = local_day(c->tz, t);

@@ -1,5 +1,6 @@
 /* Evaluating: the steps one after the other, on a stack that cannot outgrow them. */
 #include "sched/expr_impl.h"
+#include "util/check.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -133,9 +134,12 @@ double expr_number(const struct expr *e, const union expr_value *values)
 	size_t n = 0;
 
 	for (const struct expr_op *op = e->ops; op < e->ops + e->n; op++) {
+		CHECK(n >= takes(op->code));
 		union expr_value got = step(e, op, values, stack + n);
 		n -= takes(op->code);
+		CHECK(n < EXPR_OPS_MAX);
 		stack[n++] = got;
 	}
+	CHECK(n == 1);
 	return isfinite(stack[0].number) ? stack[0].number : NAN;
 }

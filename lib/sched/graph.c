@@ -5,6 +5,7 @@
 #include "sched/graph.h"
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ static struct index index_edges(size_t nodes, const struct graph_edge *edges, si
 {
 	struct index x = { mem_array(nodes + 2, sizeof *x.at), mem_array(n + 1, sizeof *x.by) };
 
+	for (size_t i = 0; i < n; i++)
+		CHECK(edges[i].child < nodes && edges[i].parent < nodes);
 	for (size_t i = 0; i < n; i++)
 		x.at[(by_child ? edges[i].child : edges[i].parent) + 2]++;
 	for (size_t v = 2; v < nodes + 2; v++)
@@ -47,6 +50,7 @@ struct tarjan {
 
 static void tarjan_enter(struct tarjan *t, uint32_t v)
 {
+	CHECK(!t->number[v]);
 	t->number[v] = t->low[v] = ++t->counter;
 	t->next[v] = t->from.at[v];
 	t->stack[t->stacked++] = v;
@@ -55,6 +59,7 @@ static void tarjan_enter(struct tarjan *t, uint32_t v)
 
 static void tarjan_leave(struct tarjan *t, uint32_t v)
 {
+	CHECK(t->depth > 0 && t->calls[t->depth - 1] == v);
 	t->depth--;
 	if (t->depth) {
 		uint32_t up = t->calls[t->depth - 1];
@@ -64,6 +69,7 @@ static void tarjan_leave(struct tarjan *t, uint32_t v)
 		return;
 	t->components++;
 	for (uint32_t w = UINT32_MAX; w != v;) {
+		CHECK(t->stacked > 0);
 		w = t->stack[--t->stacked];
 		t->component[w] = t->components;
 	}
@@ -101,6 +107,7 @@ uint32_t *graph_parts(size_t nodes, const struct graph_edge *edges, size_t n)
 	for (uint32_t v = 0; v < nodes; v++)
 		if (!t.number[v])
 			tarjan_run(&t, v);
+	CHECK(t.stacked == 0 && t.depth == 0);
 	index_done(&t.from);
 	free(memory);
 	return t.component;
@@ -151,6 +158,7 @@ static size_t cycle_of(struct growth *g, uint32_t *ret_cycle)
 		size_t n = 0;
 		for (uint32_t w = v; n == 0 || w != v; w = g->edges[g->via[w] - 1].parent)
 			ret_cycle[n++] = w;
+		CHECK(n <= g->nodes);
 		return n;
 	}
 	return 0;
@@ -162,6 +170,7 @@ static void rotate(uint32_t *cycle, size_t n)
 	size_t least = 0;
 	uint32_t *copy = mem_array(n, sizeof *copy);
 
+	CHECK(n > 0);
 	for (size_t i = 1; i < n; i++)
 		if (cycle[i] < cycle[least])
 			least = i;
@@ -222,10 +231,12 @@ size_t graph_order(size_t nodes, const struct graph_edge *edges, size_t n, uint3
 		uint32_t v = ret_order[done];
 		for (uint32_t i = children.at[v]; i < children.at[v + 1]; i++) {
 			uint32_t child = edges[children.by[i]].child;
+			CHECK(open[child] > 0);
 			if (--open[child] == 0)
 				ret_order[ordered++] = child;
 		}
 	}
+	CHECK(ordered <= nodes);
 	index_done(&children);
 	free(open);
 	return ordered;

@@ -156,5 +156,6 @@ int kill_rank(enum kill_intent k)
 		[KI_NONE] = 0, [KI_TIMEOUT] = 1, [KI_REDO] = 2, [KI_REPLACE] = 3, [KI_USER] = 4
 	};
 
+	CHECK((size_t)k < sizeof ranks / sizeof ranks[0]);
 	return ranks[k];
 }

@@ -5,6 +5,7 @@
 
 #include "sched/civil.h"
 #include "sched/tz.h"
+#include "util/check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ static bool take_number(const char **text, int digits, int32_t min, int32_t max,
 {
 	int32_t value = 0;
 
+	CHECK(digits > 0 && digits <= 9);
 	for (int i = 0; i < digits; i++, (*text)++) {
 		if (**text < '0' || **text > '9')
 			return false;

@@ -105,6 +105,7 @@ static struct link_span nth_before(const struct plan *parent, struct window_poin
 {
 	int64_t p = by_label(parent) ? parent_instant(parent, at.label + 1) : at.instant + 1;
 
+	CHECK(n >= 0);
 	for (n = n + 1; n > 0 && p != PLAN_BEFORE; n--)
 		p = plan_prev(parent, p);
 	if (p == PLAN_BEFORE)
@@ -115,6 +116,7 @@ static struct link_span nth_before(const struct plan *parent, struct window_poin
 static struct link_span item_span(const struct plan *parent, const struct window_expr *e, size_t i,
                                   const struct plan *child, int64_t t)
 {
+	CHECK(i < window_count(e));
 	struct window_item item = window_eval(e, i, child, t);
 
 	if (window_form(e) == WF_LIST)
@@ -138,6 +140,7 @@ static int tidy(struct link_span *spans, int n)
 {
 	int kept = 0;
 
+	CHECK(n >= 0 && n <= LINK_SPANS_MAX);
 	qsort(spans, (size_t)n, sizeof *spans, by_lo);
 	for (int i = 0; i < n; i++) {
 		struct link_span *last = kept ? &spans[kept - 1] : NULL;

@@ -14,6 +14,7 @@
 #include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/near.h"
 
@@ -153,6 +154,7 @@ static int take_macro(struct walk *w, const char *text, const char **p, int dept
 	size_t len = end ? (size_t)(end - from) : 0;
 	int r = 0;
 
+	CHECK(**p == '$' && ((*p)[1] == '{' || (*p)[1] == '['));
 	if (w->left-- == 0)
 		return err_set(w->err, E_LIMIT, "more than %d macros", MACRO_COUNT_MAX);
 	if (!end)
@@ -184,6 +186,7 @@ static int expand(struct walk *w, const char *text, int depth)
 	const char *p = text;
 	int r = 0;
 
+	CHECK(depth <= MACRO_DEPTH_MAX);
 	while (*p && r == 0) {
 		size_t n = strcspn(p, "$");
 		if (w->out)

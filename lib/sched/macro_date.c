@@ -12,6 +12,7 @@
 #include "sched/cycle.h"
 #include "sched/tz.h"
 #include "util/buf.h"
+#include "util/check.h"
 
 #define FACTOR_MAX 1000000
 #define AMOUNT_MAX INT64_C(4000000) /* days, months: more than 9999 years */
@@ -164,6 +165,7 @@ static void put_letter(enum letter l, int64_t label, struct buf *out)
 	const int64_t values[LETTERS] = { d.year,       d.year % 100,    d.month,   d.day,
 		                          clock / 3600, clock / 60 % 60, clock % 60 };
 
+	CHECK(l < LETTERS);
 	buf_printf(out, l == L_YEAR ? "%04lld" : "%02lld", (long long)values[l]);
 }
 
@@ -314,6 +316,7 @@ static const char *call(size_t f, struct text args, const struct tz *tz, int64_t
 	const char *comma = memrchr(args.p, ',', args.len);
 	struct text pattern = args;
 
+	CHECK(f < sizeof functions / sizeof functions[0]);
 	if (comma) {
 		struct text rest = { comma + 1, (size_t)(args.p + args.len - comma - 1) };
 		pattern.len = (size_t)(comma - args.p);
@@ -333,6 +336,7 @@ static const char *call(size_t f, struct text args, const struct tz *tz, int64_t
 /* run_date moved: whole days on the calendar, else by elapsed time. */
 static int64_t moved_label(const struct tz *tz, int64_t run_date, struct amount days)
 {
+	CHECK(days.den > 0);
 	if (days.num % days.den == 0)
 		return in_years(local_label(tz, run_date) + days.num / days.den * DAY_S);
 	int64_t by = floor_div(days.num * DAY_S, days.den);

@@ -10,6 +10,7 @@ int measure_bucket(int64_t us)
 	if (us < SUB)
 		return us < 0 ? 0 : (int)us;
 	int top = 63 - __builtin_clzll((unsigned long long)us);
+	CHECK(top >= SUB_BITS);
 	return (top - SUB_BITS + 1) * SUB + (int)(us >> (top - SUB_BITS) & (SUB - 1));
 }
 
@@ -35,6 +36,7 @@ int64_t measure_percentile(const struct measure *m, unsigned permille)
 {
 	uint64_t want = (m->n * permille + 999) / 1000, seen = 0;
 
+	CHECK(permille <= 1000);
 	for (int i = 0; i < MEASURE_BUCKETS; i++) {
 		seen += m->counts[i];
 		if (seen && seen >= want)

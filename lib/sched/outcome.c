@@ -9,6 +9,7 @@
 
 #include "sched/plan.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 void outcomes_init(struct outcomes *o)
 {
@@ -47,6 +48,8 @@ const struct outcome_range *outcomes_find(const struct outcomes *o, int64_t run_
 
 static void insert_at(struct outcomes *o, size_t at, struct outcome_range r)
 {
+	CHECK(at <= o->len);
+	CHECK(r.lo <= r.hi);
 	o->ranges = mem_room(o->ranges, &o->cap, o->len + 1, sizeof *o->ranges);
 	memmove(o->ranges + at + 1, o->ranges + at, (o->len - at) * sizeof *o->ranges);
 	o->ranges[at] = r;
@@ -55,6 +58,7 @@ static void insert_at(struct outcomes *o, size_t at, struct outcome_range r)
 
 static void remove_at(struct outcomes *o, size_t at)
 {
+	CHECK(at < o->len);
 	o->len--;
 	memmove(o->ranges + at, o->ranges + at + 1, (o->len - at) * sizeof *o->ranges);
 }

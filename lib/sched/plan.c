@@ -40,6 +40,7 @@ static int check_schedule(const struct schedule *s, struct err *err)
 
 static void set_cycle(struct plan *p, struct cycle c)
 {
+	CHECK(p->has_cycle);
 	p->aligned = c.aligned;
 	p->base = c.base;
 }
@@ -142,6 +143,7 @@ static int64_t skip_forward(const struct plan *p, int64_t t)
 {
 	int64_t to, at;
 
+	CHECK(p->s.calendar != NULL);
 	if (due_shifts(p))
 		return t;
 	to = calendar_next(p->s.calendar, due_tested_day(p, t));
@@ -157,6 +159,7 @@ static int64_t skip_back(const struct plan *p, int64_t t)
 {
 	int64_t to, at;
 
+	CHECK(p->s.calendar != NULL);
 	if (due_shifts(p))
 		return t;
 	to = calendar_prev(p->s.calendar, due_tested_day(p, t));
@@ -188,7 +191,9 @@ static int64_t own_next(const struct plan *p, int64_t t)
 		t = p->s.start - 1;
 	limit = t + LOOK_S;
 	while (t < p->s.end && t < limit) {
-		t = raw_next(p, t);
+		int64_t next = raw_next(p, t);
+		CHECK(next > t);
+		t = next;
 		if (t > p->s.end)
 			break;
 		if (due_allowed(p, t))
@@ -239,7 +244,9 @@ static int64_t own_prev(const struct plan *p, int64_t t)
 		t = p->s.end + 1;
 	limit = t - LOOK_S;
 	while (t > p->s.start && t > limit) {
-		t = raw_prev(p, t);
+		int64_t prev = raw_prev(p, t);
+		CHECK(prev < t);
+		t = prev;
 		if (t < p->s.start)
 			break;
 		bool fits = due_fits(p, t);
@@ -270,6 +277,7 @@ int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max)
 {
 	int64_t n = 0, t;
 
+	CHECK(max >= 0);
 	if (lo == INT64_MIN)
 		lo++;
 	for (t = plan_next(p, lo - 1); t < hi && n < max; t = plan_next(p, t))

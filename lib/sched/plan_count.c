@@ -3,6 +3,7 @@
 #include "sched/cron.h"
 #include "sched/plan_impl.h"
 #include "sched/tz.h"
+#include "util/check.h"
 
 struct day {
 	int64_t first, next; /* instants: it is [first, next) */
@@ -54,6 +55,7 @@ static int64_t by_day(const struct plan *p, int64_t lo, int64_t hi)
 				of_plain = walk(p, d.first, last);
 			n += of_plain;
 		}
+		CHECK(d.first <= at && at < d.next);
 		at = plan_next(p, last);
 	}
 	return n;

@@ -4,6 +4,7 @@
 #include "sched/calendar.h"
 #include "sched/cron.h"
 #include "sched/plan_impl.h"
+#include "util/check.h"
 
 int64_t raw_next(const struct plan *p, int64_t t)
 {
@@ -43,5 +44,6 @@ int64_t plan_period_end(const struct plan *p, int64_t run_date)
 	if (!p->s.cron && !p->has_cycle)
 		return PLAN_NEVER;
 	end = raw_next(p, run_date);
+	CHECK(end > run_date);
 	return end > TIME_MAX ? PLAN_NEVER : end;
 }

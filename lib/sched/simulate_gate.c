@@ -4,6 +4,7 @@
  * who waits for something else. (design: SEMANTICS section 4.) */
 #include "sched/simulate_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 #include <stdlib.h>
 
@@ -50,6 +51,7 @@ static void ready_push(struct sim *s, struct sim_task *t, uint32_t row)
 
 static uint32_t ready_pop(struct sim *s, struct sim_task *t)
 {
+	CHECK(t->n_ready > 0);
 	uint32_t top = t->ready[0], last = t->ready[--t->n_ready];
 	size_t at = 0;
 
@@ -70,6 +72,7 @@ static void shelf_put(struct sim *s, struct sim_shelf *sh, struct sim_task *t)
 {
 	int p = t->def->priority;
 
+	CHECK(!t->shelf && t->n_ready > 0);
 	t->at_priority = (uint8_t)(p < 0 ? 0 : p < SIM_PRIORITY_MAX ? p : SIM_PRIORITY_MAX);
 	t->node.tie = t->ready[0];
 	heap_set(&sh->tasks[t->at_priority], &t->node, s->rows[t->ready[0]].row.due);
@@ -158,6 +161,7 @@ static uint32_t seat_for(const struct sim *s, const struct sim_task *t)
 /* More or fewer jobs on a seat, from 1; 0: on none that is known. */
 static void sit(struct sim *s, uint32_t seat, int32_t more)
 {
+	CHECK(seat <= s->n_seats);
 	if (!seat)
 		return;
 	s->seats[seat - 1].taken += more;
@@ -173,6 +177,7 @@ static bool fits(const struct sim *s, const struct sim_limit *m, int32_t slots)
 
 static void freed(struct sim *s, struct sim_limit *m, uint32_t by)
 {
+	CHECK(m->is_dirty || s->n_dirty < s->n_limits);
 	m->last_end = by;
 	if (!m->is_dirty)
 		s->dirty[s->n_dirty++] = m;
@@ -220,6 +225,7 @@ void sim_mark(struct sim *s, struct sim_task *t)
 
 void sim_ready(struct sim *s, uint32_t row)
 {
+	CHECK(s->rows[row].phase == SIM_READY);
 	struct sim_task *t = &s->tasks[s->rows[row].row.task];
 
 	ready_push(s, t, row);
@@ -241,11 +247,13 @@ void sim_free_slots(struct sim *s, uint32_t row)
 {
 	struct sim_task *t = &s->tasks[s->rows[row].row.task];
 
+	CHECK(t->running > 0);
 	t->running--;
 	t->last_end = row + 1;
 	for (size_t i = 0; i < t->n_takes; i++) {
 		struct sim_limit *m = &s->limits[t->takes[i].limit];
 		m->taken -= t->takes[i].slots;
+		CHECK(m->taken >= 0);
 		freed(s, m, row + 1);
 	}
 	free_seat(s, s->rows[row].seat, row + 1);
@@ -253,6 +261,7 @@ void sim_free_slots(struct sim *s, uint32_t row)
 
 void sim_free_other(struct sim *s, uint32_t other)
 {
+	CHECK(other < s->in->gates->n_others);
 	const struct simulate_other *o = &s->in->gates->others[other];
 
 	for (size_t i = 0; i < o->asks.n_takes; i++) {
@@ -303,8 +312,10 @@ uint32_t sim_next(struct sim *s)
 		sim_mark(s, t);
 		return row;
 	}
-	while (s->n_dirty)
+	while (s->n_dirty) {
+		CHECK(s->dirty[s->n_dirty - 1]->is_dirty);
 		s->dirty[--s->n_dirty]->is_dirty = false;
+	}
 	return UINT32_MAX;
 }
 

@@ -23,6 +23,7 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 
 static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint32_t link)
 {
+	CHECK(kind <= EV_DUE);
 	struct sim_event e = { at_us, kind, row, link, s->counter++, 0 };
 
 	if (kind != EV_OTHER)
@@ -36,6 +37,7 @@ static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint
 
 static struct sim_event pop(struct sim *s)
 {
+	CHECK(s->n_events > 0);
 	struct sim_event top = s->heap[0], last = s->heap[--s->n_events];
 	size_t at = 0;
 
@@ -59,6 +61,7 @@ static void start_all(struct sim *s)
 	while ((row = sim_next(s)) != UINT32_MAX) {
 		struct sim_row *r = &s->rows[row];
 		int64_t takes = s->in->durations_us ? s->in->durations_us[r->row.task] : 0;
+		CHECK(r->phase == SIM_READY);
 		r->phase = SIM_RUNS;
 		r->row.start_us = s->now_us;
 		push(s, s->now_us + takes, EV_END, row, 0);
@@ -70,6 +73,7 @@ static void start_all(struct sim *s)
 /* What follows from it is an event of its own: chains may be long. */
 static void skip(struct sim *s, uint32_t row, enum simulate_reason reason)
 {
+	CHECK(s->rows[row].phase != SIM_DONE && s->rows[row].phase != SIM_RUNS);
 	s->rows[row].phase = SIM_SKIPS;
 	s->rows[row].row.is_skipped = true;
 	s->rows[row].row.reason = reason;
@@ -79,6 +83,7 @@ static void skip(struct sim *s, uint32_t row, enum simulate_reason reason)
 
 static uint32_t links_of(const struct sim *s, uint32_t row)
 {
+	CHECK(row < s->n_rows);
 	return (uint32_t)s->tasks[s->rows[row].row.task].def->n_links;
 }
 
@@ -128,8 +133,10 @@ static void settle(struct sim *s, uint32_t row, uint32_t link)
 	struct sim_row *r = &s->rows[row];
 	struct sim_slot *slot = &s->slots[r->slot + link];
 
+	CHECK(link < links_of(s, row));
 	if (slot->is_settled || (slot->met < slot->want && slot->can >= slot->want))
 		return;
+	CHECK(slot->met <= slot->can);
 	slot->is_settled = true;
 	if (slot->met >= slot->want)
 		r->met++;
@@ -164,6 +171,7 @@ static void finish(struct sim *s, uint32_t row)
 		enum link_on on = s->tasks[child->row.task].def->links[e->slot].on;
 		if (r->row.reason == SIM_REPLACED && on == ON_SUCCESS)
 			continue; /* Killed: a redo may meet it yet */
+		CHECK(slot->can > 0);
 		if (meets(r, on))
 			slot->met++;
 		else
@@ -181,6 +189,7 @@ static void replace(struct sim *s, uint32_t old, uint32_t by)
 {
 	struct sim_row *r = &s->rows[old];
 
+	CHECK(old != by && old < s->n_rows);
 	if (r->phase == SIM_RUNS)
 		sim_free_slots(s, old);
 	r->row.end_us = s->now_us;
@@ -216,6 +225,7 @@ static void on_due(struct sim *s, uint32_t row)
 
 static void on_pass(struct sim *s, uint32_t row, uint32_t link)
 {
+	CHECK(link < links_of(s, row));
 	struct sim_slot *slot = &s->slots[s->rows[row].slot + link];
 
 	if (slot->is_settled)

@@ -2,6 +2,7 @@
  * or of its workflow, is unfinished. (design: SEMANTICS section 3, "Overlap".) */
 #include "sched/simulate_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static struct sim_line *line_of(const struct sim *s, const struct sim_row *r)
 {
 	uint32_t line = s->tasks[r->row.task].line;
 
+	CHECK(line == UINT32_MAX || line < s->n_lines);
 	return line == UINT32_MAX ? NULL : &s->lines[line];
 }
 
@@ -66,6 +68,7 @@ static size_t run_from(const struct sim_line *l, int64_t first)
 
 static bool has_older(const struct sim_line *l, int64_t first)
 {
+	CHECK(l->at <= l->n);
 	return l->at < l->n && l->runs[l->at].first < first;
 }
 
@@ -79,6 +82,7 @@ static struct sim_run *run_place(struct sim_line *l, int64_t first, bool *ret_is
 	l->runs = mem_room(l->runs, &l->room, l->n + 1, sizeof *l->runs);
 	memmove(l->runs + i + 1, l->runs + i, (l->n - i) * sizeof *l->runs);
 	l->n++;
+	CHECK(i == 0 || l->runs[i - 1].first < first);
 	l->at += i < l->at;
 	l->runs[i] = (struct sim_run){ .first = first };
 	return &l->runs[i];
@@ -86,6 +90,7 @@ static struct sim_run *run_place(struct sim_line *l, int64_t first, bool *ret_is
 
 static void join(struct sim *s, struct sim_line *l, struct sim_run *run, uint32_t row)
 {
+	CHECK(!s->rows[row].in_line);
 	run->rows = mem_room(run->rows, &run->room, run->n + 1, sizeof *run->rows);
 	run->rows[run->n++] = row;
 	s->rows[row].in_line = true;
@@ -142,8 +147,10 @@ void sim_line_leave(struct sim *s, uint32_t row, void (*look)(struct sim *s, uin
 	r->in_line = false;
 	struct sim_run *run = &l->runs[run_from(l, first_of(s, r))];
 	uint32_t k = 0;
-	while (run->rows[k] != row)
+	while (run->rows[k] != row) {
 		k++;
+		CHECK(k < run->n);
+	}
 	run->rows[k] = run->rows[--run->n];
 	size_t was = l->at;
 	while (l->at < l->n && l->runs[l->at].n == 0)

@@ -82,6 +82,7 @@ int64_t task_expiry_us(const struct task *t, int64_t eff_due_us)
 /* From a fixed anchor: tasks of one workflow may begin at different dates, and share their runs. */
 static struct cycle run_cycle(const struct task *t)
 {
+	CHECK(t->run_unit >= CU_MINUTE && t->run_unit <= CU_YEAR && t->run_step >= 1);
 	return cycle_make(t->run_tz, t->run_unit, t->run_step, 0);
 }
 
@@ -108,5 +109,6 @@ const char *task_overlap_name(enum task_overlap o)
 		                             [OVERLAP_QUEUE] = "queue",
 		                             [OVERLAP_REPLACE] = "replace" };
 
+	CHECK((size_t)o < sizeof names / sizeof names[0]);
 	return names[o];
 }

@@ -12,6 +12,7 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -162,6 +163,7 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 	const char *want;
 	char room[200];
 
+	CHECK(t->n_params > 0 && p == &t->params[t->n_params - 1]);
 	if (n->kind != YAML_MAP) {
 		wrong(r, n, "a parameter", "a map: name, type, help");
 		return;

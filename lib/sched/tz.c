@@ -14,6 +14,7 @@
 #include "sched/civil.h"
 #include "sched/tz_rule.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 #define TIMES_MAX        4096
@@ -96,6 +97,7 @@ struct tz_span tz_span_at(const struct tz *tz, int64_t t)
 	s.from = i ? tz->at[i - 1] : INT64_MIN;
 	s.to = i < tz->n ? tz->at[i] : INT64_MAX;
 	s.offset = tz->offset[i];
+	CHECK(s.from <= t && t < s.to);
 	return s;
 }
 

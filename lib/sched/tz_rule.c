@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sched/civil.h"
+#include "util/check.h"
 
 #define RULE_HOURS_MAX   167 /* RFC 9636: a week either way */
 #define OFFSET_HOURS_MAX 24
@@ -167,5 +168,6 @@ struct tz_span tz_rule_span(const struct tz_rule *rule, int64_t t)
 		if (end > t && end < s.to)
 			s.to = end;
 	}
+	CHECK(s.from <= t && t < s.to);
 	return s;
 }

@@ -9,6 +9,7 @@
 
 #include "sched/civil.h"
 #include "sched/tz.h"
+#include "util/check.h"
 #include "util/json_put.h"
 
 /* Exactly n digits. */
@@ -16,6 +17,7 @@ static bool digits(const char **p, int n, int32_t *ret)
 {
 	int32_t v = 0;
 
+	CHECK(n > 0 && n <= 9);
 	for (int i = 0; i < n; i++, (*p)++) {
 		if (**p < '0' || **p > '9')
 			return false;
@@ -135,6 +137,7 @@ static void print(int64_t s, int64_t us, bool with_us, char ret[WHEN_TEXT])
 	struct civil c = civil_of_day(day);
 	char part[16] = "";
 
+	CHECK(us >= 0 && us < 1000000);
 	if (with_us)
 		snprintf(part, sizeof part, ".%06d", (int)us);
 	snprintf(ret, WHEN_TEXT, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", (int)c.year, c.month, c.day,

@@ -12,6 +12,7 @@
 #include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/err.h"
 
 struct offset {
@@ -184,6 +185,7 @@ int window_parse(const char *text, struct window_expr **ret_expr, struct err *er
 		free(e);
 		return r;
 	}
+	CHECK(e->n >= 1 && e->n <= LINK_SPANS_MAX);
 	*ret_expr = mem_grow(e, 1, sizeof *e + e->n * sizeof e->items[0]);
 	return 0;
 }
@@ -280,6 +282,7 @@ static struct window_point move(const struct tz *tz, struct window_point at, str
 		day = civil_add_months(day, by.amount);
 		break;
 	default:
+		CHECK(by.unit == 'y');
 		day = civil_add_months(day, INT64_C(12) * by.amount);
 		break;
 	}
@@ -292,6 +295,7 @@ static struct window_point bound_point(const struct bound *b, const struct plan 
 {
 	struct window_point at = anchor_point(child, b->anchor, t);
 
+	CHECK(b->n <= WINDOW_OFFSETS_MAX);
 	for (size_t i = 0; i < b->n; i++)
 		at = move(child->s.tz, at, b->offsets[i]);
 	return at;
@@ -300,6 +304,7 @@ static struct window_point bound_point(const struct bound *b, const struct plan 
 struct window_item window_eval(const struct window_expr *e, size_t i, const struct plan *child,
                                int64_t t)
 {
+	CHECK(i < e->n);
 	const struct item *item = &e->items[i];
 	struct window_item r = { .after_lo = item->after_lo, .with_hi = item->with_hi };
 

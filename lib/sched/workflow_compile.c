@@ -6,6 +6,7 @@
 #include "sched/window.h"
 #include "sched/workflow_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
 
@@ -45,6 +46,7 @@ static void list_tasks(struct wf_compiler *c)
 			c->by_name[n] = &c->made[n];
 		}
 	}
+	CHECK(n == c->n);
 	qsort(c->by_name, c->n, sizeof *c->by_name, by_full_name);
 }
 
@@ -106,6 +108,7 @@ static void check_set(struct wf_compiler *c)
 
 static void one_task(struct wf_compiler *c, struct wf_made *m)
 {
+	CHECK(c->at < c->n);
 	switch (c->phase) {
 	case CP_PLANS:
 		wf_make_plan(c, m);
@@ -130,6 +133,7 @@ static void piece(struct wf_compiler *c)
 	bool each = c->phase == CP_PLANS || c->phase == CP_LINKS || c->phase == CP_MACROS ||
 	            c->phase == CP_TYPES || c->phase == CP_PACK;
 
+	CHECK(c->phase < CP_OVER);
 	if (each && c->at < c->n) {
 		one_task(c, &c->made[c->at]);
 		c->at++;
@@ -202,6 +206,7 @@ int workflow_compile_end(struct wf_compiler *c, struct task ***ret_tasks, size_t
 	int r = c->phase == CP_OVER ? 0 : E_INVALID;
 
 	if (r == 0) {
+		CHECK(c->tasks && c->d->errors == c->errors);
 		*ret_tasks = c->tasks;
 		*ret_n = c->n;
 		c->tasks = NULL;

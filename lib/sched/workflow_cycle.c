@@ -2,6 +2,7 @@
 #include "sched/cycle.h"
 #include "sched/plan_impl.h"
 #include "sched/workflow_impl.h"
+#include "util/check.h"
 
 enum { SAMPLES = 400 };
 
@@ -13,6 +14,7 @@ static int64_t length_of(const struct cycle *c)
 		[CU_WEEK] = 7 * DAY_S, [CU_MONTH] = 2629746, [CU_YEAR] = 12 * 2629746
 	};
 
+	CHECK(c->unit >= CU_MINUTE && c->unit <= CU_YEAR);
 	return seconds[c->unit] * c->step;
 }
 

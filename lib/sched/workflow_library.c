@@ -5,6 +5,7 @@
  * means the same for good. That is made here, when a document is applied, and never by people. */
 #include "sched/workflow_impl.h"
 
+#include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
 
@@ -113,6 +114,7 @@ static const struct workflow *library_of(const struct resolving *x, const char *
 	const struct workflow *found = NULL;
 	struct buf name;
 
+	CHECK(strrchr(shared, '/') != NULL);
 	buf_init(&name);
 	buf_put(&name, shared, (size_t)(strrchr(shared, '/') - shared));
 	size_t i = workflow_set_find(x->set, buf_str(&name));
@@ -203,8 +205,10 @@ static size_t shared_bytes(const struct workflow *library, const char *name)
 	const struct yaml_node *is = task_of(library, name);
 	size_t i = 0;
 
-	while (is && library->tasks.node->items[i] != is)
+	while (is && library->tasks.node->items[i] != is) {
 		i++;
+		CHECK(i < library->tasks.node->n);
+	}
 	return is ? library->shared_bytes[i] : 0;
 }
 

@@ -2,6 +2,7 @@
 #include "sched/plan_impl.h"
 #include "sched/window.h"
 #include "sched/workflow_impl.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
 
@@ -25,6 +26,7 @@ struct wf_made *wf_find(const struct wf_compiler *c, const char *full)
 
 static struct place place_of(const struct wf_made *m, size_t i, const struct yaml_node *n)
 {
+	CHECK(i < m->t->needs.n);
 	const struct yaml_node *need = m->t->needs.items[i].node;
 	const char *field = "";
 	char key[80];
@@ -146,6 +148,7 @@ static bool pick(struct wf_compiler *c, const struct wf_made *m, size_t i,
 		return pick_window(c, m, i, need, l);
 	if (!need->depend.node)
 		return pick_short(c, m, place_of(m, i, need->node), parent, need->task.text, l);
+	CHECK(depend < (int32_t)(sizeof kinds / sizeof kinds[0]));
 	l->kind = depend < 0 ? LK_PREV : kinds[depend];
 	l->prev = depend < 0 ? -depend : 0;
 	return true;
@@ -240,6 +243,7 @@ void wf_make_steps(struct wf_compiler *c, struct wf_made *m)
 	       steps = wf->n - !!wf->finished.node - !!wf->failed.node;
 	bool is_failed = wf->failed.node && m->t->node == wf->failed.node;
 
+	CHECK(first->t == wf->items && before < wf->n);
 	before = before < steps ? before : steps;
 	make_room(c, m, before + 2);
 	for (size_t i = 0; i < before; i++) {

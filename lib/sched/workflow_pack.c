@@ -107,6 +107,7 @@ static void put_all_params(struct packer *p, struct task *t, const struct wf_mad
 	put_params(p, t, m, shared, own, &step);
 	put_params(p, t, m, own, &step, NULL);
 	put_params(p, t, m, &step, NULL, NULL);
+	CHECK(t->n_params <= shared->n + own->n + step.n);
 	buf_done(&lines);
 }
 
@@ -206,6 +207,7 @@ static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
 		         (int32_t)strtol(pools->items[i].value, NULL, 10));
 	for (size_t i = 0; i < n_servers; i++)
 		put_server(p, t, nth_server(m, i));
+	CHECK(!p->base || t->n_pools == pools->n + n_servers);
 	put_outputs(p, t, m);
 	t->links = pack_array(p, m->n_links, sizeof *t->links);
 	t->n_links = m->n_links;
@@ -239,6 +241,7 @@ static void set_state(struct task *t, const struct wf_task *from)
 {
 	static const enum task_state states[] = { TS_ONLINE, TS_DRAFT, TS_OFFLINE, TS_ONLINE };
 
+	CHECK((size_t)from->state.value < sizeof states / sizeof states[0]);
 	t->state = states[from->state.value];
 	t->frozen = from->state.value == 3;
 }
@@ -333,6 +336,7 @@ struct task *wf_pack(const struct wf_made *m)
 	struct task scratch = { 0 };
 
 	put_task(&measure, &scratch, m);
+	CHECK(measure.used >= sizeof(struct task));
 	fill.base = mem_new(measure.used);
 	struct task *t = (struct task *)(void *)fill.base;
 	put_task(&fill, t, m);

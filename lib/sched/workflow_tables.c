@@ -128,6 +128,7 @@ size_t wf_push_index(struct wf_reader *r, size_t i)
 
 void wf_pop(struct wf_reader *r, size_t length)
 {
+	CHECK(length <= r->path.len);
 	r->path.len = length;
 }
 
@@ -191,6 +192,7 @@ static void refuse_key(struct wf_reader *r, const struct wf_table *t, const stru
 
 void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n, void *into)
 {
+	CHECK(table < WT_COUNT);
 	const struct wf_table *t = &wf_tables[table];
 
 	if (n->kind != YAML_MAP) {

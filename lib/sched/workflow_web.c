@@ -31,9 +31,11 @@ struct web {
 
 static void add_edge(struct web *w, uint32_t child, uint32_t parent, struct web_link link)
 {
+	CHECK(child < w->c->n + w->n_outside && parent < w->c->n + w->n_outside);
 	size_t room = w->edges_room;
 	w->edges = mem_room(w->edges, &room, w->n_edges + 1, sizeof *w->edges);
 	w->links = mem_room(w->links, &w->edges_room, w->n_edges + 1, sizeof *w->links);
+	CHECK(room == w->edges_room && w->n_edges < room);
 	w->links[w->n_edges] = link;
 	w->edges[w->n_edges++] = (struct graph_edge){ child, parent, 0 };
 }
@@ -58,6 +60,7 @@ static uint32_t node_of(struct web *w, uint32_t id)
 
 static const struct plan *plan_of(const struct web *w, uint32_t node)
 {
+	CHECK(node < w->c->n + w->n_outside);
 	return node < w->c->n ? w->c->made[node].plan : w->outside[node - w->c->n]->plan;
 }
 
@@ -132,6 +135,7 @@ static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
 	const struct wf_made *first = NULL;
 	struct buf names;
 
+	CHECK(n > 0);
 	buf_init(&names);
 	for (size_t i = 0; i <= n; i++) {
 		uint32_t node = cycle[i % n];

@@ -17,6 +17,7 @@
 
 #include "sched/when.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/crc.h"
 #include "util/err.h"
@@ -112,6 +113,7 @@ int anchor_write(struct anchor_file *f, const struct anchor *a, struct err *err)
 	                 "sirdar-anchor 1 %s %" PRIu32 " %" PRIu64 " %" PRIu64 " %08" PRIx32
 	                 " %" PRId64 " by %s\n",
 	                 a->id, a->epoch, a->seq, a->number, a->chain, a->at_us, a->by);
+	CHECK(n > 0 && n < LINE_BYTES - 16);
 	line[n] = ' ';
 	snprintf(line + LINE_BYTES - 16, 9, "%08" PRIx32, sum_of(line));
 	memset(line + LINE_BYTES - 8, '\n', 8);
@@ -146,6 +148,7 @@ static int check_way(const struct anchor *a, const char *name, struct store *s,
 	struct store_walk w = { .after = a->number, .upto = t->number, .chain = a->chain };
 	int r = 0;
 
+	CHECK(t->number >= a->number);
 	if (a->seq == 0 || t->mark_number > a->number || t->chain_number != t->number)
 		return 0; /* not to be told any more */
 	if (t->number > a->number)

@@ -121,6 +121,7 @@ static int mem_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch,
 		return r;
 	if (fails && m->fault_when == STORE_FAULT_BEFORE)
 		return fault(m, err);
+	CHECK(m->disk->epoch < UINT32_MAX);
 	m->disk->epoch++;
 	if (fails)
 		return fault(m, err);

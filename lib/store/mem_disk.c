@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 static char *copy_text(const char *s)
 {
@@ -223,6 +224,7 @@ static void write_event(struct mem_disk *d, const struct transition *t)
 	if (t->kind != TK_INSTANCE)
 		return;
 	d->events = mem_room(d->events, &d->cap_events, d->n_events + 1, sizeof *d->events);
+	CHECK(d->n_events == 0 || d->events[d->n_events - 1].number < t->number);
 	d->events[d->n_events] = *t;
 	d->events[d->n_events].ref = NULL;
 	d->events[d->n_events].data = mem_str(t->data);
@@ -340,6 +342,7 @@ static void drop_drafts(struct mem_disk *d, const struct store_doc *newest)
 
 static void write_doc(struct mem_disk *d, const struct store_doc *doc)
 {
+	CHECK(doc->kind < DOC_END);
 	PUT(d->docs, d->n_docs, doc, own_doc, free_doc, order_docs);
 	if (doc->kind == DOC_DRAFT)
 		drop_drafts(d, doc);
@@ -385,6 +388,7 @@ void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 void mem_disk_save_outcomes(struct mem_disk *d, const struct store_outcome *o, size_t n,
                             uint64_t upto_number)
 {
+	CHECK(upto_number <= d->number);
 	d->outcomes = mem_grow(d->outcomes, n + 1, sizeof *o);
 	if (n)
 		memcpy(d->outcomes, o, n * sizeof *o);
@@ -429,6 +433,7 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d)
 
 void mem_disk_unref(struct mem_disk *d)
 {
+	CHECK(!d || d->refs > 0);
 	if (!d || --d->refs)
 		return;
 	mem_table_done(&d->live);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 
 void mem_table_init(struct mem_table *t)
 {
@@ -39,6 +40,8 @@ const struct instance *mem_table_find(const struct mem_table *t, struct inst_key
 
 static void append(struct mem_table *t, const struct instance *i)
 {
+	CHECK(i->state != ST_NONE);
+	CHECK(t->n < MAP_NONE);
 	t->rows = mem_room(t->rows, &t->cap, t->n + 1, sizeof *t->rows);
 	t->rows[t->n] = *i;
 	map_add(&t->at, inst_key_hash(i->key), (uint32_t)t->n++);
@@ -57,6 +60,7 @@ void mem_table_put(struct mem_table *t, const struct instance *i)
 {
 	uint32_t at = index_of(t, i->key);
 
+	CHECK(i->state != ST_NONE);
 	if (at == MAP_NONE)
 		append(t, i);
 	else
@@ -71,6 +75,7 @@ void mem_table_drop(struct mem_table *t, struct inst_key key)
 		return;
 	map_remove(&t->at, inst_key_hash(key), at);
 	t->rows[at].state = ST_NONE;
+	CHECK(t->used > 0 && t->used <= t->n);
 	t->used--;
 	if (t->n > 64 && t->used < t->n / 2) {
 		struct mem_table dense;
@@ -97,6 +102,7 @@ const struct instance **mem_table_by_number(const struct mem_table *t, size_t *r
 	for (size_t i = 0; i < t->n; i++)
 		if (t->rows[i].state != ST_NONE)
 			list[n++] = &t->rows[i];
+	CHECK(n == t->used);
 	qsort(list, n, sizeof *list, by_number);
 	*ret_n = n;
 	return list;

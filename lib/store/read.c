@@ -14,6 +14,7 @@
 
 #include "store/module.h"
 #include "store/read_impl.h"
+#include "util/check.h"
 #include "util/err.h"
 
 int reader_open(const char *url, struct reader **ret_reader, struct err *err)
@@ -137,6 +138,7 @@ int read_cursor_parse(const struct read_page *page, const char *list, int keys,
 	size_t len = strlen(list);
 	const char *p = page->cursor;
 
+	CHECK(keys > 0 && keys <= READ_KEYS_MAX);
 	*ret = (struct read_from){ 0 };
 	if (page->limit < 1 || page->limit > READ_ROWS_MAX)
 		return err_set(err, E_INVALID, "limit %zu, want 1..%d", page->limit, READ_ROWS_MAX);
@@ -168,8 +170,10 @@ void read_cursor_make(struct read_answer *ret, const struct read_page *page, con
 	int n = snprintf(ret->cursor, sizeof ret->cursor, "%s%c", list,
 	                 page->descending ? 'd' : 'a');
 
+	CHECK(keys > 0 && keys <= READ_KEYS_MAX);
 	for (int i = 0; i < keys; i++)
 		n += snprintf(ret->cursor + n, sizeof ret->cursor - (size_t)n, ".%" PRId64, key[i]);
+	CHECK(n > 0 && (size_t)n < sizeof ret->cursor);
 }
 
 void read_put_list(struct buf *q, const char *before, int64_t value, bool first)

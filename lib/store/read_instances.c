@@ -5,6 +5,7 @@
 
 #include "store/read_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 #define NO_PART "-2147483648" /* of a range: the first date may have a row too */
@@ -94,6 +95,7 @@ static void where(struct reader *r, struct buf *q, const struct read_filter *f, 
 
 static const char *column(const struct query *c, int i)
 {
+	CHECK(i >= 0 && i < c->sort->keys);
 	if (!c->of_ranges)
 		return c->sort->columns[i];
 	return i == 0 && c->page->descending && c->sort->range_last ? c->sort->range_last
@@ -172,6 +174,7 @@ static int take_rows(const struct query *c, struct rows *q, struct list *l, stru
 			break;
 		l->n++;
 	}
+	CHECK(l->n <= l->max);
 	return code < 0 ? code : 0;
 }
 
@@ -181,6 +184,7 @@ static int list_table(const struct query *c, const char *table, struct list *l, 
 	struct buf text = list_sql(c, table);
 	int code = read_query(c->r, table, &text, &rows, err);
 
+	CHECK(c->of_ranges == (table == range_table));
 	if (code < 0)
 		return code;
 	code = take_rows(c, rows, l, err);
@@ -289,6 +293,7 @@ static const struct found *take_first(const struct query *c, const struct list *
 		if (at[k] < l[k].n &&
 		    (first < 0 || compare(c, &l[k].rows[at[k]], &l[first].rows[at[first]]) < 0))
 			first = k;
+	CHECK(first >= 0);
 	return &l[first].rows[at[first]++];
 }
 

@@ -3,6 +3,7 @@
 
 #include "store/read_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 /* What every list here does with a row: hand it on, and give the key of its place. */
@@ -43,6 +44,7 @@ static int list_rows(struct reader *r, const struct list *l, struct read_answer 
 	size_t n = 0;
 	int code = read_query(r, l->table, l->text, &q, err);
 
+	CHECK(!l->page || (l->keys > 0 && l->keys <= READ_KEYS_MAX));
 	while ((code = rows_next(q, code, err)) > 0) {
 		if (l->page && n == l->page->limit) {
 			read_cursor_make(answer, l->page, l->name, l->keys, key);
@@ -77,6 +79,7 @@ static int one_page(struct reader *r, const struct list *l, struct err *err)
 	struct read_answer answer = { 0 };
 	int code = read_begin(r, &answer.number, err);
 
+	CHECK(l->page != NULL);
 	if (code < 0) {
 		buf_done(l->text);
 		return code;

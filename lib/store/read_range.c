@@ -1,5 +1,6 @@
 /* Dates left out, as ranges, among instances. */
 #include "store/read_impl.h"
+#include "util/check.h"
 #include "util/err.h"
 
 static int find(struct reader *r, struct buf *q, struct store_range *ret, struct err *err)
@@ -55,6 +56,7 @@ static uint64_t dates_within(const struct store_range *r, const struct read_filt
 {
 	int64_t lo = r->lo, hi = r->hi;
 
+	CHECK(r->taken <= r->dates && r->lo <= r->hi);
 	if ((f->from || f->to) && f->from > lo)
 		lo = f->from;
 	if ((f->from || f->to) && f->to - 1 < hi)

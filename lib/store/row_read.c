@@ -11,6 +11,7 @@
 #include "store/row_store.h"
 #include "store/schema.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 static struct row_store *of(struct store *s)
@@ -296,6 +297,7 @@ int row_load_stats(struct store *s, const struct store_stat_days *days,
 	struct store_stat row;
 	int r = 0;
 
+	CHECK(at_once > 0);
 	for (int64_t day = days->lo; day <= days->hi && r == 0; day += at_once) {
 		int64_t last = days->hi < day + at_once - 1 ? days->hi : day + at_once - 1;
 		struct rows *rows = NULL;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "store/row_store.h"
+#include "util/check.h"
 #include "util/err.h"
 
 static int each_outcome(struct rows *rows, int r,
@@ -92,6 +93,7 @@ static int drop_events(struct row_retain *t, int64_t number, struct err *err)
 {
 	int64_t prev = 0;
 
+	CHECK(number >= 0);
 	for (; number; number = prev, t->rows++) {
 		int r = event_prev(t->s, number, &prev, err);
 
@@ -167,6 +169,7 @@ static int drop_old(struct row_retain *t, enum row_id count, enum row_id go, str
 		r = row_change(t->s, go, &dropped, err, "ii", t->ask.before_us, (int64_t)most);
 		n = (int64_t)dropped;
 	}
+	CHECK(n >= 0);
 	t->rows += (size_t)n < most ? (size_t)n : most;
 	return r;
 }

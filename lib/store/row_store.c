@@ -8,6 +8,7 @@
 #include "store/row_store.h"
 
 #include "store/schema.h"
+#include "util/check.h"
 #include "util/err.h"
 
 const char *row_table(enum row_id id)
@@ -20,6 +21,7 @@ const char *row_table(enum row_id id)
 #undef ROW2
 	};
 
+	CHECK((size_t)id < ROW_COUNT);
 	return tables[id];
 }
 

@@ -59,6 +59,7 @@ int rows_int(struct rows *r, int column, int64_t lo, int64_t hi, int64_t *ret, s
 {
 	int64_t v = 0;
 
+	CHECK(lo <= hi);
 	if (!r->ops->number(r, column, &v))
 		return bad_column(r, column, "which is no number", err);
 	if (v < lo || v > hi)
@@ -87,6 +88,7 @@ static int read_numbers(struct rows *r, const struct range *want, int n, int64_t
 {
 	int code = 0;
 
+	CHECK(n > 0);
 	for (int i = 0; i < n && code == 0; i++)
 		code = rows_int(r, i, want[i].lo, want[i].hi, &ret[i], err);
 	return code;
@@ -179,6 +181,7 @@ static int decode(struct rows *r, const struct field *f, int n, void *ret, struc
 			*(uint32_t *)(void *)to = (uint32_t)v;
 		else
 			*(int64_t *)(void *)to = v;
+		CHECK(f[i].bytes == 1 || f[i].bytes == 4 || f[i].bytes == 8);
 	}
 	return code;
 }

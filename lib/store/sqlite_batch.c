@@ -5,6 +5,7 @@
 
 #include "store/sqlite.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 enum kind { BATCH_EVENT, BATCH_LIVE, BATCH_DONE };
@@ -29,6 +30,7 @@ static const char *const declared[] = {
 
 static int connect_as(sqlite3 *db, struct sqlite_store *s, enum kind kind, sqlite3_vtab **ret)
 {
+	CHECK((size_t)kind < sizeof declared / sizeof declared[0]);
 	struct batch_table *t;
 	int rc = sqlite3_declare_vtab(db, declared[kind]);
 
@@ -111,6 +113,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *text
 	struct batch_cursor *c = (struct batch_cursor *)base;
 	struct batch_table *t = table_of(base);
 
+	CHECK(t->s->batch != NULL);
 	(void)number, (void)text, (void)argc, (void)argv;
 	c->at = 0;
 	if (t->kind == BATCH_EVENT) {
@@ -126,6 +129,7 @@ static int cursor_next(sqlite3_vtab_cursor *base)
 {
 	struct batch_cursor *c = (struct batch_cursor *)base;
 
+	CHECK(c->at < c->n);
 	c->at++;
 	if (table_of(base)->kind == BATCH_EVENT)
 		skip_others(c);
@@ -155,6 +159,8 @@ enum {
 static int column_event(sqlite3_vtab_cursor *base, sqlite3_context *out, int column)
 {
 	const struct batch_cursor *c = (const struct batch_cursor *)base;
+
+	CHECK(c->at < c->n);
 	const struct transition *t = table_of(base)->s->batch->events[c->at];
 
 	switch (column) {
@@ -193,9 +199,10 @@ static int column_live(sqlite3_vtab_cursor *base, sqlite3_context *out, int colu
 {
 	const struct batch_cursor *c = (const struct batch_cursor *)base;
 	struct sqlite_store *s = table_of(base)->s;
-	const struct instance *i = s->shown[c->at].inst;
 	int64_t v = 0;
 
+	CHECK(c->at < s->n_shown);
+	const struct instance *i = s->shown[c->at].inst;
 	switch (column) {
 	case RUN_ID:
 		v = s->shown[c->at].id;

@@ -8,6 +8,7 @@
 
 #include "store/sqlite.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 /* Pages of write-ahead log at which a commit stops to checkpoint: 32 MiB. */
@@ -15,6 +16,7 @@
 
 static void show(struct sqlite_store *s, int64_t id, const struct instance *i)
 {
+	CHECK(id > 0);
 	s->shown = mem_room(s->shown, &s->cap_shown, s->n_shown + 1, sizeof *s->shown);
 	s->shown[s->n_shown++] = (struct batch_row){ id, i };
 }
@@ -78,6 +80,7 @@ static int delete_gone(struct sqlite_store *s, struct err *err)
 	for (size_t i = 0, end; i < s->n_gone && r == 0; i = end) {
 		for (end = i + 1; end < s->n_gone && s->gone[end] == s->gone[end - 1] + 1; end++)
 			;
+		CHECK(s->gone[end - 1] - s->gone[i] == (int64_t)(end - 1 - i));
 		sql_bind(q, "ii", s->gone[i], s->gone[end - 1]);
 		r = sql_run(s, q, err);
 	}
@@ -94,6 +97,7 @@ static int write_done(struct sqlite_store *s, const struct store_batch *b, struc
 		s->gone[s->n_gone++] = id_of(b->done[i]);
 		show(s, (int64_t)b->done[i]->last_number, b->done[i]);
 	}
+	CHECK(s->n_gone == b->n_done);
 	r = s->n_gone ? delete_gone(s, err) : 0;
 	return r < 0 ? r : write_shown(s, SQL_DONE, err);
 }
@@ -179,6 +183,7 @@ int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err
 	uint64_t stored = 0;
 	int r = row_know_cycles(&s->rows, err);
 
+	CHECK(!s->batch);
 	if (r == 0)
 		r = sql_begin(s, b->epoch, &stored, err);
 	if (r < 0)

@@ -85,6 +85,7 @@ int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 
 int sql_get(struct sqlite_store *s, unsigned id, sqlite3_stmt **ret_stmt, struct err *err)
 {
+	CHECK(id < SQL_COUNT);
 	if (!s->stmts[id]) {
 		int rc = sqlite3_prepare_v3(s->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT,
 		                            &s->stmts[id], NULL);
@@ -169,6 +170,7 @@ int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, stru
 		r = sql_run(s, q, err);
 	if (r < 0)
 		return r;
+	CHECK(!sqlite3_get_autocommit(s->db));
 	r = prove(s, epoch, ret_number, err);
 	return r < 0 ? sql_end(s, r, err) : 0;
 }
@@ -177,6 +179,7 @@ int sql_end(struct sqlite_store *s, int r, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
 
+	CHECK(r < 0 || !sqlite3_get_autocommit(s->db));
 	if (r >= 0) {
 		r = sql_get(s, SQL_COMMIT, &q, err);
 		if (r == 0)

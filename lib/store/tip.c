@@ -8,6 +8,7 @@
 
 #include "sched/instance.h"
 #include "store/store_impl.h"
+#include "util/check.h"
 #include "util/crc.h"
 #include "util/err.h"
 
@@ -42,6 +43,7 @@ struct store_tip tip_next(const struct store_tip *was, const struct store_batch 
 			t.chain = chain_event(t.chain, b->events[i]);
 	if (b->first && b->last >= b->first)
 		t.number = b->last;
+	CHECK(t.number >= was->number && t.seq > was->seq);
 	t.chain_number = t.number;
 	return t;
 }
@@ -62,6 +64,7 @@ static int each_event(void *ctx, const int64_t *columns, size_t n)
 {
 	struct store_walk *w = ctx;
 
+	CHECK(n > 0);
 	if ((uint64_t)columns[0] > w->upto) {
 		w->beyond = (uint64_t)columns[0];
 		return 0;

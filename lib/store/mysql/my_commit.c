@@ -4,6 +4,7 @@
 
 #include "store/mysql/mysql.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 static int64_t next_run_date(struct my_store *s, struct inst_key key)
@@ -70,6 +71,7 @@ static int delete_gone(struct my_store *s, size_t n, struct err *err)
 	for (size_t i = 0, end; i < n && r == 0; i = end) {
 		for (end = i + 1; end < n && s->gone[end] == s->gone[end - 1] + 1; end++)
 			;
+		CHECK(s->gone[end - 1] - s->gone[i] == (int64_t)(end - 1 - i));
 		if (end - i < 8) {
 			for (size_t k = i; k < end && r == 0; k++) {
 				r = my_out_row(&o, err);

@@ -8,6 +8,7 @@
 
 #include "store/mysql/mysql.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -155,6 +156,7 @@ static int open_session(struct trial *t, struct my_way *way, MYSQL *db, struct e
 
 static int connect_to(struct trial *t, struct my_way *way, MYSQL **ret, struct err *err)
 {
+	CHECK(way->host < t->u->n_hosts && t->u->n_hosts <= MY_HOSTS_MAX);
 	const struct my_host *h = &t->u->hosts[way->host];
 	MYSQL *db = mysql_init(NULL);
 	bool is_over;
@@ -177,6 +179,7 @@ static int connect_to(struct trial *t, struct my_way *way, MYSQL **ret, struct e
 
 int my_connect(const struct my_url *u, struct my_way *way, MYSQL **ret, struct err *err)
 {
+	CHECK(u->n_hosts > 0);
 	struct trial t = { .u = u };
 	size_t first = way->host % u->n_hosts;
 	char *password = NULL;

@@ -8,6 +8,7 @@
 
 #include "sched/civil.h"
 #include "store/mysql/mysql.h"
+#include "util/check.h"
 #include "util/err.h"
 
 #define DAY_US     86400000000LL
@@ -66,6 +67,7 @@ static void put_part(struct my_store *s, const char *name, int64_t end_us)
 {
 	struct buf *b = &s->sql;
 
+	CHECK(s->sql.len > 0);
 	buf_puts(b, buf_at(b)[b->len - 1] == '(' ? "PARTITION `" : ", PARTITION `");
 	buf_puts(b, name);
 	buf_puts(b, "` VALUES LESS THAN ");
@@ -85,6 +87,7 @@ static void put_day(struct my_store *s, int64_t from_us, int64_t end_us)
 	char name[40];
 	int n = snprintf(name, sizeof name, "p%04d%02d%02d", (int)d.year, (int)d.month, (int)d.day);
 
+	CHECK(from_us >= 0 && end_us > from_us);
 	if (hour) /* the rest of a day that somebody has cut */
 		snprintf(name + n, sizeof name - (size_t)n, "%02d", (int)hour);
 	put_part(s, name, end_us);
@@ -131,6 +134,7 @@ static int split(struct my_store *s, const struct parted *p, const struct day *w
 	if (last > wide->end_us)
 		last = wide->end_us;
 	buf_clear(b);
+	CHECK(wide->from_us < wide->end_us);
 	buf_puts(b, "ALTER TABLE ");
 	buf_puts(b, p->table);
 	buf_puts(b, " REORGANIZE PARTITION `");

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "store/mysql/mysql.h"
+#include "util/check.h"
 
 /* Well below the smallest max_allowed_packet in use (1 MB), and large enough that the way
  * there and back does not count. */
@@ -23,6 +24,7 @@ int my_out_row(struct my_out *o, struct err *err)
 	struct buf *b = &o->s->sql;
 	int r = 0;
 
+	CHECK(!o->n || b->len > 0);
 	if (o->n && b->len > STATEMENT_BYTES)
 		r = flush(o, err);
 	if (o->n == 0) {

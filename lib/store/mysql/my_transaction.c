@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "store/mysql/mysql.h"
+#include "util/check.h"
 #include "util/err.h"
 
 int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
@@ -34,6 +35,7 @@ static int prove(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struc
 
 int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
+	CHECK(!s->is_proven);
 	int r = my_ready(s, err);
 
 	if (r == 0)

@@ -63,6 +63,7 @@ static bool takes_arrays(MYSQL *db)
 
 struct my_wide my_wide(struct my_store *s, enum my_wide_rows rows)
 {
+	CHECK(rows < MY_WIDE_COUNT);
 	struct my_wide w = { .out = { s, wides[rows].head, "", 0 }, .rows = rows };
 
 	/* A node that loses against another in the middle of an array does not say so. */
@@ -127,6 +128,7 @@ static int send(struct my_wide *w, struct err *err)
 	MYSQL_STMT **stmt = &w->out.s->wides[w->rows];
 	int r = 0;
 
+	CHECK(w->n <= ROWS_MAX);
 	w->n = 0;
 	w->text_bytes = 0;
 	if (n && !*stmt)
@@ -145,6 +147,7 @@ static void end_row(struct my_wide *w)
 	if (!w->column)
 		return;
 	CHECK(w->column == width);
+	CHECK(!w->a || w->n < ROWS_MAX);
 	w->column = 0;
 	if (w->a)
 		w->n++;
@@ -162,6 +165,7 @@ int my_wide_row(struct my_wide *w, struct err *err)
 
 void my_wide_int(struct my_wide *w, int64_t v)
 {
+	CHECK(w->column < wides[w->rows].width);
 	if (w->a) {
 		w->a->cells[(size_t)w->column++ * ROWS_MAX + w->n] = v;
 		return;
@@ -174,6 +178,7 @@ void my_wide_text(struct my_wide *w, const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
 
+	CHECK(wides[w->rows].has_text && w->column == wides[w->rows].width);
 	w->column++;
 	if (w->a) {
 		w->a->texts[w->n] = text ? text : "";
