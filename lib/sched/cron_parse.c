@@ -131,6 +131,7 @@ static void set_bit(struct parser *x, int32_t value)
 
 	if (x->part == P_WEEKDAY)
 		i %= 7;
+	CHECK(i >= 0 && (size_t)i / 64 < sizeof x->bits / sizeof x->bits[0]);
 	x->bits[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
@@ -140,6 +141,7 @@ static int set_range(struct parser *x, const char *at, int32_t lo, int32_t hi, i
 	const struct part_rule *rule = &rules[x->part];
 	int32_t size = rule->max - rule->min + 1;
 
+	CHECK(step >= 1);
 	if (lo > hi && x->part == P_YEAR)
 		return wrong_at(x, at, "the range of years runs backwards");
 	if (lo > hi && x->part == P_WEEKDAY && lo == 7)
@@ -231,6 +233,7 @@ static int take_suffix(struct parser *x, int32_t value, bool *ret_done)
 {
 	int32_t n = 0;
 
+	CHECK(value >= 0 && value <= CRON_YEAR_MAX);
 	*ret_done = true;
 	if (x->part == P_DAY && take(x, 'W')) {
 		x->c->near_work |= 1u << value;
@@ -322,6 +325,7 @@ static void store_field(struct parser *x)
 {
 	struct cron *c = x->c;
 
+	CHECK(x->part < PARTS);
 	switch (x->part) {
 	case P_SECOND:
 		c->seconds = x->bits[0];

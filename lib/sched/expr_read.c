@@ -427,6 +427,7 @@ static uint64_t hash_of(const struct reading *r)
 
 static struct expr *assemble(const struct reading *r)
 {
+	CHECK(r->n > 0 && r->n <= EXPR_OPS_MAX);
 	size_t head = sizeof(struct expr) + r->n * sizeof *r->ops;
 	struct expr *e = mem_new(head + r->n_texts);
 

@@ -3,6 +3,7 @@
 #include "sched/civil.h"
 #include "sched/plan_impl.h"
 #include "sched/tz.h"
+#include "util/check.h"
 #include "util/err.h"
 
 #define OFFSET_DAYS_MAX 3660
@@ -136,6 +137,7 @@ int64_t due_tested_day(const struct plan *p, int64_t run_date)
 
 static int64_t shifted_day(const struct plan *p, int64_t day)
 {
+	CHECK(due_shifts(p));
 	return p->s.shift == SHIFT_NEXT ? calendar_next(p->s.calendar, day)
 	                                : calendar_prev(p->s.calendar, day);
 }

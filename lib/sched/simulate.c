@@ -2,6 +2,7 @@
 #include "sched/instant.h"
 #include "sched/simulate_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
@@ -44,6 +45,7 @@ int sim_dates(const struct plan *plan, const struct link_span *spans, int n, siz
 {
 	size_t found = 0;
 
+	CHECK(n >= 0 && n <= LINK_SPANS_MAX);
 	for (int i = 0; i < n; i++) {
 		int64_t t = plan_has(plan, spans[i].lo) ? spans[i].lo
 		                                        : plan_next(plan, spans[i].lo);
@@ -107,6 +109,7 @@ static uint32_t row_of(const struct sim *s, const struct sim_task *t, int64_t da
 {
 	uint32_t lo = t->first, hi = t->end;
 
+	CHECK(t->first <= t->end && t->end <= s->n_rows);
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 		if (s->rows[mid].row.run_date < date)
@@ -119,6 +122,8 @@ static uint32_t row_of(const struct sim *s, const struct sim_task *t, int64_t da
 
 static void add_edge(struct sim *s, uint32_t parent, uint32_t child, uint32_t slot)
 {
+	CHECK(parent < s->n_rows && child < s->n_rows &&
+	      slot < s->tasks[s->rows[child].row.task].def->n_links);
 	s->edges = mem_room(s->edges, &s->edges_room, s->n_edges + 1, sizeof *s->edges);
 	s->edges[s->n_edges++] = (struct sim_edge){ parent, child, slot };
 }
@@ -145,6 +150,7 @@ static void pick_dates(const struct task_link *l, const int64_t **dates, size_t 
 /* One link of one row. Dates that are not simulated have succeeded. */
 static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_dates, size_t *room)
 {
+	CHECK(child < s->n_rows);
 	const struct task *def = s->tasks[s->rows[child].row.task].def;
 	const struct task_link *l = &def->links[link];
 	struct sim_slot *slot = &s->slots[s->rows[child].slot + link];
@@ -163,6 +169,7 @@ static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_
 	const int64_t *dates = *room_dates;
 	pick_dates(l, &dates, &n, &slot->want);
 	slot->can = (uint32_t)n;
+	CHECK(slot->want <= slot->can);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t row = row_of(s, p, dates[i]);
 		if (row != UINT32_MAX)
@@ -197,6 +204,7 @@ static int load_edges(struct sim *s, struct err *err)
 		s->edge_at[v] += s->edge_at[v - 1];
 	for (uint32_t i = 0; i < s->n_edges; i++)
 		s->edge_by[s->edge_at[s->edges[i].parent + 1]++] = i;
+	CHECK(s->edge_at[s->n_rows] == s->n_edges);
 	return 0;
 }
 
@@ -256,6 +264,7 @@ int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows
 			rows[i] = s.rows[i].row;
 			if (cause == UINT32_MAX)
 				continue;
+			CHECK(cause < s.n_rows);
 			rows[i].cause = s.rows[cause].row.task;
 			rows[i].cause_date = s.rows[cause].row.run_date;
 		}
@@ -271,6 +280,7 @@ const char *simulate_reason_name(enum simulate_reason reason)
 {
 	static const char *const names[] = { "", "link", "overlap", "frozen", "replaced" };
 
+	CHECK((size_t)reason < sizeof names / sizeof names[0]);
 	return names[reason];
 }
 

@@ -8,6 +8,7 @@
 #include "sched/tz.h"
 #include "sched/workflow_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
 
@@ -106,12 +107,14 @@ static struct cron *shared_cron(struct wf_compiler *c, struct cron *own)
 
 	for (uint32_t i = map_first(&c->cron_index, h, &where); i != MAP_NONE;
 	     i = map_next(&c->cron_index, h, &where)) {
+		CHECK(i < c->n_crons);
 		if (!cron_same(c->crons[i], own))
 			continue;
 		cron_free(own);
 		return cron_ref(c->crons[i]);
 	}
 	map_add(&c->cron_index, h, (uint32_t)c->n_crons);
+	CHECK(c->n_crons < c->n);
 	c->crons[c->n_crons++] = own;
 	return own;
 }
@@ -215,6 +218,7 @@ bool wf_make_plan(struct wf_compiler *c, struct wf_made *m)
 	struct schedule s = { 0 };
 	struct err err = { 0 };
 
+	CHECK(m >= c->made && m < c->made + c->n);
 	if (!make_zone(c, m))
 		return false;
 	s.tz = m->tz;

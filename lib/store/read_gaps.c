@@ -5,6 +5,7 @@
 #include "store/read_impl.h"
 #include "store/store.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 struct gaps {
@@ -47,6 +48,7 @@ int read_leave_gaps(struct reader *r, struct instance *first, size_t n, size_t s
 	struct gaps all = { 0 };
 	int code;
 
+	CHECK(n <= 1 || stride >= sizeof(struct instance));
 	for (size_t k = 0; k < n; k++) {
 		const struct instance *i = row_at(first, k, stride);
 		if (store_gap_may_move(i) && i->last_number < oldest)

@@ -19,6 +19,7 @@ void sql_put_int(struct buf *b, int64_t v)
 	if (v < 0)
 		*to = '-';
 	n = (size_t)(digits + sizeof digits - at);
+	CHECK(n >= 1 && n <= sizeof digits);
 	memcpy(to + (v < 0), at, n);
 	buf_added(b, n + (v < 0));
 }

@@ -1,6 +1,7 @@
 /* libyaml's events into a tree. Its own document loader is not used: it keeps no positions of
  * keys, follows aliases and takes duplicate keys. */
 #include "util/yaml.h"
+#include "util/check.h"
 
 #include "util/alloc.h"
 #include "util/diag.h"
@@ -112,6 +113,7 @@ static bool keys_differ(struct reading *r, const struct yaml_node *map)
 	const struct yaml_node **sorted;
 	bool differ = true;
 
+	CHECK(map->kind == YAML_MAP);
 	if (map->n < 2)
 		return true;
 	sorted = mem_array(map->n, sizeof *sorted);
@@ -138,6 +140,7 @@ static void add_child(struct children *c, const struct yaml_node *key, const str
 	size_t cap = c->cap;
 	c->keys = mem_room(c->keys, &cap, c->n + 1, sizeof *c->keys);
 	c->items = mem_room(c->items, &c->cap, c->n + 1, sizeof *c->items);
+	CHECK(cap == c->cap && c->n < cap); /* both lists grow together */
 	c->keys[c->n] = key;
 	c->items[c->n++] = item;
 }
@@ -197,6 +200,7 @@ static const struct yaml_node *read_collection(struct reading *r, bool is_map, i
 	struct yaml_node *n = new_node(r, is_map ? YAML_MAP : YAML_LIST);
 	bool good = false;
 
+	CHECK(depth <= YAML_DEPTH_MAX);
 	if (!n)
 		return NULL;
 	if (depth >= YAML_DEPTH_MAX) {
@@ -302,6 +306,7 @@ static char *join_surrogates(const char *text, size_t bytes, size_t *ret_bytes)
 			out[n++] = text[i++];
 		out[n++] = text[i++];
 	}
+	CHECK(n <= bytes && i == bytes);
 	*ret_bytes = n;
 	return out;
 }
@@ -352,6 +357,7 @@ void yaml_rename(struct yaml_doc *doc, const struct yaml_node *scalar, const cha
 {
 	struct yaml_node *n = (struct yaml_node *)(uintptr_t)scalar;
 
+	CHECK(scalar->kind == YAML_SCALAR);
 	n->text = pile_str(doc->pile, text);
 	n->n = strlen(text);
 }
@@ -386,6 +392,7 @@ void yaml_graft(struct yaml_doc *doc, const struct yaml_node *map, const char *k
 	const struct yaml_node **items = pile_take(doc->pile, (m->n + 1) * sizeof *items);
 	size_t n = 0;
 
+	CHECK(map->kind == YAML_MAP);
 	for (size_t i = 0; i < m->n; i++) {
 		if (strcmp(m->keys[i]->text, key) == 0)
 			continue;
