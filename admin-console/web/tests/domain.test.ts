@@ -145,16 +145,16 @@ describe('a log', () => {
 	})
 	it('turns colours into looks and drops other escapes', () => {
 		expect(pieces('\x1b[31mred\x1b[0m plain')).toEqual([
-			{ text: 'red', look: 'a-red' },
+			{ text: 'red', look: 'ansi-red' },
 			{ text: ' plain', look: '' },
 		])
-		expect(pieces('\x1b[1;38;5;2mx')).toEqual([{ text: 'x', look: 'a-green a-bold' }])
+		expect(pieces('\x1b[1;38;5;2mx')).toEqual([{ text: 'x', look: 'ansi-green ansi-bold' }])
 		expect(bare('\x1b]0;title\x07a\x1b[2Kb\x00')).toBe('ab')
 	})
 	it('knows errors by their words', () => {
-		expect(level('ERROR boom')).toBe('e')
+		expect(level('ERROR boom')).toBe('error')
 		expect(level('done, 0 errors')).toBe('')
-		expect(level('WARN slow')).toBe('w')
+		expect(level('WARN slow')).toBe('warning')
 	})
 })
 

@@ -17,7 +17,7 @@ interface Pen {
 const plain = (): Pen => ({ fg: '', bold: false, dim: false, underline: false })
 
 function look(pen: Pen): string {
-	return [pen.fg && 'a-' + pen.fg, pen.bold && 'a-bold', pen.dim && 'a-dim', pen.underline && 'a-under']
+	return [pen.fg && 'ansi-' + pen.fg, pen.bold && 'ansi-bold', pen.dim && 'ansi-dim', pen.underline && 'ansi-underline']
 		.filter(Boolean)
 		.join(' ')
 }
@@ -63,11 +63,11 @@ export const bare = (line: string) => line.replace(escape, '')
 const bad = /\b(error|fatal|exception|traceback|panic|failed|failure|critical)\b/i
 const hint = /\b(warn(ing)?|deprecated|retry(ing)?)\b/i
 
-export type Level = 'e' | 'w' | ''
+export type Level = 'error' | 'warning' | ''
 
 /* How loud a line is, by its words: for "next error" and its tint. */
 export function level(line: string): Level {
 	const text = bare(line)
-	if (bad.test(text) && !/\b(0|no) (errors?|failures?|failed)\b/i.test(text)) return 'e'
-	return hint.test(text) ? 'w' : ''
+	if (bad.test(text) && !/\b(0|no) (errors?|failures?|failed)\b/i.test(text)) return 'error'
+	return hint.test(text) ? 'warning' : ''
 }

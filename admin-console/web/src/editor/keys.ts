@@ -95,7 +95,7 @@ const keysOf = (ed: Editor, page: Page) => {
 		if (mod && k === 's') {
 			e.preventDefault()
 			page.save()
-		} else if (e.key === 'Escape' && typing(e) && field.closest('.insp')) {
+		} else if (e.key === 'Escape' && typing(e) && field.closest('.inspector')) {
 			e.preventDefault()
 			field.blur()
 			page.back()

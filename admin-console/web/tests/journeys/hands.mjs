@@ -9,7 +9,7 @@ export async function pick(id) {
 	const b = await drawing().boundingBox(),
 		p = await card(id)
 	await page.mouse.click(b.x + p.x, b.y + p.y)
-	await page.waitForSelector(`.insp h2:text-is("${id}")`)
+	await page.waitForSelector(`.inspector h2:text-is("${id}")`)
 }
 export async function wireUp(from, to) {
 	const b = await drawing().boundingBox(),
@@ -25,14 +25,15 @@ export async function named(name) {
 	await page.keyboard.press('Control+a')
 	await page.keyboard.type(name)
 	await page.keyboard.press('Enter')
-	await page.waitForSelector(`.insp h2:text-is("${name}")`)
+	await page.waitForSelector(`.inspector h2:text-is("${name}")`)
 }
-export const side = tab => page.click(`.insp [role=tab]:has-text("${tab}")`)
-export const say = (label, text) => page.fill(`.insp .fld:has(label:text-is("${label}")) input`, text)
-export const choose = (label, value) => page.selectOption(`.insp .fld:has(label:text-is("${label}")) select`, value)
+export const side = tab => page.click(`.inspector [role=tab]:has-text("${tab}")`)
+export const say = (label, text) => page.fill(`.inspector .field:has(label:text-is("${label}")) input`, text)
+export const choose = (label, value) =>
+	page.selectOption(`.inspector .field:has(label:text-is("${label}")) select`, value)
 export async function script(text) {
 	await side('Script')
-	await page.locator('.escript .cm-content').click()
+	await page.locator('.script-tab .cm-content').click()
 	await page.keyboard.press('Control+a')
 	await page.keyboard.type(text)
 }
@@ -41,5 +42,5 @@ export async function saveAs(why, version) {
 	await page.waitForSelector('[data-save]:not([disabled])')
 	await page.fill('#save-why', why)
 	await page.keyboard.press('Enter')
-	await page.waitForSelector(`.ebar .tag:text-is("v${version}")`)
+	await page.waitForSelector(`.editor-bar .chip:text-is("v${version}")`)
 }

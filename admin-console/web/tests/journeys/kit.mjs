@@ -93,12 +93,12 @@ export async function signIn(user = 'admin', password = facts.password) {
 	await page.fill('#user', user)
 	await page.fill('#password', password)
 	await page.click('button[type=submit]')
-	await page.waitForSelector('.app')
+	await page.waitForSelector('.frame')
 	provoke()
 }
 
 export const settled = async (on = page) => {
-	await on.waitForFunction(() => !document.querySelector('.skels') && document.querySelector('main h1') !== null)
+	await on.waitForFunction(() => !document.querySelector('.skeletons') && document.querySelector('main h1') !== null)
 	await on.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
 }
 

@@ -29,14 +29,14 @@ export default {
 		await page.waitForSelector('[data-total]:text-is("90")')
 		is(
 			'thirty dates',
-			(await page.locator('[data-days]').textContent()) === '30' && (await page.locator('.bday').count()) === 30,
+			(await page.locator('[data-days]').textContent()) === '30' && (await page.locator('.day-column').count()) === 30,
 		)
 		await axe('the plan of a backfill')
 		await shot('backfill-plan')
 		await page.fill('#bf-why', 'source was late all March')
 		await page.click('[data-go]')
 		await page.waitForURL(/\/b\/\d+$/)
-		await page.waitForSelector('.bprog li')
+		await page.waitForSelector('.progress li')
 		await page.click('[data-pause]')
 		await page.waitForSelector('[data-resume]')
 		writeFileSync(go, '')
@@ -46,13 +46,13 @@ export default {
 		await page.reload()
 		await page.click('[data-resume]')
 		await page.waitForSelector('[data-ended]:text-is("90")')
-		is('every date is there', (await page.locator('.bprog li').count()) === 30)
+		is('every date is there', (await page.locator('.progress li').count()) === 30)
 		await axe('a backfill that is over')
 		await shot('backfill')
 		const id = page.url().split('/').pop()
 		is('with its reason', (await api('commands/' + id)).args.includes('late all March'))
 		await open('/b')
-		await page.waitForSelector(`.tbl a[href$="/b/${id}"]:has-text("retail/returns_daily")`)
+		await page.waitForSelector(`.table a[href$="/b/${id}"]:has-text("retail/returns_daily")`)
 		await shot('backfills')
 	},
 }

@@ -7,10 +7,10 @@ export default {
 		const day = facts.days[5] // yesterday's load is due at 02:30 today: not yet, just after midnight
 		await open('/w')
 		await page.click('[data-new]')
-		await page.waitForSelector('.epi:has-text("Shell")')
+		await page.waitForSelector('.palette-type:has-text("Shell")')
 		await say('Name', 'drawn')
-		await page.fill('.insp .fld:has(label:text-is("Project")) input', 'lab')
-		await page.fill('.insp .fld:has(label:text-is("First date")) input', day)
+		await page.fill('.inspector .field:has(label:text-is("Project")) input', 'lab')
+		await page.fill('.inspector .field:has(label:text-is("First date")) input', day)
 		for (const [type, name, x, y] of [
 			['Nothing', 'orders_hi', 140, 150],
 			['Nothing', 'users_di', 140, 320],
@@ -18,11 +18,11 @@ export default {
 			['Nothing', 'check_di', 380, 360],
 			['Nothing', 'report_di', 600, 280],
 		]) {
-			await page.locator(`.epi:has-text("${type}")`).dragTo(drawing(), { targetPosition: { x, y } })
-			await page.waitForSelector('.insp #ed-name')
+			await page.locator(`.palette-type:has-text("${type}")`).dragTo(drawing(), { targetPosition: { x, y } })
+			await page.waitForSelector('.inspector #ed-name')
 			await page.fill('#ed-name', name)
 			await page.press('#ed-name', 'Enter')
-			await page.waitForSelector(`.insp h2:text-is("${name}")`)
+			await page.waitForSelector(`.inspector h2:text-is("${name}")`)
 		}
 		for (const [a, b] of [
 			['orders_hi', 'load_di'],
@@ -46,61 +46,61 @@ export default {
 		await script('echo reading orders\nexit 3')
 		await settledOn('No problems')
 		await side('Schedule')
-		await page.waitForSelector('.fires .sepr')
+		await page.waitForSelector('.fires .separator')
 		is('ten fires and those about the change of the clock', (await page.locator('.fires tbody tr').count()) >= 13)
 		await page.waitForSelector('.words:has-text("02:30 in New York")')
 		await shot('editor')
 		await say('Time zone', '')
 		await side('Links')
-		await page.waitForSelector('.lnk:has-text("orders_hi") .pvs .hc >> nth=23')
-		is('a day waits for its hours', (await page.innerText('.lnk:has-text("orders_hi")')).includes('all in its period'))
+		await page.waitForSelector('.need:has-text("orders_hi") .preview .fire >> nth=23')
+		is('a day waits for its hours', (await page.innerText('.need:has-text("orders_hi")')).includes('all in its period'))
 		await axe('the editor with a link')
 		await shot('editor-links')
 		await saveAs('first drawing', 1)
 		await page.waitForURL(/\/w\/lab\/drawn\/edit/)
 		await pick('load_di')
 		await page.click('[data-test]')
-		await page.waitForSelector('.trun .val:has-text("reading orders")')
+		await page.waitForSelector('.test-run .value-cell:has-text("reading orders")')
 		await axe('the test run')
 		await page.click('[data-test-run]')
-		await page.waitForSelector('.trun .log .ln:has-text("reading orders")')
+		await page.waitForSelector('.test-run .log-view .line:has-text("reading orders")')
 		await shot('editor-test-run')
 		await page.keyboard.press('Escape')
 		await command('backfill', { selection: { workflow: 'lab/drawn', from: day, to: day } })
 		await open('/ops/t?q=' + encodeURIComponent('task:lab/drawn/load_di state:failed date:' + day))
-		await page.click('.vrow[data-state=StopSchedule] .vname')
-		await page.waitForSelector('.dlg.side .log .ln:has-text("reading orders")')
+		await page.click('.list-row[data-state=StopSchedule] .row-name')
+		await page.waitForSelector('.dialog.side .log-view .line:has-text("reading orders")')
 		await page.keyboard.press('Escape')
 		await open('/w/lab/drawn')
 		await page.click('[data-edit]')
 		await pick('load_di')
 		await script('echo reading orders\necho done')
 		await page.keyboard.press('Escape')
-		await page.waitForSelector('.tagb:has-text("1 change")')
-		await page.click('.tagb')
-		await page.waitForSelector('.dnote')
+		await page.waitForSelector('.version-chip:has-text("1 change")')
+		await page.click('.version-chip')
+		await page.waitForSelector('.diff-note')
 		await shot('editor-diff')
-		await page.click('.tagb')
+		await page.click('.version-chip')
 		await settledOn('No problems')
 		await page.click('[data-test]')
 		await page.click('[data-test-run]:has-text("drawn version")')
-		await page.waitForSelector('.trun .log .ln:has-text("done")')
+		await page.waitForSelector('.test-run .log-view .line:has-text("done")')
 		await page.keyboard.press('Escape')
 		await saveAs('the table is read', 2)
 		await open('/ops/t?q=' + encodeURIComponent('task:lab/drawn/load_di state:failed date:' + day))
-		await page.click('.vrow[data-state=StopSchedule] .ckb')
+		await page.click('.list-row[data-state=StopSchedule] .checkbox')
 		await page.click('[data-act=redo]')
 		await page.selectOption('#bmode', 'with_downstream')
 		await page.click('[data-go]:not([disabled])')
 		await page.waitForSelector('[data-outcome]:has-text("done")')
 		await open('/ops/t?q=' + encodeURIComponent('task:lab/drawn/report_di date:' + day))
-		await page.waitForSelector('.vrow[data-state=Succ]')
+		await page.waitForSelector('.list-row[data-state=Succ]')
 	},
 	'five tasks by keyboard alone: added, named, joined, undone, moved, found, saved': async () => {
 		await open('/new?project=lab')
-		await page.waitForSelector('.epi')
+		await page.waitForSelector('.palette-type')
 		await page.keyboard.press('F2')
-		await page.waitForFunction(() => document.activeElement?.closest('.insp') !== null)
+		await page.waitForFunction(() => document.activeElement?.closest('.inspector') !== null)
 		await page.keyboard.press('Control+a')
 		await page.keyboard.type('typed')
 		await page.keyboard.press('Escape')
@@ -113,7 +113,7 @@ export default {
 		]) {
 			if (from) await page.keyboard.press(from)
 			await page.keyboard.press('a')
-			await page.waitForSelector('.pal-item')
+			await page.waitForSelector('.palette-item')
 			await page.keyboard.type('noth')
 			await page.keyboard.press('Enter')
 			await named(name)
@@ -123,17 +123,17 @@ export default {
 		await page.keyboard.press('/')
 		await page.keyboard.type('two')
 		await page.keyboard.press('Enter')
-		await page.waitForSelector('.insp h2:text-is("two")')
+		await page.waitForSelector('.inspector h2:text-is("two")')
 		await page.keyboard.press('c')
-		await page.waitForSelector('.pal-item:has-text("five")')
+		await page.waitForSelector('.palette-item:has-text("five")')
 		await page.keyboard.type('five')
 		await page.keyboard.press('Enter')
-		await page.waitForSelector('.pal', { state: 'detached' })
+		await page.waitForSelector('.palette', { state: 'detached' })
 		await page.keyboard.press('Control+z')
 		await page.keyboard.press('Control+Shift+Z')
 		await page.keyboard.press('Control+c')
 		await page.keyboard.press('Control+v')
-		await page.waitForSelector('.insp h2:text-is("two_2")')
+		await page.waitForSelector('.inspector h2:text-is("two_2")')
 		await page.keyboard.press('Delete')
 		await page.keyboard.press('Shift+ArrowDown')
 		await page.keyboard.press('l')
@@ -153,39 +153,39 @@ export default {
 		await pick('five')
 		const other = await browser.newPage()
 		await other.goto(facts.url + '/ui/w/lab/typed/edit?view=list')
-		await other.waitForSelector('.erow')
+		await other.waitForSelector('.task-row')
 		for (const [name, column, text] of [
 			['five', 'owner', 'wang.hao'],
 			['one', 'priority', '9'],
 		]) {
 			const cell = other
 				.locator(
-					`.erow:has(input[value="${name}"]) [data-col=${column}], .erow [data-col=${column}][aria-label$=" ${name}"]`,
+					`.task-row:has(input[value="${name}"]) [data-col=${column}], .task-row [data-col=${column}][aria-label$=" ${name}"]`,
 				)
 				.first()
 			await cell.fill(text)
 			await cell.press('Tab')
 		}
-		await other.waitForSelector('.tagb:has-text("2 changes")')
+		await other.waitForSelector('.version-chip:has-text("2 changes")')
 		await other.keyboard.press('Control+s')
 		await other.click('[data-save]:not([disabled])')
-		await other.waitForSelector('.ebar .tag:text-is("v2")')
+		await other.waitForSelector('.editor-bar .chip:text-is("v2")')
 		await other.close()
 		await page.bringToFront()
 		await say('Owner', 'lin.yue')
-		await page.fill('.insp textarea', 'mine alone')
+		await page.fill('.inspector textarea', 'mine alone')
 		provoke(/409/)
 		await page.keyboard.press('Control+s')
 		await page.click('[data-save]:not([disabled])')
-		await page.waitForSelector('.econf')
+		await page.waitForSelector('.conflict')
 		provoke()
-		await page.waitForSelector('.cl > li')
+		await page.waitForSelector('.column-name > li')
 		is(
-			'one thing both changed: ' + (await page.locator('.cl').innerText()),
-			(await page.locator('.cl > li').count()) === 1,
+			'one thing both changed: ' + (await page.locator('.column-name').innerText()),
+			(await page.locator('.column-name > li').count()) === 1,
 		)
 		await axe('the conflict')
-		await page.click('.cside:has-text("wang.hao")')
+		await page.click('.conflict-side:has-text("wang.hao")')
 		await shot('editor-conflict')
 		await page.click('[data-merge]')
 		await saveAs('merged', 3)
@@ -197,16 +197,16 @@ export default {
 	},
 	'ticked rows of the list are changed at once, and taken back at once': async () => {
 		await open('/w/retail/trade_daily/edit?view=list')
-		await page.waitForSelector('.erows .erow')
-		const rows = page.locator('.erows .erow'),
+		await page.waitForSelector('.task-rows .task-row')
+		const rows = page.locator('.task-rows .task-row'),
 			n = await rows.count(),
-			of = column => page.locator(`.erows [data-col=${column}]`).evaluateAll(all => all.map(x => x.value).join(' '))
+			of = column => page.locator(`.task-rows [data-col=${column}]`).evaluateAll(all => all.map(x => x.value).join(' '))
 		const before = await of('priority')
 		await rows.nth(0).locator('[data-col=mark]').check()
 		await rows.nth(1).locator('[data-col=mark]').press('Space')
-		await page.waitForSelector('.emany b:text-is("2 selected")')
-		await page.click('.eh .ckb')
-		await page.waitForSelector(`.emany b:text-is("${n} selected")`)
+		await page.waitForSelector('.many-bar b:text-is("2 selected")')
+		await page.click('.rows-head .checkbox')
+		await page.waitForSelector(`.many-bar b:text-is("${n} selected")`)
 		await axe('the list with ticked rows')
 		await page.fill('[data-many-value]', '8')
 		await page.press('[data-many-value]', 'Enter')
@@ -216,13 +216,13 @@ export default {
 		await page.fill('[data-many-value]', '4')
 		await page.click(`[data-many-do]:has-text("Change ${n} tasks")`)
 		await settledOn('No problems')
-		await page.click('.emany [aria-label="Select none"]')
-		for (let i = 0; i < 2; i++) await page.click('.ebar [aria-label^="Undo"]')
+		await page.click('.many-bar [aria-label="Select none"]')
+		for (let i = 0; i < 2; i++) await page.click('.editor-bar [aria-label^="Undo"]')
 		await page.waitForFunction(
-			before => [...document.querySelectorAll('.erows [data-col=priority]')].map(x => x.value).join(' ') === before,
+			before => [...document.querySelectorAll('.task-rows [data-col=priority]')].map(x => x.value).join(' ') === before,
 			before,
 		)
-		is('nothing is left to undo', await page.locator('.ebar [aria-label^="Undo"]').isDisabled())
+		is('nothing is left to undo', await page.locator('.editor-bar [aria-label^="Undo"]').isDisabled())
 	},
 	'a large drawing is drawn in time and moves with the hand': async () => {
 		const told = []

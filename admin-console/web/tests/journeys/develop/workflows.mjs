@@ -18,12 +18,12 @@ export default {
 		for (const name of ['left', 'right'])
 			await command('apply', { documents: [{ name: name + '.yaml', text: text(name) }] })
 		await open('/w?project=several&q=nobody')
-		await page.click('.empty .btn')
+		await page.click('.empty .button')
 		await page.waitForURL(/ui\/w$/)
 		await open('/w?project=several')
-		await page.waitForSelector('.tbl tbody tr:nth-child(2)')
-		await page.check('thead .ckb')
-		await page.waitForSelector('.bulkbar:has-text("2")')
+		await page.waitForSelector('.table tbody tr:nth-child(2)')
+		await page.check('thead .checkbox')
+		await page.waitForSelector('.bulk-bar:has-text("2")')
 		await axe('workflows chosen')
 		await shot('workflows-bulk')
 		const [file] = await Promise.all([page.waitForEvent('download'), page.click('[data-export]')])
@@ -33,13 +33,13 @@ export default {
 			['[data-offline]', 'offline'],
 			['[data-online]', 'online'],
 		]) {
-			if ((await page.locator('.bulkbar.wbar').count()) === 0) await page.check('thead .ckb')
+			if ((await page.locator('.bulk-bar.workflow-bar').count()) === 0) await page.check('thead .checkbox')
 			await page.click(button)
 			await page.click('[data-send]:not([disabled])')
 			for (let n = 0; (await states()) !== Array(4).fill(word).join() && n < 600; n++)
 				await page.evaluate(() => new Promise(done => setTimeout(done, 100)))
 			is('all are ' + word, (await states()) === Array(4).fill(word).join())
-			await page.waitForSelector('.dlg', { state: 'detached' })
+			await page.waitForSelector('.dialog', { state: 'detached' })
 		}
 	},
 	'workflows are put online from a date, and a word that is none is refused at its field': async () => {
@@ -47,28 +47,28 @@ export default {
 		await command('apply', { documents: [{ name: 'left.yaml', text: text('left') }] })
 		await command('offline', { selection: { tasks: ['several/left/*'] } })
 		await open('/w?project=several&q=left')
-		await page.waitForSelector('.tbl tbody tr')
-		await page.check('thead .ckb')
+		await page.waitForSelector('.table tbody tr')
+		await page.check('thead .checkbox')
 		await page.click('[data-offline]')
 		await page.waitForSelector('[data-send]:not([disabled])')
 		is('what goes offline has no date', (await page.locator('#ask-from').count()) === 0)
 		await page.keyboard.press('Escape')
-		await page.waitForSelector('.dlg', { state: 'detached' })
+		await page.waitForSelector('.dialog', { state: 'detached' })
 		await page.click('[data-online]')
 		provoke(/400/)
 		await page.fill('#ask-from', 'someday')
-		await page.waitForSelector('#ask-from.bad')
+		await page.waitForSelector('#ask-from.faulty')
 		is('the field says why', (await page.textContent('#ask-from-says')).includes('from'))
 		is('nothing is sent', await page.isDisabled('[data-send]'))
 		await axe('a date that is refused')
 		await page.fill('#ask-from', '2026-03-01')
-		await page.waitForSelector('#ask-from:not(.bad)')
+		await page.waitForSelector('#ask-from:not(.faulty)')
 		const [sent] = await Promise.all([
 			page.waitForRequest(r => r.method() === 'POST' && r.url().endsWith('/commands') && !r.postDataJSON().dry_run),
 			page.click('[data-send]:not([disabled])'),
 		])
 		is('the date is sent', sent.postDataJSON().args.from === '2026-03-01')
-		await page.waitForSelector('.dlg', { state: 'detached' })
+		await page.waitForSelector('.dialog', { state: 'detached' })
 	},
 	'why one waits is told cause by cause, to the one that failed': async () => {
 		await open(run + '?task=retail/trade_daily/exp_gmv_mysql&tab=why')
@@ -78,19 +78,19 @@ export default {
 		await axe('a chain of causes')
 		await last.locator('a').click()
 		await page.waitForURL(/dwd_pay_refund_di/)
-		await page.waitForSelector('.below .ipanel .nm:has-text("dwd_pay_refund_di")')
+		await page.waitForSelector('.below .instance-panel .name:has-text("dwd_pay_refund_di")')
 	},
 	'what an instance was given, gave out and tried stands under names of its own': async () => {
 		await open(run + '?task=retail/trade_daily/dwd_pay_refund_di&tab=inputs')
-		await page.waitForSelector('.ipanel [data-resolved]')
+		await page.waitForSelector('.instance-panel [data-resolved]')
 		await axe('inputs of an instance')
 		await shot('instance-inputs')
-		await page.click('.ipanel [role=tab]:has-text("Outputs")')
-		await page.waitForSelector('.ibody')
-		await page.click('.ipanel [role=tab]:has-text("Attempts")')
-		await page.waitForSelector('.ibody tbody tr')
-		await page.click('.ipanel [role=tab]:has-text("History")')
-		await page.waitForSelector('.ibody .hist li')
+		await page.click('.instance-panel [role=tab]:has-text("Outputs")')
+		await page.waitForSelector('.instance-body')
+		await page.click('.instance-panel [role=tab]:has-text("Attempts")')
+		await page.waitForSelector('.instance-body tbody tr')
+		await page.click('.instance-panel [role=tab]:has-text("History")')
+		await page.waitForSelector('.instance-body .history li')
 	},
 	'the plan of a backfill says which task is not online': async () => {
 		await open('/')
@@ -106,11 +106,14 @@ export default {
 	'what is in trouble is one figure, wherever it stands': async () => {
 		await open('/')
 		await page.waitForSelector('.needs li')
-		const here = await page.locator('.strip .cell .fig').first().innerText()
+		const here = await page.locator('.strip .cell .figure').first().innerText()
 		is('some', here !== '0')
 		await open('/ops')
 		await page.waitForSelector('.troubles li')
-		is('the same on both pages', (await page.locator('.opstrip .cell').nth(1).locator('.fig').innerText()) === here)
+		is(
+			'the same on both pages',
+			(await page.locator('.situation-strip .cell').nth(1).locator('.figure').innerText()) === here,
+		)
 	},
 	'a workflow is copied with its schedule, offline, under a new name': async () => {
 		await open('/')
@@ -134,13 +137,13 @@ export default {
 	},
 	'a calendar shows the runs by day, a day leads to its run': async () => {
 		await open('/w/retail/trade_daily?tab=calendar')
-		await page.waitForSelector('[data-runcal] a.rcday')
-		is('one stop for Tab', (await page.locator('[data-runcal] a.rcday[tabindex="0"]').count()) === 1)
-		await page.focus('[data-runcal] a.rcday[tabindex="0"]')
+		await page.waitForSelector('[data-runcal] a.calendar-day')
+		is('one stop for Tab', (await page.locator('[data-runcal] a.calendar-day[tabindex="0"]').count()) === 1)
+		await page.focus('[data-runcal] a.calendar-day[tabindex="0"]')
 		await page.keyboard.press('ArrowUp')
-		await page.waitForSelector('[data-runcal] a.rcday:focus')
-		await page.click('[data-runcal] .seg button:nth-child(2)')
-		await page.waitForSelector('[data-runcal] .rcday:nth-child(365)')
+		await page.waitForSelector('[data-runcal] a.calendar-day:focus')
+		await page.click('[data-runcal] .segments button:nth-child(2)')
+		await page.waitForSelector('[data-runcal] .calendar-day:nth-child(365)')
 		await axe('a calendar of runs')
 		await shot('workflow-calendar')
 		await page.click(`[data-runcal] [data-day="${facts.last}"]`)

@@ -56,17 +56,17 @@ export default {
 		try {
 			const here = await another(engine),
 				there = await another(engine)
-			await here.click('.seg button:has-text("Dark")')
+			await here.click('.segments button:has-text("Dark")')
 			await kept(here, { theme: 'dark' })
 			/* The other one has not read that yet, and writes: neither is lost. */
-			await there.click('.seg button:has-text("Compact")')
+			await there.click('.segments button:has-text("Compact")')
 			await there.waitForSelector('html[data-theme=dark][data-density=compact]')
 			await kept(there, { theme: 'dark', density: 'compact' })
 			await here.reload()
 			await here.waitForSelector('html[data-theme=dark][data-density=compact]')
 			/* This browser goes its own way. */
 			await here.click('[data-follow] button:has-text("Only in this browser")')
-			await here.click('.seg button:has-text("Light")')
+			await here.click('.segments button:has-text("Light")')
 			await here.waitForSelector('html[data-theme=light]')
 			await there.reload()
 			await there.waitForSelector('[data-follow] [data-state=kept]')

@@ -3,41 +3,42 @@ import { axe, browser, facts, is, open, page, provoke, server, shot } from '../k
 
 /* The dialog in which a command is asked for: the server's word on it first, then the verb. */
 async function send() {
-	await page.waitForSelector('.dlg [data-send]:not([disabled])')
-	await page.click('.dlg [data-send]')
-	await page.waitForSelector('.dlg', { state: 'detached' })
+	await page.waitForSelector('.dialog [data-send]:not([disabled])')
+	await page.click('.dialog [data-send]')
+	await page.waitForSelector('.dialog', { state: 'detached' })
 }
-const inForce = version => page.waitForSelector(`.vt th:has-text("${version}"):has(.tag:has-text("in force"))`)
+const inForce = version =>
+	page.waitForSelector(`.version-table th:has-text("${version}"):has(.chip:has-text("in force"))`)
 
 export default {
 	'a plugin is registered, its versions are seen, it is rolled back': async () => {
 		const sums = await server('plugins_of_another_broker')
 		await open('/ops/types/odd')
 		for (const [version, sha] of Object.entries(sums)) {
-			await page.click('.slist header .btn')
+			await page.click('.side-list header .button')
 			await page.fill('#pl-version', version)
 			await page.fill('#pl-sha', sha)
 			if (version === '1.0-odd') await axe('the form of a registration')
-			await page.click('.dlg button[type=submit]')
-			await page.waitForSelector('.dlg', { state: 'detached' })
-			const column = page.locator('.vt thead th', { hasText: version })
+			await page.click('.dialog button[type=submit]')
+			await page.waitForSelector('.dialog', { state: 'detached' })
+			const column = page.locator('.version-table thead th', { hasText: version })
 			await column.waitFor()
 			const n = await page
-				.locator('.vt thead th')
+				.locator('.version-table thead th')
 				.allInnerTexts()
 				.then(all => all.findIndex(x => x.includes(version)))
 			await page
-				.locator('.vt .vacts td')
+				.locator('.version-table .version-actions td')
 				.nth(n + 1)
 				.getByRole('button', { name: 'Enable' })
 				.click()
 			await send()
 			await inForce(version)
-			await page.waitForSelector(`.mx tr:has-text("b2") .ld.on`)
+			await page.waitForSelector(`.matrix tr:has-text("b2") .life.life-on`)
 		}
-		await page.waitForSelector('.vt th:has-text("1.0-odd"):has(.tag:has-text("previous"))')
+		await page.waitForSelector('.version-table th:has-text("1.0-odd"):has(.chip:has-text("previous"))')
 		await shot('types')
-		await page.click('.vt .btn:has-text("Roll back")')
+		await page.click('.version-table .button:has-text("Roll back")')
 		await page.fill('#ask-why', 'fails as often as it runs, ticket 77')
 		await axe('the dialog of a roll back')
 		await send()
@@ -47,8 +48,8 @@ export default {
 	},
 	'the form of a type is the one that users fill in': async () => {
 		await open('/ops/types/http')
-		await page.waitForSelector('[data-form] .fld')
-		await page.fill('[data-form] .fld:has(label:has-text("url")) input', 'https://example.org/x')
+		await page.waitForSelector('[data-form] .field')
+		await page.fill('[data-form] .field:has(label:has-text("url")) input', 'https://example.org/x')
 		await page.waitForSelector('[data-yaml]:has-text("url:")')
 		is('as it stands in a workflow', (await page.innerText('[data-yaml]')).includes('type: http'))
 	},
@@ -74,7 +75,7 @@ export default {
 		await open('/')
 		await page.evaluate(() => localStorage.setItem('sirdar-worker', 'on'))
 		await page.reload()
-		await page.waitForSelector('.app')
+		await page.waitForSelector('.frame')
 		await page.waitForFunction(
 			async () =>
 				(await navigator.serviceWorker.getRegistration('/ui/'))?.active?.state === 'activated' &&
@@ -99,6 +100,6 @@ export default {
 			})
 		}
 		await open('/')
-		await page.waitForSelector('.app')
+		await page.waitForSelector('.frame')
 	},
 }

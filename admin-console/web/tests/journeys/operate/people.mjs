@@ -5,15 +5,15 @@ export default {
 	'a user is made, signs in, and may do nothing': async () => {
 		provoke(/401/, /403/)
 		await open('/people')
-		await page.click('.phead .btn.pri')
+		await page.click('.page-head .button.primary')
 		await page.fill('#p-user', 'vera')
 		await page.fill('#p-name', 'Vera Visitor')
 		await page.fill('#p-pass', 'only to look around')
-		await page.click('.dlg button[type=submit]')
-		await page.waitForSelector('.tbl .nm:has-text("vera")')
+		await page.click('.dialog button[type=submit]')
+		await page.waitForSelector('.table .name:has-text("vera")')
 		await shot('people')
 		await open('/ops/audit')
-		await page.waitForSelector('.tbl .tag:has-text("user-set")')
+		await page.waitForSelector('.table .chip:has-text("user-set")')
 		is('no password in it', !(await page.innerText('main')).includes('argon2id'))
 		await shot('audit')
 		await browser.clearCookies()
@@ -21,7 +21,7 @@ export default {
 		await page.fill('#user', 'vera')
 		await page.fill('#password', 'only to look around')
 		await page.click('button[type=submit]')
-		await page.waitForSelector('.app')
+		await page.waitForSelector('.frame')
 		is(
 			'nothing of an operator to go to',
 			(await page.locator('a[href$="/ops/audit"], a[href$="/people"]').count()) === 0,
@@ -49,12 +49,14 @@ export default {
 			is(
 				`nothing to do at ${path}: ` + (await page.locator('main').innerText()),
 				(await page
-					.locator('[data-act], [data-new], [data-edit]:has-text("Edit"), main .btn.dng, main .btn.dngo')
+					.locator(
+						'[data-act], [data-new], [data-edit]:has-text("Edit"), main .button.dangerous, main .button.danger-text',
+					)
 					.count()) === 0,
 			)
 		}
 		await open('/w/retail/trade_daily/edit')
-		await page.waitForSelector('.ebar .tag:has-text("Read only")')
+		await page.waitForSelector('.editor-bar .chip:has-text("Read only")')
 		const refused = await page.evaluate(async () => {
 			const s = await (await fetch('/api/v1/session')).json(),
 				answers = []
@@ -84,15 +86,15 @@ export default {
 			refused.every(r => /^403 .*needs the (role|right)/.test(r)),
 		)
 		await open('/ops/t?q=state:Succ')
-		await page.waitForSelector('.vrow')
-		await page.locator('.vrow').first().click()
-		is('no act is offered', (await page.locator('.dlg button:has-text("Redo"), .bulkbar button').count()) === 0)
+		await page.waitForSelector('.list-row')
+		await page.locator('.list-row').first().click()
+		is('no act is offered', (await page.locator('.dialog button:has-text("Redo"), .bulk-bar button').count()) === 0)
 		await browser.clearCookies()
 		await page.goto(facts.url + '/ui/')
 		await page.fill('#user', 'admin')
 		await page.fill('#password', facts.password)
 		await page.click('button[type=submit]')
-		await page.waitForSelector('.app')
+		await page.waitForSelector('.frame')
 		provoke()
 	},
 }

@@ -4,8 +4,8 @@ import { has } from '../pages.mjs'
 
 const phone = { width: 390, height: 844 }
 const looks = {
-	'instances-dark-zh': ['/ops/t?q=state:trouble', { theme: 'dark', lang: 'zh', ready: '.vrow, .empty' }],
-	'instances-phone-dark-zh': ['/ops/t', { ...phone, theme: 'dark', lang: 'zh', ready: '.vrow' }],
+	'instances-dark-zh': ['/ops/t?q=state:trouble', { theme: 'dark', lang: 'zh', ready: '.list-row, .empty' }],
+	'instances-phone-dark-zh': ['/ops/t', { ...phone, theme: 'dark', lang: 'zh', ready: '.list-row' }],
 	queues: ['/ops/queues', {}],
 	brokers: ['/ops/brokers', {}],
 	types: ['/ops/types/shell', {}],

@@ -58,7 +58,7 @@ export default {
 						from = performance.now()
 					history.pushState({}, '', '/ui' + to)
 					dispatchEvent(new PopStateEvent('popstate', { state: {} }))
-					while (!document.querySelector('.vrow')) await frame()
+					while (!document.querySelector('.list-row')) await frame()
 					await frame()
 					return performance.now() - from
 				}, list),
@@ -66,7 +66,7 @@ export default {
 		}
 		hold('a list of 10,000, from the click to its rows', took, 500)
 		hold('a frame when nothing moves (p95)', await frames(), 34)
-		hold('a frame of its scrolling (p95)', await frames('.vbox'), 34)
+		hold('a frame of its scrolling (p95)', await frames('.list-box'), 34)
 		small('elements of it', await elements(), 1500)
 		small('its heap, MB', await heap(), 80)
 	},
@@ -126,11 +126,11 @@ export default {
 		const said = await api('instances?task=lab/long/said&limit=1')
 		await open(`/ops/t?q=${encodeURIComponent('task:lab/long/said')}&i=${said.items[0].id}`)
 		await page.waitForFunction(
-			n => Number(document.querySelector('.logbar .num')?.textContent.replaceAll(/\D/g, '')) >= n,
+			n => Number(document.querySelector('.log-bar .digits')?.textContent.replaceAll(/\D/g, '')) >= n,
 			facts.lines,
 		)
-		await page.waitForSelector(`.log .ln:has-text("${facts.lines}")`)
-		hold('a frame of scrolling a log of 1,000,000 lines (p95)', await frames('.log'), 34)
+		await page.waitForSelector(`.log-view .line:has-text("${facts.lines}")`)
+		hold('a frame of scrolling a log of 1,000,000 lines (p95)', await frames('.log-view'), 34)
 		small('elements of it', await elements(), 1500)
 		small('its heap, MB', await heap(), 80)
 	},

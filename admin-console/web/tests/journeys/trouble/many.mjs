@@ -7,9 +7,9 @@ const query = q => '/ops/t?q=' + encodeURIComponent(q)
 /* From the first rows to the whole query, to the plan of an act. */
 async function planned(q, verb) {
 	await open(query(q))
-	await page.waitForSelector('.vrow')
-	await page.click('.lhead .ckb')
-	await page.click('.lhead button:has-text("Select all matches")')
+	await page.waitForSelector('.list-row')
+	await page.click('.list-head .checkbox')
+	await page.click('.list-head button:has-text("Select all matches")')
 	await page.click(`[data-act=${verb}]`)
 	await page.waitForSelector('[data-go]:not([disabled])')
 }
@@ -28,7 +28,7 @@ export default {
 			'the button repeats the number: ' + (await page.innerText('[data-go]')),
 			(await page.innerText('[data-go]')).includes(n),
 		)
-		is('the plan is by task', (await page.locator('.planrow').count()) === 21)
+		is('the plan is by task', (await page.locator('.plan-row').count()) === 21)
 		is('nothing is asked for yet', !(await api('commands?limit=50')).items.some(c => c.kind === 'freeze'))
 		await page.fill('#breason', 'the source is repaired until noon')
 		await settled()
@@ -38,11 +38,11 @@ export default {
 		const id = await reloaded('Freeze')
 		await page.waitForSelector(`[data-outcome]:has-text("${n} done, 0 refused")`)
 		await open('/ops/commands/' + id)
-		await page.waitForSelector('.phead:has-text("the source is repaired until noon")')
+		await page.waitForSelector('.page-head:has-text("the source is repaired until noon")')
 		await page.waitForSelector(`text="${n}/${n}"`)
-		await page.waitForSelector('.tbl tbody tr:has-text("OK")')
+		await page.waitForSelector('.table tbody tr:has-text("OK")')
 		await open(query('task:lab/crowd/shard_07 date:' + facts.last))
-		await page.waitForSelector('.vrow .badge:has-text("Frozen")')
+		await page.waitForSelector('.list-row .badge:has-text("Frozen")')
 	},
 	'ten thousand are a success by force, those that run are refused before, each with its reason': async () => {
 		await planned('task:lab/crowd/*', 'force-success')
@@ -50,9 +50,9 @@ export default {
 			'the button repeats the number: ' + (await page.innerText('[data-go]')),
 			(await page.innerText('[data-go]')).includes(all),
 		)
-		await page.click('.dlg [role=tab]:has-text("Refused")')
-		await page.waitForSelector('.planrow:has-text("an attempt runs, kill it first"):has-text("2")')
-		is('by name', (await page.locator('.planrow:has-text("busy")').count()) === 2)
+		await page.click('.dialog [role=tab]:has-text("Refused")')
+		await page.waitForSelector('.plan-row:has-text("an attempt runs, kill it first"):has-text("2")')
+		is('by name', (await page.locator('.plan-row:has-text("busy")').count()) === 2)
 		await page.fill('#breason', 'the data came by another way')
 		await shot('bulk-refused')
 		await page.click('[data-go]')
@@ -63,12 +63,12 @@ export default {
 		await shot('bulk-outcome')
 		await axe('the drawer with what was refused')
 		await open('/ops/commands/' + id)
-		await page.click('.ckb')
-		await page.waitForFunction(() => document.querySelectorAll('.tbl tbody tr').length === 2)
-		await page.waitForSelector('.tbl tbody tr:has-text("busy"):has-text("an attempt runs, kill it first")')
+		await page.click('.checkbox')
+		await page.waitForFunction(() => document.querySelectorAll('.table tbody tr').length === 2)
+		await page.waitForSelector('.table tbody tr:has-text("busy"):has-text("an attempt runs, kill it first")')
 		await shot('command-refused')
 		await open(query('task:lab/crowd/shard_07 date:' + facts.last))
-		await page.waitForSelector('.vrow .badge:has-text("Set to success")')
+		await page.waitForSelector('.list-row .badge:has-text("Set to success")')
 		const left = (
 			await api(`instances?task=${encodeURIComponent('lab/crowd/*')}&states=DependenceFinish,Ready&limit=1`)
 		).items.length

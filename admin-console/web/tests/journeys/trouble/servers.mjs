@@ -5,18 +5,18 @@ const laps = () => open('/ops/t?q=' + encodeURIComponent('task:lab/line/*') + '&
 const live = () => page.waitForSelector('.live:not(.wait):not(.stale)')
 const state = (n, task, word) =>
 	page.waitForSelector(
-		`.vrow:has(.c-date:has-text("${facts.days.at(n)}")):has-text("${task}") .badge:has-text("${word}")`,
+		`.list-row:has(.cell-date:has-text("${facts.days.at(n)}")):has-text("${task}") .badge:has-text("${word}")`,
 	)
 /* What a person has made of the page and must not lose. */
 async function place() {
-	await page.locator('.vrow .ckb').nth(1).click()
-	await page.waitForSelector('.bulkbar b:text-is("1")')
-	is('the box says so', await page.locator('.vrow .ckb').nth(1).isChecked())
+	await page.locator('.list-row .checkbox').nth(1).click()
+	await page.waitForSelector('.bulk-bar b:text-is("1")')
+	is('the box says so', await page.locator('.list-row .checkbox').nth(1).isChecked())
 	return page.url()
 }
 const kept = async url => {
 	is('the same address', page.url() === url)
-	is('the same selection', (await page.innerText('.bulkbar b')) === '1')
+	is('the same selection', (await page.innerText('.bulk-bar b')) === '1')
 }
 const broken = [/ 50[234]/, /ERR_/, /status of 50/, /failed: net/i]
 
@@ -63,13 +63,13 @@ export default {
 		await server('wire', { slow: 0.4 })
 		/* The page itself looks for it: on a busy machine it may be gone before anybody outside has looked. */
 		await page.addInitScript(() => {
-			const look = () => (window.sawSkeleton ||= document.querySelector('.skels.on') !== null)
+			const look = () => (window.sawSkeleton ||= document.querySelector('.skeletons.active') !== null)
 			new MutationObserver(look).observe(document, { subtree: true, childList: true, attributes: true })
 		})
 		await page.goto(facts.url + '/ui/ops/t?q=' + encodeURIComponent('task:lab/line/*'), { waitUntil: 'commit' })
 		await page.waitForFunction(() => window.sawSkeleton)
 		await page.waitForSelector('.rail')
-		await page.waitForSelector('.vrow')
+		await page.waitForSelector('.list-row')
 		await server('lap', { day: facts.days.at(-3) })
 		await state(-3, 'second', 'Succeeded')
 		await server('wire')
@@ -103,13 +103,13 @@ export default {
 		await server('lap', { day: facts.days.at(-5) })
 		for (const tab of tabs)
 			await tab.waitForSelector(
-				`.vrow:has(.c-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`,
+				`.list-row:has(.cell-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`,
 			)
 		const late = await browser.newPage()
 		await late.goto(page.url())
 		await late.waitForSelector('.live:not(.wait):not(.stale)')
 		await late.waitForSelector(
-			`.vrow:has(.c-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`,
+			`.list-row:has(.cell-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`,
 		)
 		await server('one_stream')
 	},
