@@ -6,7 +6,12 @@ import { beginDevice } from './stores/device'
 import { begin as beginSession } from './stores/session'
 import './styles/tokens.css'
 import './styles/base.css'
-import './styles/app.css'
+import './styles/layout.css'
+import './styles/buttons.css'
+import './styles/forms.css'
+import './styles/tables.css'
+import './styles/badges.css'
+import './styles/dialogs.css'
 
 void Promise.all([beginWords(), beginSession()]).then(() => {
 	createApp(App).use(router).mount('#app')

@@ -4,7 +4,12 @@ import { begin } from '@/i18n'
 import { router } from '@/router'
 import '@/styles/tokens.css'
 import '@/styles/base.css'
-import '@/styles/app.css'
+import '@/styles/layout.css'
+import '@/styles/buttons.css'
+import '@/styles/forms.css'
+import '@/styles/tables.css'
+import '@/styles/badges.css'
+import '@/styles/dialogs.css'
 import Catalogue from './Catalogue.vue'
 
 void begin().then(() => createApp(Catalogue).use(router).mount('#app'))
