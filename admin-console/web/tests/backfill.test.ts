@@ -1,3 +1,4 @@
+/* The form of a backfill as pure functions: its address, its faults, what is sent, how long it may take, progress by date. */
 import { describe, expect, it } from 'vitest'
 import { args, asleep, estimate, faults, fromQuery, progress, toQuery } from '@/domain/backfill'
 import { column } from '@/domain/grid'

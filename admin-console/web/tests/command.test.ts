@@ -1,3 +1,5 @@
+/* How a command is followed: asked for once, then told by the stream. The stream and the answers are the test's own, each
+ * question waits until the test answers it. */
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { nextTick, ref } from 'vue'
 import type { CommandNews } from '@/live/protocol'

@@ -1,3 +1,4 @@
+/* What `src/domain/` says of states, times, queries, logs, runs and names: pure functions, no page, no server. */
 import type { Graph } from '@/api/client'
 import { criticalPath, drawn, titleOf, titlesOf } from '@/domain/taskgraph'
 import { describe, expect, it } from 'vitest'

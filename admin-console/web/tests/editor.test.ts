@@ -1,3 +1,5 @@
+/* The document being edited: its text, its comments, undo, copies, diff and merge, changes of many tasks, and the picture of
+ * a large one. The walks take a seed, so a failure comes again. */
 import { describe, expect, it } from 'vitest'
 import { EditorDoc, empty } from '@/editor/doc'
 import { closes, effective } from '@/editor/links'

@@ -1,3 +1,5 @@
+/* What forms send and what they say when the server refuses: the shared `useSend`, and the forms of backfills, silences,
+ * target servers and rights. */
 import { describe, expect, it, vi } from 'vitest'
 import { ApiError, type Preview } from '@/api/client'
 import { silenced, silenceForm, silenceOf, toldKind, unsaid, type Silence } from '@/alerts/state'

@@ -1,3 +1,5 @@
+/* The layout of graphs: whatever the graph (circles, doubles, thousands of nodes), cards go right and overlap nothing. Graphs
+ * are made from a seed. */
 import { describe, expect, it } from 'vitest'
 import { answer } from '@/graph/answer'
 import { layOutAway } from '@/graph/away'

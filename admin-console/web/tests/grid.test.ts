@@ -1,3 +1,4 @@
+/* The grid of runs and tasks as pure functions: reading letters, joining pages, patching by the stream, rows, blocks. */
 import { describe, expect, it } from 'vitest'
 import {
 	blockOf,

@@ -1,3 +1,4 @@
+/* Settings that follow a person: two browsers that change theirs apart come to the same, whichever way they meet. */
 import { describe, expect, it } from 'vitest'
 import { differs, first, fit, merge, note, shown, type Followed, type Kept } from '@/domain/kept'
 

@@ -1,3 +1,5 @@
+/* The manual in the console: markdown read into blocks, places by their names (each that a page links to is in both
+ * manuals), the search, how the Chinese one is punctuated. It reads the two manuals of docs/ themselves. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { asks, found, sections } from '@/domain/manual'

@@ -1,3 +1,4 @@
+/* A pipeline being edited: steps, ends, wires, faults, diff and merge. Random walks go back and forth to the same texts. */
 import { describe, expect, it } from 'vitest'
 import { EditorDoc, empty } from '@/editor/doc'
 import { diff, merged, threeWay } from '@/editor/diff'

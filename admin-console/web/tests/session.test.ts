@@ -1,3 +1,5 @@
+/* A session's end, from every side: who is asked to sign in, and that a late refusal of the old session ends no new one. The
+ * server is the test's own. */
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 
 vi.mock('@/live/live', () => ({ start: () => {}, stop: () => {} }))

@@ -1,3 +1,4 @@
+/* Words of all dictionaries: the same keys and blanks in both languages, each used, none in a template outside them. */
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'

@@ -1,3 +1,5 @@
+/* Words of the alerts: open ones, who was told, silences, channels, rules. `en` says which there are; `zh` without one of
+ * them does not compile. */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {

@@ -1,3 +1,5 @@
+/* Words of backfills: the form, the server's plan, progress by date. `en` says which there are; `zh` without one of them
+ * does not compile. */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {

@@ -1,3 +1,5 @@
+/* Words of the pages of documents: calendars, parameters, target servers. `en` says which there are; `zh` without one of
+ * them does not compile. */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {

@@ -1,3 +1,4 @@
+/* Words of people: users, groups, app keys, sessions. `en` says which there are; `zh` without one of them does not compile. */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {

@@ -1,3 +1,5 @@
+/* Words of the operator's pages of machines: the server, its standby and store, brokers, queues and pools. `en` says which
+ * there are; `zh` without one of them does not compile. */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {

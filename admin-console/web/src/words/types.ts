@@ -1,3 +1,5 @@
+/* Words of the task types: versions, where each runs, the form of their parameters. `en` says which there are; `zh` without
+ * one of them does not compile. */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
