@@ -2,7 +2,7 @@
 import { looks, type Kind } from '@/domain/states'
 import { runSize, type Layout, type Size } from './layout'
 import type { Model } from './model'
-import { drawState, shorten, stateColours, tokens } from './paint'
+import { common, drawState, shorten, stateColours, tokens } from './paint'
 import { Pan } from './pan'
 
 export interface NodeState {
@@ -10,16 +10,7 @@ export interface NodeState {
 	note: string
 }
 const names = {
-	bg: 'bg',
-	surface: 'surface',
-	line: 'line',
-	line2: 'line-2',
-	text: 'text',
-	text2: 'text-2',
-	text3: 'text-3',
-	accent: 'accent-fg',
-	font: 'font',
-	mono: 'mono',
+	...common,
 	alt: 'sunken',
 }
 const colours = () => ({ ...tokens(names), st: stateColours() })
@@ -51,10 +42,7 @@ export abstract class GraphPicture extends Pan {
 
 	protected draw() {
 		const { ctx, c } = this,
-			ratio = this.canvas.width / Math.max(1, this.w)
-		ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
-		ctx.fillStyle = c.bg
-		ctx.fillRect(0, 0, this.w, this.h)
+			ratio = this.clear(c.bg)
 		if (!this.model || !this.lay) return
 		const x0 = -this.ox / this.scale,
 			y0 = -this.oy / this.scale,

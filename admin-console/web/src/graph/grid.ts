@@ -68,7 +68,7 @@ export class GridView extends GridPicture {
 		]
 		this.off = () => {
 			for (const f of offs) f()
-			cancelAnimationFrame(this.frame)
+			this.rest()
 		}
 		this.resize()
 	}

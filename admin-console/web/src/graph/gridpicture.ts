@@ -1,7 +1,7 @@
 /* How the grid is drawn: the part in sight, cell by cell. Cells are drawn once a kind and copied. Colours are tokens. */
 import { isTask, kindAt, spans, type Block, type Column, type Row } from '@/domain/grid'
 import { looks, type Kind } from '@/domain/states'
-import { drawState, shorten, stateColours, tokens } from './paint'
+import { common, drawState, Painter, shorten, stateColours, tokens } from './paint'
 
 export interface At {
 	r: number
@@ -15,22 +15,12 @@ export interface GridWords {
 }
 
 const names = {
-	bg: 'bg',
-	surface: 'surface',
+	...common,
 	sunken: 'sunken',
-	line: 'line',
-	line2: 'line-2',
-	control: 'control',
-	text: 'text',
-	text2: 'text-2',
-	text3: 'text-3',
-	accent: 'accent-fg',
 	accentBg: 'accent-bg',
 	hover: 'hover',
 	quiet: 'st-succ-quiet',
 	quietOn: 'st-succ-quiet-on',
-	font: 'font',
-	mono: 'mono',
 }
 
 export const ROW = 22
@@ -39,7 +29,7 @@ export const HEAD = 30,
 	BARS = 44,
 	BAR_TOP = 28
 
-export abstract class GridPicture {
+export abstract class GridPicture extends Painter {
 	private ctx: CanvasRenderingContext2D
 	protected c = tokens(names)
 	protected st = stateColours()
@@ -55,19 +45,17 @@ export abstract class GridPicture {
 	protected h = 0
 	protected left = 220
 	protected cw = 22
-	protected frame = 0
 	protected cursor: At | null = null
 	protected block: Block | null = null
 	protected hover: At | null = null
 	protected cut = new Map<string, string>()
-	draws = 0
-	lastDrawMs = 0
 
 	constructor(
 		protected canvas: HTMLCanvasElement,
 		protected box: HTMLElement,
 		protected words: GridWords,
 	) {
+		super()
 		this.ctx = canvas.getContext('2d')!
 	}
 
@@ -108,17 +96,6 @@ export abstract class GridPicture {
 			y: TOP + this.ys[at.r]! + ROW / 2 - this.box.scrollTop,
 		}
 	}
-	protected paint() {
-		if (this.frame) return
-		this.frame = requestAnimationFrame(() => {
-			this.frame = 0
-			const from = performance.now()
-			this.draw()
-			this.lastDrawMs = performance.now() - from
-			this.draws++
-		})
-	}
-
 	/* A cell of this kind, drawn once, in device pixels. */
 	protected sprite(kind: Kind, ratio: number): HTMLCanvasElement {
 		let s = this.sprites.get(kind)

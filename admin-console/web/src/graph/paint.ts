@@ -21,6 +21,21 @@ export function tokens<K extends string>(names: Record<K, string>): Record<K, st
 	>
 }
 
+/* Tokens that every drawing takes; each adds its own. */
+export const common = {
+	bg: 'bg',
+	surface: 'surface',
+	line: 'line',
+	line2: 'line-2',
+	control: 'control',
+	text: 'text',
+	text2: 'text-2',
+	text3: 'text-3',
+	accent: 'accent-fg',
+	font: 'font',
+	mono: 'mono',
+}
+
 export function stateColours(): Record<Kind, StateColours> {
 	const style = getComputedStyle(document.documentElement)
 	return Object.fromEntries(
@@ -119,4 +134,27 @@ export function fitCanvas(canvas: HTMLCanvasElement): { w: number; h: number } |
 	canvas.width = Math.round(r.width * ratio)
 	canvas.height = Math.round(r.height * ratio)
 	return { w: r.width, h: r.height }
+}
+
+/* A drawing is drawn once a frame at most, however often it is asked for. */
+export abstract class Painter {
+	private frame = 0
+	/* For tests and measures: how often it was drawn, and how long the last took. */
+	draws = 0
+	lastDrawMs = 0
+
+	protected abstract draw(): void
+	protected paint() {
+		if (this.frame) return
+		this.frame = requestAnimationFrame(() => {
+			this.frame = 0
+			const from = performance.now()
+			this.draw()
+			this.lastDrawMs = performance.now() - from
+			this.draws++
+		})
+	}
+	protected rest() {
+		cancelAnimationFrame(this.frame)
+	}
 }

@@ -1,10 +1,10 @@
 /* What every drawing of cards has: scale and origin, the wheel, two fingers, the size of its canvas, one paint
  * a frame at most. Knows nothing of what is drawn, nor what a finger or a button means to it. */
-import { fitCanvas, follow } from './paint'
+import { fitCanvas, follow, Painter } from './paint'
 
 const LEAST = 0.02
 
-export abstract class Pan {
+export abstract class Pan extends Painter {
 	protected readonly ctx: CanvasRenderingContext2D
 	protected scale = 1
 	protected ox = 0
@@ -13,22 +13,18 @@ export abstract class Pan {
 	protected h = 0
 	/* Nobody moved it since it was fitted: it is fitted again when its box changes. */
 	protected fitted = true
-	private frame = 0
 	private touches = new Map<number, { x: number; y: number }>()
 	private apart = 0
 	private off: (() => void)[] = []
-	/* For tests and measures: how often it was drawn, and how long the last took. */
-	draws = 0
-	lastDrawMs = 0
 
 	constructor(
 		protected readonly canvas: HTMLCanvasElement,
 		private readonly most: number,
 	) {
+		super()
 		this.ctx = canvas.getContext('2d')!
 	}
 
-	protected abstract draw(): void
 	protected abstract zoomed(percent: number): void
 	abstract fit(): void
 
@@ -57,7 +53,7 @@ export abstract class Pan {
 					this.paint()
 				},
 			),
-			() => cancelAnimationFrame(this.frame),
+			() => this.rest(),
 		)
 		this.resize()
 	}
@@ -151,6 +147,15 @@ export abstract class Pan {
 		return Math.hypot(a!.x - b!.x, a!.y - b!.y)
 	}
 
+	/* An empty canvas, in device pixels by the number given back. */
+	protected clear(ground: string): number {
+		const ratio = this.canvas.width / Math.max(1, this.w)
+		this.ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
+		this.ctx.fillStyle = ground
+		this.ctx.fillRect(0, 0, this.w, this.h)
+		return ratio
+	}
+
 	private resize() {
 		const size = fitCanvas(this.canvas)
 		if (!size) return
@@ -158,16 +163,5 @@ export abstract class Pan {
 		this.h = size.h
 		if (this.fitted) this.fit()
 		this.paint()
-	}
-
-	protected paint() {
-		if (this.frame) return
-		this.frame = requestAnimationFrame(() => {
-			this.frame = 0
-			const from = performance.now()
-			this.draw()
-			this.lastDrawMs = performance.now() - from
-			this.draws++
-		})
 	}
 }

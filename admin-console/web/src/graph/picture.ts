@@ -32,10 +32,7 @@ export abstract class Picture extends Wired {
 
 	protected draw() {
 		const { ctx, c } = this,
-			ratio = this.canvas.width / Math.max(1, this.w)
-		ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
-		ctx.fillStyle = c.bg
-		ctx.fillRect(0, 0, this.w, this.h)
+			ratio = this.clear(c.bg)
 		this.dots()
 		const g = this.g,
 			moved = g?.kind === 'move' && g.moved && !this.readonly ? this.snapped(g) : null

@@ -1,19 +1,11 @@
 /* The wires among the cards: where they run, which is under a point, how they look. Colours are tokens. */
 import { Board, editSize, type Wire } from './board'
-import { tokens } from './paint'
+import { common, tokens } from './paint'
 
 const { width: W, height: H } = editSize
 
 const names = {
-	bg: 'bg',
-	surface: 'surface',
-	line: 'line',
-	line2: 'line-2',
-	control: 'control',
-	text: 'text',
-	text2: 'text-2',
-	text3: 'text-3',
-	accent: 'accent-fg',
+	...common,
 	accentBg: 'accent-bg',
 	accentLine: 'accent-line',
 	add: 'add-fg',
@@ -27,8 +19,6 @@ const names = {
 	badBg: 'st-failed-bg',
 	badEdge: 'st-failed-edge',
 	mark: 'mark',
-	font: 'font',
-	mono: 'mono',
 }
 export const colours = () => tokens(names)
 
