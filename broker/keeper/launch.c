@@ -83,13 +83,33 @@ BARE static _Noreturn void child_exec(const struct launch *l)
 	child_fail(STEP_EXEC);
 }
 
-/* Between birth and exec: system calls only. All signals are blocked, none is handled. */
-BARE static _Noreturn void child_main(const struct launch *l, const struct launch_fds *fds,
-                                      pid_t keeper)
+/* By clone() nobody is born in a group: it goes there itself, before anything else. */
+BARE static void child_join(int cgroup)
 {
+	int fd = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		child_fail(STEP_SETUP);
+}
+
+/* What a child needs to know of its birth. */
+struct birth {
+	const struct launch *l;
+	const struct launch_fds *fds;
+	pid_t keeper;
+	int cgroup; /* to be joined; -1: none, or born in it */
+};
+
+/* Between birth and exec: system calls only. All signals are blocked, none is handled. */
+BARE static _Noreturn void child_main(const struct birth *b)
+{
+	const struct launch *l = b->l;
+	const struct launch_fds *fds = b->fds;
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 	sigset_t none = { 0 };
 
+	if (b->cgroup >= 0)
+		child_join(b->cgroup);
 	for (size_t i = 0; i < LIMITER_JOINS; i++)
 		if (fds->join[i] >= 0 && write(fds->join[i], "0", 1) != 1)
 			child_fail(STEP_SETUP);
@@ -108,7 +128,7 @@ BARE static _Noreturn void child_main(const struct launch *l, const struct launc
 	if (l->is_other_user)
 		child_user(l);
 	/* After the change of user, which clears it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != keeper)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b->keeper)
 		child_fail(STEP_SETUP);
 	if (l->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_fail(STEP_SETUP);
@@ -118,54 +138,73 @@ BARE static _Noreturn void child_main(const struct launch *l, const struct launc
 	child_exec(l);
 }
 
+/* clone3(args, bytes) or clone(flags, stack): what either takes beyond that is 0. */
+struct call {
+	long number, first, second;
+};
+
 #if defined(__x86_64__) && !defined(SANITIZED)
 #define HAVE_SHARED_CLONE 1
 /* The child runs on this very stack until it execs, and never returns from child_main():
  * it only writes below this frame, where nothing of the parent's is alive. glibc's wrapper
  * has its return address there, hence the bare instruction. */
-BARE __attribute__((noinline)) static long clone_shared(struct clone_args *args,
-                                                        const struct launch *l,
-                                                        const struct launch_fds *fds, pid_t keeper)
+BARE __attribute__((noinline)) static long clone_shared(const struct call *c, const struct birth *b)
 {
-	long r = SYS_clone3;
+	register long tid __asm__("r10") = 0, tls __asm__("r8") = 0;
+	long r = c->number;
 
 	__asm__ volatile("syscall"
 	                 : "+a"(r)
-	                 : "D"(args), "S"(sizeof *args)
+	                 : "D"(c->first), "S"(c->second), "d"(0L), "r"(tid), "r"(tls)
 	                 : "rcx", "r11", "memory");
 	if (r == 0)
-		child_main(l, fds, keeper);
+		child_main(b);
 	return r;
 }
 #endif
 
-BARE __attribute__((noinline)) static long clone_copied(struct clone_args *args,
-                                                        const struct launch *l,
-                                                        const struct launch_fds *fds, pid_t keeper)
+BARE __attribute__((noinline)) static long clone_copied(const struct call *c, const struct birth *b)
 {
-	long r = syscall(SYS_clone3, args, sizeof *args);
+	long r = syscall(c->number, c->first, c->second, 0L, 0L, 0L);
 
 	if (r == 0)
-		child_main(l, fds, keeper);
+		child_main(b);
 	return r < 0 ? -errno : r;
+}
+
+static long birth_give(const struct call *c, const struct birth *b)
+{
+#ifdef HAVE_SHARED_CLONE
+	if (!b->l->is_other_user)
+		return clone_shared(c, b);
+#endif
+	return clone_copied(c, b);
 }
 
 static long child_make(const struct launch *l, const struct launch_fds *fds)
 {
 	struct clone_args args = { .flags = CLONE_VFORK, .exit_signal = SIGCHLD };
+	struct birth birth = { l, fds, getpid(), -1 };
+
+#ifdef HAVE_SHARED_CLONE
+	/* Another user's process must never share memory with us, not even for a moment. */
+	if (!l->is_other_user)
+		args.flags |= CLONE_VM;
+#endif
+	struct call old = { SYS_clone, (long)(args.flags | SIGCHLD), 0 };
 
 	if (fds->cgroup >= 0) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)fds->cgroup;
 	}
-#ifdef HAVE_SHARED_CLONE
-	/* Another user's process must never share memory with us, not even for a moment. */
-	if (!l->is_other_user) {
-		args.flags |= CLONE_VM;
-		return clone_shared(&args, l, fds, getpid());
-	}
-#endif
-	return clone_copied(&args, l, fds, getpid());
+	long r = birth_give(&(struct call){ SYS_clone3, (long)&args, sizeof args }, &birth);
+
+	if (r != -ENOSYS)
+		return r;
+	/* A filter of system calls cannot read flags behind a pointer: who forbids some of them,
+	 * as systemd does in RestrictNamespaces=, says that there is no clone3. */
+	birth.cgroup = fds->cgroup;
+	return birth_give(&old, &birth);
 }
 
 /* What failed is not the job's: elsewhere it may go well. */
