@@ -23,6 +23,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/param.h"
+#include "util/trust.h"
 #include "util/yaml.h"
 
 #define MANIFEST_BYTES_MAX 262144
@@ -290,6 +291,22 @@ static void judge_files(struct reader *r, const struct yaml_node *root)
 	}
 }
 
+/* What of the command is a file of its own, or a program by its path: others are the machine's. */
+static void judge_owners(struct reader *r, const struct yaml_node *guest)
+{
+	for (size_t i = 0; r->made->argv && r->made->argv[i]; i++) {
+		const char *word = r->made->argv[i];
+		char *path = i == 0 && word[0] == '/' ? mem_str(word) : own_file(r, word);
+		struct err err;
+
+		if (path && access(path, F_OK) == 0 && trust_check(path, &err) < 0)
+			diag_error(&r->d,
+			           (struct place){ r->file, guest->line, guest->column, "guest" },
+			           "wrong_value", NULL, "%s", err.text);
+		free(path);
+	}
+}
+
 static void judge_version(struct reader *r, const struct yaml_node *root)
 {
 	const struct yaml_node *n = yaml_get(root, "version");
@@ -333,12 +350,14 @@ static void read_root(struct reader *r, const struct yaml_node *root, const char
 	if (!fs_name_ok(runner->text, 64))
 		wrong(r, runner, "runner", "the name of a plugin beside it, as: foreign");
 	m->type.plugin_path = find_plugin(m->directory, r->runners, runner->text);
-	if (guest)
+	if (guest) {
 		read_guest(r, guest);
-	else if (yaml_is(runner, "foreign"))
+		judge_owners(r, guest);
+	} else if (yaml_is(runner, "foreign")) {
 		diag_error(&r->d, (struct place){ r->file, runner->line, runner->column, "guest" },
 		           "missing_key", NULL,
 		           "`runner: foreign` needs `guest: {command: [...]}`");
+	}
 	read_params(m, yaml_get(root, "params"));
 	if (r->version)
 		judge_version(r, root);
@@ -386,17 +405,6 @@ static char *directory_of(const char *path)
 	return whole;
 }
 
-static int check_file(const char *path, struct err *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return err_sys(err, errno == ENOENT ? E_NOT_FOUND : E_IO, errno, "%s", path);
-	if (st.st_mode & S_IWOTH)
-		return err_set(err, E_FORBIDDEN, "%s: anyone may write it", path);
-	return 0;
-}
-
 static void refuse(void *ctx, const char *text)
 {
 	struct guest_type *t = ctx;
@@ -436,9 +444,7 @@ static int read_manifest(const char *path, const char *type, const char *runners
 		.env = none,
 		.user = "",
 	};
-	code = check_file(path, err);
-	if (code == 0)
-		code = fs_read(path, MANIFEST_BYTES_MAX, &text, err);
+	code = fs_read_trusted(path, MANIFEST_BYTES_MAX, &text, err);
 	if (code == 0)
 		code = judge_manifest(&r, &text, err);
 	if (code == 0) {

@@ -21,6 +21,7 @@
 
 #include "util/check.h"
 #include "util/err.h"
+#include "util/trust.h"
 
 #define PLUGIN_BYTES_MAX (256LL << 20)
 
@@ -33,8 +34,6 @@ static int copy_into(int to, int from, const char *path, struct err *err)
 		return err_sys(err, E_IO, errno, "%s", path);
 	if (!S_ISREG(st.st_mode) || st.st_size == 0 || st.st_size > PLUGIN_BYTES_MAX)
 		return err_set(err, E_IO, "%s: not a plugin file", path);
-	if (st.st_mode & S_IWOTH)
-		return err_set(err, E_FORBIDDEN, "%s: anyone may write it", path);
 	while (at < st.st_size) {
 		ssize_t n = sendfile(to, from, &at, (size_t)(st.st_size - at));
 
@@ -52,11 +51,13 @@ static int copy_into(int to, int from, const char *path, struct err *err)
  * crash reports read the code through it. */
 static int copy_private(const char *path, int *ret_fd, struct err *err)
 {
-	int from = open(path, O_RDONLY | O_CLOEXEC);
-	int to = -1, r;
+	int from = -1, to = -1;
+	int r = trust_open(path, &from, err);
 
-	if (from < 0)
-		return err_sys(err, errno == ENOENT ? E_NOT_FOUND : E_IO, errno, "%s", path);
+	if (r == 0)
+		r = trust_judge(from, path, err);
+	if (r < 0)
+		goto out;
 	to = memfd_create("sirdar-runner", MFD_CLOEXEC);
 	if (to < 0) {
 		r = err_sys(err, E_IO, errno, "memfd_create");
@@ -70,7 +71,8 @@ static int copy_private(const char *path, int *ret_fd, struct err *err)
 out:
 	if (to >= 0)
 		close(to);
-	close(from);
+	if (from >= 0)
+		close(from);
 	return r;
 }
 

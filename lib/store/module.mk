@@ -11,7 +11,7 @@ $(B)/gen/store_schema.o: $(B)/gen/store_schema.c lib/store/schema.h Makefile
 # The MySQL store: a file of its own with what it needs of lib/ in it.
 STORE_MYSQL_SQL := $(sort $(wildcard schema/sql/mysql/*.sql))
 STORE_MYSQL_SRC := $(wildcard lib/store/mysql/*.c) $(addprefix lib/store/,audit.c batch.c row_read.c row_retain.c row_store.c rows.c schema.c sql_text.c tip.c) lib/sched/instance.c lib/sched/civil.c \
-                   $(addprefix lib/util/,alloc.c buf.c chain.c check.c clock.c crc.c err.c utf8.c fs.c map.c)
+                   $(addprefix lib/util/,alloc.c buf.c chain.c check.c clock.c crc.c err.c utf8.c fs.c trust.c map.c)
 STORE_MYSQL_OBJ := $(STORE_MYSQL_SRC:%.c=$(B)/pic/%.o) $(B)/pic/store_mysql_schema.o
 OBJS += $(STORE_MYSQL_SRC:%.c=$(B)/pic/%.o)
 PIC_CFLAGS = $(filter-out -fPIE,$(CFLAGS)) -fPIC

@@ -21,17 +21,22 @@ struct err;
  */
 int fs_read(const char *path, size_t max, struct buf *ret_text, struct err *err);
 
-/* As fs_read(), refused when the file is not a plain one, or anyone but its owner may read
- * it, or its owner is neither this process's user nor root. For keys.
+/* As fs_read(), refused where anybody but root and this process's user could have written it or
+ * its way (trust.h). For what decides what a daemon does.
  *
  *   errors  as fs_read(); E_FORBIDDEN
  */
+int fs_read_trusted(const char *path, size_t max, struct buf *ret_text, struct err *err);
+
+/* As fs_read_trusted(), refused when the file is not a plain one, or anyone but its owner may
+ * read it. For keys. */
 int fs_read_secret(const char *path, size_t max, struct buf *ret_text, struct err *err);
 
 /* Whether fs_read_secret() would refuse it: 0 or E_FORBIDDEN, E_NOT_FOUND, E_IO. */
 int fs_secret_check(const char *path, struct err *err);
 
-/* Replace a file: written beside it, fsynced, renamed over it, directory fsynced.
+/* Replace a file: written beside it, fsynced, renamed over it, directory fsynced. Where root does
+ * it, it keeps its owner, and a new one gets its directory's.
  *
  *   errors  E_FULL, E_IO; the old file is untouched then
  */

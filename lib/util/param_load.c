@@ -141,7 +141,7 @@ int param_load(const struct param_table *t, void *p, const char *path, struct er
 	int code;
 
 	buf_init(&text);
-	code = fs_read(path, FILE_BYTES_MAX, &text, err);
+	code = fs_read_trusted(path, FILE_BYTES_MAX, &text, err);
 	if (code < 0)
 		goto out;
 	if (!yaml_parser_initialize(&r.parser)) {

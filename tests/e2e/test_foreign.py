@@ -244,7 +244,7 @@ def a_manifest_that_is_wrong_is_refused_with_its_place(site):
     path.chmod(0o666)
     done = alone(site, path)
     path.chmod(0o644)
-    assert done.returncode == 78 and "anyone may write it" in done.stderr, done
+    assert done.returncode == 78 and "anyone may write this file" in done.stderr, done
 
 
 @test
@@ -277,7 +277,7 @@ def jobs_share_a_process_and_a_death_is_the_infrastructures(site):
 def held(site, name, guest="", **broker):
     """That zoo as a type with one process a job, on a broker of its own."""
     path = zoo(site, name, guest)
-    path.parent.chmod(0o777)
+    path.parent.chmod(0o1777)
     path.write_text(path.read_text().replace("  command: [python3, zoo.py]", f"  directory: {path.parent}\n  command: [python3, zoo.py]"))
     for folder in (site.runners, site.types):
         shutil.copy(path, folder)

@@ -4,10 +4,11 @@ no clone3, files and directories of strangers, modes of what they write, words i
 TAP."""
 import os
 import re
+import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Daemon, Site, Skip, main, test, until  # noqa: E402
+from harness import BIN, RUNNERS, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
 from without_call import CLONE3  # noqa: E402
 
 AT = "2026-03-01T00:00:00Z"
@@ -16,7 +17,7 @@ WITHOUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "without_call
 
 def job(s, name, script, **keys):
     text = f"workflow: {name}\nproject: trust\ntimezone: UTC\nstart_date: 2026-03-01\n" \
-           "end_date: 2026-03-01\ntasks:\n  t:\n    type: shell\n    cycle: day\n" \
+           f"end_date: 2026-03-01\ntasks:\n  t:\n    type: {keys.pop('type', 'shell')}\n    cycle: day\n" \
            "    catchup: {mode: all}\n"
     text += "".join(f"    {k}: {v}\n" for k, v in keys.items())
     text += "    params:\n      script: |\n" + "".join(f"        {line}\n" for line in script.splitlines())
@@ -93,6 +94,116 @@ def where_the_kernel_knows_no_clone3_a_program_that_is_not_there_is_told_as_such
             "    params: {argv: [/nonexistent/program]}\n", **{"from": "2026-03-01"})
     i = s.wait_state("trust/none/t", AT, ("Succ", "StopSchedule", "Hanged"), 60)
     assert "/nonexistent/program" in str(s.history(i["id"])), s.history(i["id"])
+
+
+# --- plugins, and what else decides what a daemon does
+
+STRANGER = 65534
+
+
+def plugins(s, name):
+    """A directory of plugins with `noop` in it, below one of its own."""
+    d = s.dir / f"lib-{name}" / "runners"
+    d.mkdir(parents=True)
+    shutil.copy(RUNNERS / "noop.so", d / "noop.so")
+    return d
+
+
+def broker_row(s, name):
+    return next((b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == name), None)
+
+
+def refused(s, name, runners, *words, kind="noop"):
+    """The type is refused on that broker; the list of brokers says why, with all the words."""
+    add_broker(s, name, types=(f"{kind}:1",), runners_dir=runners)
+
+    def look():
+        row = broker_row(s, name)
+        return row and next((t for t in row["types"] if t["type"] == kind and t["state"] == "refused"), None)
+    text = str(until(f"{name} refuses {kind}", look))
+    assert all(w in text for w in words), (words, text)
+    listed = s.sirdar("broker", "list").stdout
+    assert words[0] in listed, listed
+    i = s.wait_state(job(s, f"why-{name}", "true", group=name, type=kind), AT, "DependenceFinish")
+    why = until("it says why", lambda: s.get(f"/api/v1/instances/{i['id']}/why"))
+    assert words[0] in str(why), why
+    s.brokers[name].stop()
+
+
+@test
+def a_plugin_that_others_may_write_is_refused_and_the_broker_list_says_why(s):
+    d = plugins(s, "written")
+    add_broker(s, "p-good", types=("noop:1",), runners_dir=d)
+    s.wait_broker("p-good", ["noop"])
+    (d / "noop.so").chmod(0o777)
+    refused(s, "p-file", d, str(d / "noop.so"), "anyone may write this file", "chmod go-w")
+    (d / "noop.so").chmod(0o755)
+    d.chmod(0o777)
+    refused(s, "p-dir", d, f"{d}:", "anyone may write this directory", "chmod go-w")
+    d.chmod(0o755)
+    d.parent.chmod(0o777)
+    refused(s, "p-above", d, f"{d.parent}:", "anyone may write this directory")
+    d.parent.chmod(0o1777)
+    add_broker(s, "p-sticky", types=("noop:1",), runners_dir=d)
+    s.wait_broker("p-sticky", ["noop"])
+
+
+@test
+def a_plugin_of_a_stranger_or_behind_a_strangers_link_is_refused(s):
+    if os.geteuid() != 0:
+        raise Skip("needs root: files of other users")
+    d = plugins(s, "strange")
+    os.chown(d / "noop.so", STRANGER, 0)
+    refused(s, "p-strange", d, str(d / "noop.so"), "belongs to user 65534", "chown root")
+    os.chown(d / "noop.so", 0, 0)
+    (d / "noop.so").chmod(0o775)
+    refused(s, "p-group", d, str(d / "noop.so"), "group 0 may write this file", "chmod g-w")
+    elsewhere = plugins(s, "elsewhere")
+    elsewhere.parent.chmod(0o777)
+    (d / "noop.so").unlink()
+    (d / "noop.so").symlink_to(elsewhere / "noop.so")
+    refused(s, "p-link", d, f"{elsewhere.parent}:", "anyone may write this directory")
+    elsewhere.parent.chmod(0o755)
+    os.chown(d / "noop.so", STRANGER, 0, follow_symlinks=False)
+    refused(s, "p-link2", d, str(d / "noop.so"), "this link belongs to user 65534")
+
+
+@test
+def a_manifest_and_a_guests_program_are_judged_like_plugins(s):
+    d = plugins(s, "guest")
+    shutil.copy(RUNNERS / "foreign.so", d / "foreign.so")
+    (d / "odd.py").write_text("pass\n")
+    (d / "odd.yaml").write_text("type: odd\nrunner: foreign\nguest:\n  command: [python3, odd.py]\n")
+    (d / "odd.yaml").chmod(0o666)
+    refused(s, "g-manifest", d, str(d / "odd.yaml"), "anyone may write this file", kind="odd")
+    (d / "odd.yaml").chmod(0o644)
+    (d / "odd.py").chmod(0o666)
+    refused(s, "g-program", d, str(d / "odd.py"), "anyone may write this file", kind="odd")
+
+
+@test
+def settings_and_secrets_in_a_place_of_others_are_refused_at_start(s):
+    d = s.dir / "etc"
+    d.mkdir()
+    (d / "c.yaml").write_text("log_level: info\n")
+    shutil.copy(s.dir / "keys", d / "keys")
+    (d / "keys").chmod(0o600)
+
+    def says(*argv):
+        done = s.run([BIN / "baseserver", *argv])
+        assert done.returncode != 0, done
+        return done.stderr + done.stdout
+    (d / "c.yaml").chmod(0o666)
+    text = says("-c", d / "c.yaml")
+    assert str(d / "c.yaml") in text and "anyone may write this file" in text, text
+    (d / "c.yaml").chmod(0o644)
+    d.chmod(0o777)
+    text = says("-c", d / "c.yaml")
+    assert f"{d}:" in text and "chmod go-w" in text, text
+    sets = {**s.base_sets, "state_dir": s.dir / "other", "keys_file": d / "keys",
+            "listen": f"127.0.0.1:{free_port()}"}
+    text = says(*s.argv("baseserver", sets)[1:])
+    assert f"{d}:" in text and "anyone may write this directory" in text, text
 
 
 def site():
