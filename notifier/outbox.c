@@ -20,7 +20,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
-#include "util/fs.h"
+#include "util/own.h"
 
 enum { BUSY_MS = 10000 };
 
@@ -166,9 +166,11 @@ int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *e
 	int r, rc = SQLITE_OK;
 
 	o->lock_fd = -1;
-	r = fs_mkdirs(state_dir, 0700, err);
+	r = own_dir(state_dir, false, err);
 	if (r == 0)
 		r = lock(o, state_dir, err);
+	if (r == 0)
+		r = own_database(path, err);
 	if (r == 0)
 		rc = sqlite3_open_v2(
 			path, &o->db,

@@ -21,6 +21,7 @@
 #include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/own.h"
 #include "util/param.h"
 #include "wire/keys.h"
 
@@ -97,7 +98,7 @@ int site_open(struct site *s, const struct param_baseserver *p, struct err *err)
 		return err_set(err, E_INVALID,
 		               "keys_file is not set: no peer could be known; `baseserver -c FILE "
 		               "key-add NAME` makes a key");
-	int r = fs_mkdirs(p->state_dir, 0700, err);
+	int r = own_dir(p->state_dir, true, err);
 	if (r == 0)
 		r = lock_directory(s, err);
 	if (r == 0)

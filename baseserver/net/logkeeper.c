@@ -24,8 +24,8 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/fs.h"
 #include "util/log.h"
+#include "util/own.h"
 
 enum { READ_MAX = 262144, PATH_BYTES = 160 };
 #define RETAIN_EVERY_US (3600 * US_PER_S)
@@ -560,7 +560,7 @@ static const struct actor_ops ops = {
 int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,
                   struct logkeeper **ret_keeper, struct err *err)
 {
-	int r = fs_mkdirs(set->dir, 0700, err);
+	int r = own_dir(set->dir, false, err);
 
 	if (r < 0)
 		return r;

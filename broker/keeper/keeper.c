@@ -31,6 +31,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/own.h"
 
 #define MEND_S 1.0
 #define POLL_S 0.02
@@ -181,7 +182,7 @@ static int place_open(struct keeper *k, struct err *err)
 	k->files_dir = k->settings.files_dir ? mem_str(k->settings.files_dir)
 	                                     : mem_fmt("%s/files", k->settings.state_dir);
 	if (rc == 0)
-		rc = fs_mkdirs(k->logs_dir, 0700, err);
+		rc = own_dir(k->logs_dir, false, err);
 	/* Jobs of other users find their own directory in it, and cannot list it. */
 	if (rc == 0)
 		rc = fs_mkdirs(k->files_dir, 0711, err);

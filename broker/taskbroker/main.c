@@ -19,6 +19,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/own.h"
 #include "util/screen.h"
 
 struct process {
@@ -74,7 +75,7 @@ static int find_places(struct broker *b, struct err *err)
 	if (n <= 0)
 		return err_sys(err, E_IO, errno, "/proc/self/exe");
 	b->bin_dir = mem_str(dirname(self));
-	int r = fs_mkdirs(b->settings->state_dir, 0700, err);
+	int r = own_dir(b->settings->state_dir, false, err);
 
 	if (r == 0)
 		r = fs_mkdirs(b->settings->work_dir, 0755, err);

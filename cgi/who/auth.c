@@ -25,6 +25,7 @@
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/own.h"
 
 #define HASH_PASSES  2
 #define HASH_MEMORY  ((size_t)19 * 1024 * 1024)
@@ -111,7 +112,9 @@ int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 	a->cgi = cgi;
 	pthread_mutex_init(&a->mu, NULL);
 	pthread_mutex_init(&a->save_mu, NULL);
-	r = fs_mkdirs(tokens, 0700, err);
+	r = own_dir(cgi->param.state_dir, false, err);
+	if (r == 0)
+		r = own_dir(tokens, false, err);
 	if (r == 0)
 		r = password_load(a, err);
 	if (r == 0)

@@ -17,6 +17,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/own.h"
 
 /* Pages of write-ahead log worth a checkpoint while idle: 1 MiB, some milliseconds. */
 #define WAL_PAGES_IDLE    256
@@ -72,11 +73,13 @@ static void reserve_log(struct sqlite_store *s)
 static int open_database(struct sqlite_store *s, struct err *err)
 {
 	char *path = mem_fmt("%s/sirdar.db", s->dir);
-	int r = 0, rc = sqlite3_open_v2(path, &s->db,
-	                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-	                                        SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-	                                NULL);
+	int r = own_database(path, err), rc = SQLITE_OK;
 
+	if (r == 0)
+		rc = sqlite3_open_v2(path, &s->db,
+		                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+		                             SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+		                     NULL);
 	if (rc != SQLITE_OK)
 		r = sql_fail(s->db, rc, path, err);
 	free(path);

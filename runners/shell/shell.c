@@ -3,16 +3,13 @@
  * Exactly one of the parameters `script`, `command`, `argv` says what; README.md has the
  * rest. prepare() reads the parameters into a `struct start`, as the runners for Python and Java
  * do; execute() asks for secrets and has the process started. The words a person wrote reach the
- * shell as one argument, parameters as environment: nothing is ever spliced into a command line.
+ * shell as a file, parameters as environment: nothing is ever spliced into a command line.
  */
 #include "runners/common/start.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One argument of exec may have 128 KiB; a longer script goes through a file. */
-#define ARGUMENT_BYTES_MAX 120000
 
 static const char space[] = " \t\r\n";
 
@@ -56,22 +53,17 @@ static void use_interpreter(struct start *s, char *script)
 	start_file(s, "script", script);
 }
 
-/* Owns `script`. */
+/* Owns `script`. Through a file: the arguments of a process are for everybody to read. */
 static void use_script(struct start *s, char *script)
 {
-	static const char *const plain[] = { "/bin/sh", "-c", NULL };
 	static const char *const from_file[] = { "/bin/sh", "-c", ". \"$SIRDAR_FILES/script\"",
 		                                 NULL };
 
 	if (script[0] == '#' && script[1] == '!' && strchr(script, '/')) {
 		use_interpreter(s, script);
-	} else if (strlen(script) > ARGUMENT_BYTES_MAX) {
+	} else {
 		add_all(&s->argv, from_file);
 		start_file(s, "script", script);
-	} else {
-		add_all(&s->argv, plain);
-		words_addf(&s->argv, "%s", script);
-		free(script);
 	}
 }
 

@@ -5,7 +5,9 @@ TAP."""
 import os
 import re
 import shutil
+import stat
 import sys
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BIN, RUNNERS, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
@@ -204,6 +206,80 @@ def settings_and_secrets_in_a_place_of_others_are_refused_at_start(s):
             "listen": f"127.0.0.1:{free_port()}"}
     text = says(*s.argv("baseserver", sets)[1:])
     assert f"{d}:" in text and "anyone may write this directory" in text, text
+
+
+# --- what is left for others to read
+
+def open_to_others(root, except_=()):
+    """What below root others than the owner may use, as MODE PATH."""
+    found = []
+    for folder, _, files in os.walk(root):
+        for path in [Path(folder), *(Path(folder) / f for f in files)]:
+            st = path.lstat()
+            if st.st_mode & 0o077 and not stat.S_ISLNK(st.st_mode) and path.name not in except_:
+                found.append(f"{st.st_mode & 0o7777:04o} {path.relative_to(root.parent)}")
+    return found
+
+
+@test
+def whatever_the_umask_nobody_else_may_use_what_the_daemons_keep(_):
+    old = os.umask(0)
+    s = Site("umask")
+    try:
+        s.add_key("bell")
+        s.start()
+        (s.dir / "channels.yaml").touch(0o600)
+        (s.dir / "channels.yaml").write_text("channels: {}\n")
+        sets = {"server": f"127.0.0.1:{s.port}", "store": f"sqlite:{s.dir}/base", "name": "bell",
+                "key_file": s.dir / "bell.key", "state_dir": s.dir / "bell",
+                "channels_file": s.dir / "channels.yaml"}
+        bell = s.brokers["bell"] = Daemon(s, "sirdar-notifier", s.argv("sirdar-notifier", sets), r"ready|up")
+        bell.start()
+        hold = s.dir / "hold"
+        task = job(s, "mask", f"echo out; umask; while [ ! -e {hold} ]; do sleep 0.05; done",)
+        i = s.wait_state(task, AT, "Running")
+        until("its output is there", lambda: list((s.dir / "b1" / "logs").iterdir()))
+        roots = [s.dir / d for d in ("base", "b1", "cgi", "bell", "joblogs")]
+        assert all(r.is_dir() for r in roots), roots
+        found = [f for r in roots for f in open_to_others(r)]
+        hold.touch()
+        s.wait_state(task, AT, "Succ")
+        until("its log has come", lambda: "out" in str(s.log_of(i["id"])))
+        found += [f for r in roots for f in open_to_others(r)]
+        assert not found, found
+        for name in ("sirdar.db", "sirdar.db-wal", "sirdar.db-shm"):
+            if (s.dir / "base" / name).exists():
+                (s.dir / "base" / name).chmod(0o644)
+        (s.dir / "base").chmod(0o755)
+        s.base.restart(hard=True)
+        found = open_to_others(s.dir / "base")
+        assert not found and s.base.has("state.closed.* mode=0755"), (found, s.base.tail())
+        s.base.stop()
+        copy = s.run([BIN / "sirdar-db", "copy", f"sqlite:{s.dir}/base", f"sqlite:{s.dir}/copied"])
+        found = open_to_others(s.dir / "copied")
+        assert copy.returncode == 0 and not found, (found, copy)
+    finally:
+        os.umask(old)
+        s.close()
+
+
+@test
+def the_text_of_a_script_stands_in_no_process_list(s):
+    brokers_with_and_without(s)
+    hold, word = s.dir / "hold-words", "word" + os.urandom(8).hex()
+    for name, lead in (("plain", ""), ("bang", "#!/bin/sh\n")):
+        task = job(s, f"words-{name}", f"{lead}w={word}\ntouch {hold}-{name}-runs\nwhile [ ! -e {hold}-{name} ]; do sleep 0.05; done\n"
+                   "exit 0", group="b-with")
+        until("it runs", Path(f"{hold}-{name}-runs").exists)
+        seen = []
+        for p in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                seen += [p] if word.encode() in p.read_bytes() else []
+            except OSError:
+                pass
+        Path(f"{hold}-{name}").touch()
+        s.wait_state(task, AT, "Succ")
+        assert not seen, seen
 
 
 def site():
