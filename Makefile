@@ -173,6 +173,8 @@ install: all
 	    > $(DESTDIR)$(prefix)/lib/pkgconfig/sirdar-sdk.pc
 	for f in packaging/systemd/*.service; do sed 's|@prefix@|$(prefix)|g' "$$f" \
 	    > $(DESTDIR)$(prefix)/lib/systemd/system/$$(basename "$$f"); done
+	for d in sysusers tmpfiles; do install -d $(DESTDIR)$(prefix)/lib/$$d.d; \
+	    install -m 644 packaging/$$d.d/sirdar.conf $(DESTDIR)$(prefix)/lib/$$d.d; done
 	install -m 644 docs/man/*.1 $(DESTDIR)$(prefix)/share/man/man1
 	install -m 644 docs/man/*.8 $(DESTDIR)$(prefix)/share/man/man8
 	install -m 644 README.md LICENSE CHANGELOG.md $(filter-out docs/README.md,$(wildcard docs/*.md)) packaging/examples/*.yaml \

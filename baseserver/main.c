@@ -1,9 +1,11 @@
 /* baseserver — hands out the loads. */
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "util/log.h"
 #include "util/param.h"
 #include "util/screen.h"
+#include "util/trust.h"
 #include "wire/keys.h"
 
 enum { ARENAS = 2, MMAP_BYTES = 1 << 20, TRIM_BYTES = 4 << 20 };
@@ -61,6 +64,15 @@ static void reload(void *ctx)
 		log_error("keys.refused", "text=\"%s\"", err.text);
 }
 
+/* The keys are the server's, whose user the owner of state_dir is: where root adds one, it must be
+ * able to read it, and it still is a good file to root. */
+static uid_t server_user(const struct param_baseserver *p)
+{
+	struct stat st;
+
+	return geteuid() == 0 && stat(p->state_dir, &st) == 0 ? st.st_uid : geteuid();
+}
+
 /* `baseserver -c FILE key-add NAME`: a new key for a broker or the cgi. The key goes into the
  * file of the server and, once, to standard output in the form of that file. */
 static int key_add(const struct param_baseserver *p, const char *name)
@@ -72,8 +84,15 @@ static int key_add(const struct param_baseserver *p, const char *name)
 		err_set(&err, E_INVALID, "keys_file is not set");
 		return die(EX_CONFIG, &err);
 	}
+	uid_t user = server_user(p);
+
+	trust_user(user);
 	if (keys_add(p->keys_file, name, key, &err) < 0)
 		return die(EX_CANTCREAT, &err);
+	if (user != geteuid() && chown(p->keys_file, user, (gid_t)-1) < 0) {
+		err_sys(&err, E_IO, errno, "chown %s", p->keys_file);
+		return die(EX_CANTCREAT, &err);
+	}
 	printf("%s:", name);
 	for (int i = 0; i < KEY_BYTES; i++)
 		printf("%02x", key[i]);

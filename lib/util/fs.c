@@ -73,7 +73,7 @@ static int secret_fd_check(int fd, const char *path, struct err *err)
 		               "%.250s holds a secret but has mode %04o: others may use it "
 		               "(chmod 600 it)",
 		               path, st.st_mode & 07777);
-	if (st.st_uid != geteuid() && st.st_uid != 0)
+	if (!trust_is_ours(st.st_uid))
 		return err_set(err, E_FORBIDDEN, "%.250s holds a secret but belongs to user %u",
 		               path, st.st_uid);
 	return 0;

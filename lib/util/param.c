@@ -11,10 +11,13 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/trust.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 bool param_is_number(const struct param_row *row)
 {
@@ -356,7 +359,24 @@ int param_set(const struct param_table *t, void *p, const char *assignment, stru
 	return row ? param_assign(row, p, equals + 1, "--set", err) : E_INVALID;
 }
 
-int param_check(const struct param_table *t, const void *p, struct err *err)
+/* Whose user the daemon of these settings is: the owner of what it keeps. Root may be at work in its
+ * place (key-add); who runs a daemon as root on what is another's is told so later. */
+static uid_t daemon_user(const struct param_table *t, const void *p)
+{
+	const struct param_row *row = NULL;
+	struct stat st;
+
+	for (size_t i = 0; i < t->rows_n && !row; i++)
+		if (t->rows[i].name && strcmp(t->rows[i].name, "state_dir") == 0)
+			row = &t->rows[i];
+	if (!row || geteuid() != 0)
+		return 0;
+	const char *dir = *(char *const *)param_field_const(row, p);
+
+	return dir && stat(dir, &st) == 0 ? st.st_uid : 0;
+}
+
+static int secrets_check(const struct param_table *t, const void *p, struct err *err)
 {
 	for (size_t i = 0; i < t->rows_n; i++) {
 		const struct param_row *row = &t->rows[i];
@@ -368,7 +388,16 @@ int param_check(const struct param_table *t, const void *p, struct err *err)
 		if (r < 0 && r != E_NOT_FOUND)
 			return err_wrap(err, r, row->name);
 	}
-	return t->check ? t->check(p, err) : 0;
+	return 0;
+}
+
+int param_check(const struct param_table *t, const void *p, struct err *err)
+{
+	trust_user(daemon_user(t, p));
+	int r = secrets_check(t, p, err);
+
+	trust_user(0);
+	return r == 0 && t->check ? t->check(p, err) : r;
 }
 
 static bool list_same(const struct param_list *a, const struct param_list *b)

@@ -9,6 +9,9 @@
 #ifndef UTIL_TRUST_H
 #define UTIL_TRUST_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 struct err;
 
 /* Open a file for reading whose way is good. Each step is taken from the directory that was judged
@@ -24,5 +27,10 @@ int trust_judge(int fd, const char *path, struct err *err);
 /* Way and file; nothing is kept open. Who wants to be sure of a race reads what trust_open() gave;
  * where the way is good, nobody but root and this process's user can begin one. */
 int trust_check(const char *path, struct err *err);
+
+/* Root at work in the place of a daemon that is another user, as `key-add` is: what belongs to that
+ * user is good as well. Before the first judgement, from one thread. */
+void trust_user(uid_t user);
+bool trust_is_ours(uid_t owner);
 
 #endif

@@ -207,7 +207,13 @@ static int lock_take(const char *path, int *ret_fd, struct err *err)
 	char *lock = mem_fmt("%s.lock", path);
 	int rc = 0, fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
+	if (fd < 0 && errno == EACCES) {
+		rc = err_set(
+			err, E_FORBIDDEN,
+			"user %u may not write beside %.200s: run it as root, the file keeps its "
+			"owner",
+			geteuid(), path);
+	} else if (fd < 0 || flock(fd, LOCK_EX) < 0) {
 		rc = err_sys(err, E_IO, errno, "lock %.200s", lock);
 		if (fd >= 0)
 			close(fd);

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""The layout of the packages, below a root of its own: users of sysusers.d, places of tmpfiles.d, the
+settings of packaging/examples, each daemon as its own user and with its unit's umask. TAP."""
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, ROOT, RUNNERS, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
+
+PACKAGING = ROOT / "packaging"
+PROGRAM = {"sirdar": "baseserver", "sirdar-cgi": "sirdar-cgi", "sirdar-notifier": "sirdar-notifier",
+           "sirdar-broker": "taskbroker"}
+FILE = {"sirdar": "baseserver", "sirdar-cgi": "cgi", "sirdar-notifier": "notifier", "sirdar-broker": "taskbroker"}
+READY = {"sirdar": r"baseserver\.up", "sirdar-cgi": r"cgi\.ready", "sirdar-notifier": r"notifier\.(up|ready)|link\.up|server\.up",
+         "sirdar-broker": r"broker\.keeper_up"}
+
+
+def ids(root, user):
+    """-> uid, gid and the further groups, as the root's own files say."""
+    rows = [line.split(":") for line in (root / "etc/passwd").read_text().splitlines()]
+    uid, gid = next((int(r[2]), int(r[3])) for r in rows if r[0] == user)
+    groups = [line.split(":") for line in (root / "etc/group").read_text().splitlines()]
+    return uid, gid, [int(g[2]) for g in groups if user in g[3].split(",")]
+
+
+def as_user(root, user, *argv):
+    uid, gid, more = ids(root, user)
+    groups = ",".join(map(str, more))
+    return ["setpriv", f"--reuid={uid}", f"--regid={gid}", f"--groups={groups}" if more else "--clear-groups",
+            "--no-new-privs", "sh", "-c", 'umask 077; exec "$@"', "sh", *map(str, argv)]
+
+
+def as_root(*argv):
+    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (argv, done.stdout, done.stderr)
+    return done.stdout
+
+
+def layout(s):
+    """Users, places and settings; ports and the plugins' directory are this run's."""
+    root = s.root = s.dir / "root"
+    for d in ("etc", "usr/lib/sysusers.d", "usr/lib/tmpfiles.d"):
+        (root / d).mkdir(parents=True)
+    for d in ("sysusers", "tmpfiles"):
+        shutil.copy(PACKAGING / f"{d}.d/sirdar.conf", root / f"usr/lib/{d}.d")
+    (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    (root / "etc/group").write_text("root:x:0:\n")
+    as_root("systemd-sysusers", f"--root={root}", "sirdar.conf")
+    as_root("systemd-tmpfiles", f"--root={root}", "--create", "sirdar.conf")
+    for name in FILE.values():
+        text = (PACKAGING / f"examples/{name}.yaml").read_text()
+        for place in ("/etc/sirdar", "/var/lib/sirdar"):
+            text = text.replace(place, f"{root}{place}")
+        text = text.replace("127.0.0.1:7420", f"127.0.0.1:{s.port}").replace("127.0.0.1:7480", f"127.0.0.1:{s.http}")
+        text = text.replace("/usr/local/lib/sirdar/runners", str(RUNNERS)).replace("# name: etl-1", "name: broker #")
+        if name == "cgi":
+            text += f'state_dir: {root}/var/lib/sirdar/cgi\nweb_dir: ""\n'
+        if name == "notifier":
+            text += f"state_dir: {root}/var/lib/sirdar/notifier\nname: notifier\n"
+        if name == "taskbroker":
+            text += "load_max_percent: 100000\ndisk_free_min_bytes: 1048576\n"
+        if name == "baseserver":
+            text += "disk_free_min_bytes: 1048576\n"
+        (root / f"etc/sirdar/{name}.yaml").write_text(text)
+    channels = root / "etc/sirdar/channels.yaml"
+    channels.touch(0o600)
+    channels.write_text("channels: {}\n")
+    os.chown(channels, *ids(root, "sirdar-notifier")[:2])
+
+
+def key_add(s, name, file):
+    """As the manual has it: root's shell, the server's program, the peer's file."""
+    return subprocess.run(["sh", "-c", f'umask 077; "$0" -c {s.root}/etc/sirdar/baseserver.yaml key-add {name} > {s.root}/etc/sirdar/{file}',
+                           str(BIN / "baseserver")], capture_output=True, text=True, timeout=60)
+
+
+def owner(path):
+    st = path.stat()
+    return st.st_uid, f"{st.st_mode & 0o7777:04o}"
+
+
+@test
+def key_add_of_root_leaves_every_key_its_owner(s):
+    for name, file, user in (("cgi", "cgi.key", "sirdar-cgi"), ("notifier", "notifier.key", "sirdar-notifier"),
+                             ("broker", "broker.key", "sirdar-broker")):
+        done = key_add(s, name, file)
+        assert done.returncode == 0, done
+        assert owner(s.root / "etc/sirdar" / file) == (ids(s.root, user)[0], "0600")
+    keys = s.root / "etc/sirdar/keys"
+    assert owner(keys) == (ids(s.root, "sirdar")[0], "0600"), owner(keys)
+    assert len(keys.read_text().splitlines()) == 3
+    keys.rename(keys.with_suffix(".kept"))  # it makes one too
+    assert key_add(s, "late", "late.key").returncode == 0
+    assert owner(keys) == (ids(s.root, "sirdar")[0], "0600"), owner(keys)
+    keys.with_suffix(".kept").rename(keys)
+
+
+@test
+def key_add_of_the_servers_user_says_who_can(s):
+    done = s.run(as_user(s.root, "sirdar", BIN / "baseserver", "-c", s.root / "etc/sirdar/baseserver.yaml", "key-add", "more"))
+    assert done.returncode != 0 and "run it as root" in done.stderr, done
+
+
+@test
+def each_daemon_starts_as_its_own_user_and_a_job_runs(s):
+    for user in PROGRAM:
+        d = Daemon(s, FILE[user], as_user(s.root, user, BIN / PROGRAM[user], "-c", s.root / f"etc/sirdar/{FILE[user]}.yaml"), READY[user])
+        s.brokers[user] = d.start()
+        assert os.stat(f"/proc/{d.pid}").st_uid == ids(s.root, user)[0]
+    made = s.run(as_user(s.root, "sirdar-cgi", BIN / "sirdar-cgi", "-c", s.root / "etc/sirdar/cgi.yaml", "--make-token", "test"))
+    assert made.returncode == 0, made
+    s.token = made.stdout.strip()
+    s.brokers["sirdar-cgi"].proc.send_signal(1)
+    until("the cgi is up", s.up)
+    s.wait_broker("broker", ["shell"])
+    s.apply("workflow: w\nproject: p\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\ntasks:\n  t:\n    type: shell\n"
+            "    cycle: day\n    catchup: {mode: all}\n    params: {script: \"id -u; echo hello\"}\n", **{"from": "2026-03-01"})
+    i = s.wait_state("p/w/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule"), 60)
+    assert i["state"] == "Succ", (i, s.history(i["id"]))
+    text = str(s.log_of(i["id"]))
+    assert "hello" in text and str(ids(s.root, "sirdar-broker")[0]) in text, text
+
+
+@test
+def the_http_face_reads_the_store_and_neither_writes_it_nor_reads_a_key(s):
+    base, db = s.root / "var/lib/sirdar/baseserver", "sirdar.db"
+    assert owner(base)[1] == "2750" and owner(base / db)[1] == "0640", (owner(base), owner(base / db))
+    for name in os.listdir(base):
+        if not name.startswith(db):
+            assert os.stat(base / name).st_mode & 0o077 == 0 or os.path.isdir(base / name), name
+    for user in ("sirdar-cgi", "sirdar-notifier"):
+        def may(flag, path, user=user):
+            return s.run(as_user(s.root, user, "test", flag, path)).returncode == 0
+        for path in (base, *(base / f"{db}{end}" for end in ("", "-wal", "-shm"))):
+            assert may("-r", path) and not may("-w", path), (user, path)
+        for path in (s.root / "etc/sirdar/keys", s.root / "etc/sirdar/broker.key", s.root / "var/lib/sirdar/joblogs",
+                     s.root / "var/lib/sirdar/taskbroker"):
+            assert not may("-r", path), (user, path)
+
+
+@test
+def a_face_that_only_reads_follows_the_store_over_checkpoints_and_a_restart(s):
+    def names():
+        return {i["task"] for i in s.get("/api/v1/instances?limit=500")["items"]}
+    for k in range(3):
+        s.apply(f"workflow: more{k}\nproject: p\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-20\n"
+                "tasks:\n  t: {type: noop, cycle: day, catchup: {mode: all}}\n", **{"from": "2026-03-01"})
+        until("it shows", lambda k=k: f"p/more{k}/t" in names())
+        server, face = s.brokers["sirdar"], s.brokers["sirdar-cgi"]
+        if k == 2:  # what a clean end leaves has no log and no index beside it
+            assert server.stop() == 0
+            face.restart()
+            server.start()
+        else:
+            server.restart(hard=k == 1)
+        until("it is back", s.up)
+        assert f"p/more{k}/t" in names()
+
+
+def site():
+    if os.geteuid() != 0:
+        raise Skip("needs root: users of their own")
+    for tool in ("systemd-sysusers", "systemd-tmpfiles", "setpriv"):
+        if not shutil.which(tool):
+            raise Skip(f"no {tool} here")
+    s = Site("packaged")
+    layout(s)
+    return s
+
+
+if __name__ == "__main__":
+    sys.exit(main(site))
