@@ -1,3 +1,7 @@
+/* Directories are judged open, by their descriptor; databases by name: file_close_to_others().
+ * A directory of another user is refused and never taken: who runs a daemon as root by mistake
+ * would leave files there that the right one cannot read.
+ */
 #include "util/own.h"
 
 #include <errno.h>

@@ -359,8 +359,8 @@ int param_set(const struct param_table *t, void *p, const char *assignment, stru
 	return row ? param_assign(row, p, equals + 1, "--set", err) : E_INVALID;
 }
 
-/* Whose user the daemon of these settings is: the owner of what it keeps. Root may be at work in its
- * place (key-add); who runs a daemon as root on what is another's is told so later. */
+/* Whose user the daemon of these settings is: the owner of what it keeps. Root may be at work in
+ * its place (key-add); who runs a daemon as root on what is another's is told so later. */
 static uid_t daemon_user(const struct param_table *t, const void *p)
 {
 	const struct param_row *row = NULL;

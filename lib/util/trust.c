@@ -1,3 +1,7 @@
+/* A way is walked by names, one at a time, each opened from the descriptor of the one before it
+ * after that was judged: links by hand, so that they are judged too. Nothing here asks whether this
+ * process could read the file; opening says so.
+ */
 #include "util/trust.h"
 
 #include <errno.h>
@@ -189,7 +193,7 @@ int trust_open(const char *path, int *ret_fd, struct err *err)
 			r = step_go(&w, step, &at, err);
 		}
 		if (r > 0) {
-			/* Not held up by a pipe; a link that came here since is none of the good. */
+			/* Not held up by a pipe; no link that came here since. */
 			*ret_fd = openat(w.dir, step,
 			                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 			r = *ret_fd < 0 ? failed(at, err) : 1;

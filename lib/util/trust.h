@@ -1,10 +1,10 @@
-/* trust.h — may this file decide what a daemon does? Plugins, modules, manifests, settings, secrets.
+/* trust.h — may this file decide what a daemon does? Plugins, manifests, settings, secrets.
  *
  * A file is as good as everybody who can change it, or put another in its place. So all of its way
  * is judged, from the root: each directory, each link and what it leads to. Each belongs to root or
- * to this process's user, and neither its group nor others may write it; a directory with the sticky
- * bit (/tmp) may be written, for there nobody moves what is another's. A group that has nobody but
- * this process's user in it is no stranger. Mode bits show what an ACL gives, too.
+ * to this process's user, and neither its group nor others may write it; a directory with the
+ * sticky bit (/tmp) may be written, for there nobody moves what is another's. A group that has
+ * nobody but this process's user in it is no stranger. Mode bits show what an ACL gives, too.
  */
 #ifndef UTIL_TRUST_H
 #define UTIL_TRUST_H

@@ -1,6 +1,7 @@
 /* One job, led through the plugin as a broker does, each answer looked at. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -144,6 +145,8 @@ void led_finish(struct led *j)
 void led_close(struct led *j)
 {
 	CHECK(!atomic_exchange(&j->is_finished, true));
+	free(j->run.files_dir); /* else our own loss would count as the plugin's */
+	j->run.files_dir = NULL;
 	guard_close(j->pages, GUARD_JOB_PAGES);
 	seen(j->check, P_freed);
 	seen(j->check, P_lent);

@@ -2,18 +2,17 @@
 """The layout of the packages, below a root of its own: users of sysusers.d, places of tmpfiles.d, the
 settings of packaging/examples, each daemon as its own user and with its unit's umask. TAP."""
 import os
-import pwd
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, ROOT, RUNNERS, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
+from harness import BIN, ROOT, RUNNERS, Daemon, Site, Skip, main, test, until  # noqa: E402
+from without_call import CLONE3  # noqa: E402
 
 PACKAGING = ROOT / "packaging"
+WITHOUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "without_call.py")
 PROGRAM = {"sirdar": "baseserver", "sirdar-cgi": "sirdar-cgi", "sirdar-notifier": "sirdar-notifier",
            "sirdar-broker": "taskbroker"}
 FILE = {"sirdar": "baseserver", "sirdar-cgi": "cgi", "sirdar-notifier": "notifier", "sirdar-broker": "taskbroker"}
@@ -32,7 +31,7 @@ def ids(root, user):
 def as_user(root, user, *argv):
     uid, gid, more = ids(root, user)
     groups = ",".join(map(str, more))
-    return ["setpriv", f"--reuid={uid}", f"--regid={gid}", f"--groups={groups}" if more else "--clear-groups",
+    return [shutil.which("setpriv"), f"--reuid={uid}", f"--regid={gid}", f"--groups={groups}" if more else "--clear-groups",
             "--no-new-privs", "sh", "-c", 'umask 077; exec "$@"', "sh", *map(str, argv)]
 
 
@@ -110,7 +109,8 @@ def key_add_of_the_servers_user_says_who_can(s):
 @test
 def each_daemon_starts_as_its_own_user_and_a_job_runs(s):
     for user in PROGRAM:
-        d = Daemon(s, FILE[user], as_user(s.root, user, BIN / PROGRAM[user], "-c", s.root / f"etc/sirdar/{FILE[user]}.yaml"), READY[user])
+        # As in the units, whose RestrictNamespaces= takes clone3 from all that it is set for.
+        d = Daemon(s, FILE[user], [sys.executable, WITHOUT, CLONE3] + as_user(s.root, user, BIN / PROGRAM[user], "-c", s.root / f"etc/sirdar/{FILE[user]}.yaml"), READY[user])
         s.brokers[user] = d.start()
         assert os.stat(f"/proc/{d.pid}").st_uid == ids(s.root, user)[0]
     made = s.run(as_user(s.root, "sirdar-cgi", BIN / "sirdar-cgi", "-c", s.root / "etc/sirdar/cgi.yaml", "--make-token", "test"))

@@ -93,7 +93,7 @@ check "install honours DESTDIR and prefix" make -s install DESTDIR="$root" prefi
 check "every program that was built is there" programs_there
 check "units, contract, manual and settings are there" tree_has \
 	opt/x/lib/systemd/system/sirdar-{baseserver,taskbroker,cgi,notifier}.service \
-	opt/x/lib/pkgconfig/sirdar-sdk.pc opt/x/include/sirdar/runner.h \
+	opt/x/lib/{sysusers,tmpfiles}.d/sirdar.conf opt/x/lib/pkgconfig/sirdar-sdk.pc opt/x/include/sirdar/runner.h \
 	opt/x/share/man/man8/baseserver.8 opt/x/share/man/man1/sirdar.1 \
 	opt/x/share/doc/sirdar/{baseserver,taskbroker,cgi,notifier,channels}.yaml opt/x/share/doc/sirdar/LICENSE
 if systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then

@@ -1,3 +1,5 @@
+/* One way of three steps in /tmp, spoilt step by step. Other users and groups only where it runs as
+ * root. */
 #include "util/trust.h"
 
 #include "util/alloc.h"
@@ -70,7 +72,7 @@ static int teardown(void **state)
 		rmdir(path);
 		free(path);
 	}
-	strcpy(top, "/tmp/test_trust.XXXXXX");
+	memcpy(top, "/tmp/test_trust.XXXXXX", sizeof top);
 	return 0;
 }
 
