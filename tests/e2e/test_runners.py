@@ -134,6 +134,19 @@ def http_a_policy_that_is_wrong_or_missing_lets_nothing_through(site):
             done = http(site, "/json")
             assert done.status == 1 and "verdict infra" in done.err and words in done.err, (text, done)
         assert "cannot be read" in http(site, "/json", env={"SIRDAR_EGRESS": "/no/such"}).err
+        site.egress("allow 127.0.0.1\n")
+        etc = site.dir / "etc"
+        etc.mkdir()
+        (etc / "egress.conf").write_text("allow 127.0.0.1\n")
+        (site.dir / "link.conf").symlink_to(etc / "egress.conf")
+        for spoilt, mode in ((etc / "egress.conf", 0o646), (etc, 0o757), (site.dir, 0o777)):
+            was = spoilt.stat().st_mode & 0o7777
+            spoilt.chmod(mode)
+            for name in ("etc/egress.conf", "link.conf"):
+                said = http(site, "/json", env={"SIRDAR_EGRESS": str(site.dir / name)}).err
+                assert f"{spoilt}: others may write it" in said, (spoilt, said)
+            spoilt.chmod(was)
+        assert http(site, "/json", env={"SIRDAR_EGRESS": str(site.dir / "link.conf")}).ok
         site.egress(f"# of a port\nallow 127.0.0.0/8 {site.web.port}\n")
         assert http(site, "/json").ok and "loopback" in http(site, "http://127.0.0.1:1/").err
         site.egress("deny 127.0.0.1\nallow 127.0.0.0/8\n")
