@@ -230,7 +230,7 @@ static bool others_may_write(const char *at)
 	       (st.st_mode & S_IWGRP && (st.st_gid != getegid() || geteuid() == 0));
 }
 
-/* The rule of lib/util/trust.h, which no plugin may include. True: `path` ends with what is wrong. */
+/* The rule of lib/util/trust.h, which no plugin may include. True: `path` ends with the fault. */
 static bool way_is_open(char *path)
 {
 	for (char *at = path; *at;) {
