@@ -57,13 +57,40 @@ static struct job *job_of(struct bridge *b, const char *name)
 	return &b->jobs[b->n++];
 }
 
+/* The id that a key's value says, the caller's; NULL: none. */
+static char *id_of(const char *is)
+{
+	struct cJSON *root = NULL;
+	char *id = NULL;
+
+	if (is && json_parse(is, strlen(is), &root, NULL) == 0 && json_text(root, "id"))
+		id = mem_str(json_text(root, "id"));
+	json_free(root);
+	return id;
+}
+
 /* Takes both. */
 static void set_is(struct job *j, char *is, char *text)
 {
 	free(j->is);
 	free(j->text);
+	free(j->id);
 	j->is = is;
 	j->text = text;
+	j->id = id_of(is);
+}
+
+/* Another that has the id of this value; NULL: nobody. */
+static const struct job *id_taken(const struct bridge *b, const struct job *j, const char *is)
+{
+	const struct job *other = NULL;
+	char *id = id_of(is);
+
+	for (size_t i = 0; id && i < b->n && !other; i++)
+		if (&b->jobs[i] != j && b->jobs[i].id && strcmp(b->jobs[i].id, id) == 0)
+			other = &b->jobs[i];
+	free(id);
+	return other;
 }
 
 static void set_actor(struct job *j, const char *actor)
@@ -329,21 +356,40 @@ static void retire(struct bridge *b, struct job *j)
 	order_put(b, ORDER_GONE, j->name, j->news_revision, &args);
 }
 
+/* What the news makes of it: its document and its value, the caller's. errors  what is wrong */
+static int read_news(struct bridge *b, struct job *j, struct buf *text, char **ret_is,
+                     struct err *err)
+{
+	int r = document_of(b, j, text, err);
+
+	if (r < 0)
+		return r;
+	char *is = value_of(b, j->name, buf_str(text), text->len);
+	const struct job *other = id_taken(b, j, is);
+	if (other) {
+		free(is);
+		return err_set(err, E_CONFLICT, "its id is that of '%s': each wants its own",
+		               other->name);
+	}
+	*ret_is = is;
+	return 0;
+}
+
 /* The store may have gone on since a key was taken, with nobody to write it. */
 static void judge_value(struct bridge *b, struct job *j, bool was_taken)
 {
 	struct err err = { 0 };
 	struct buf text;
+	char *is;
 
 	buf_init(&text);
-	if (document_of(b, j, &text, &err) < 0) {
+	if (read_news(b, j, &text, &is, &err) < 0) {
 		bridge_problem(b, b->form->word, j, err.text);
 		j->base = j->news_revision;
 		b->owes |= j->is_dirty;
 		buf_done(&text);
 		return;
 	}
-	char *is = value_of(b, j->name, buf_str(&text), text.len);
 	if (same(is, j->is)) {
 		bridge_agree(b, j, j->news_revision);
 	} else if (was_taken) {
@@ -402,7 +448,11 @@ void bridge_job(struct bridge *b, const char *cluster, const char *name, const s
 
 	set_cluster(b, cluster);
 	j->is_listed = !kv->is_deleted;
-	if (kv->mod_revision > j->seen)
+	if (b->is_listing && j->base > 0 && kv->mod_revision < j->base) {
+		/* An older state of etcd: what is here came after it. */
+		j->base = j->seen = kv->mod_revision;
+		owe(b, &j->is_dirty);
+	} else if (kv->mod_revision > j->seen)
 		bridge_take_news(b, j, kv->is_deleted ? NULL : kv->value, kv->value_len,
 		                 kv->mod_revision);
 }
@@ -490,6 +540,7 @@ void bridge_kill(struct bridge *b, const char *cluster, const char *name, const 
 void bridge_begin(struct bridge *b, bool is_anew)
 {
 	b->known = false;
+	b->is_listing = true;
 	for (size_t i = 0; i < b->n; i++) {
 		struct job *j = &b->jobs[i];
 		j->is_listed = false;
@@ -503,15 +554,16 @@ void bridge_begin(struct bridge *b, bool is_anew)
 	}
 }
 
-/* A key that is not there was deleted if it has a mark. Without one it was never written, or etcd
- * was made anew and has forgotten all: then it gets what we have. */
+/* A key that is not there was deleted if it has a mark, or if its mark is still to be written.
+ * Without one it was never written, or this etcd is an older one, of a backup, or made anew: it has
+ * forgotten key and mark, and gets what we have. */
 static void not_listed(struct bridge *b, struct job *j, int64_t revision)
 {
-	bool was_there = j->base != NOT_KNOWN ? j->base != 0 : j->mark || (b->known && is_etcds(j));
+	bool was_there = j->mark || (j->base > 0 && j->put_mark);
 
 	if (was_there) {
 		bridge_take_news(b, j, NULL, 0, revision);
-	} else if (j->base == NOT_KNOWN) {
+	} else if (j->base == NOT_KNOWN || j->base > 0) {
 		j->base = 0;
 		if (j->is)
 			owe(b, &j->is_dirty);
@@ -521,6 +573,7 @@ static void not_listed(struct bridge *b, struct job *j, int64_t revision)
 void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
 {
 	set_cluster(b, cluster);
+	b->is_listing = false;
 	b->is_listed = true;
 	for (size_t i = 0; i < b->n; i++)
 		if (!b->jobs[i].is_listed)

@@ -32,6 +32,7 @@ struct job {
 	int64_t lost_base;    /* to what it was lost */
 	/* Its key's value, its document, who saved that, as the store has them; is NULL: no job */
 	char *is, *text, *actor;
+	char *id;                 /* a pipeline's: one of all; NULL: it has none */
 	uint32_t version, agreed; /* of the document: in the store; the last that etcd has, too */
 	int64_t base; /* the revision of its key that is here, or may be written over; 0: no key */
 	int64_t seen; /* nothing older of the key is new */
@@ -61,9 +62,10 @@ struct bridge {
 	bool is_asked;                      /* the first is with the commander */
 	int64_t again_us;                   /* not before */
 	uint64_t changes;
-	bool owes;      /* some job has something to write */
-	bool is_listed; /* all keys were seen once */
-	bool known;     /* this etcd has seen us before: the mark of all, BRIDGE_MARK, is there */
+	bool owes;       /* some job has something to write */
+	bool is_listing; /* all keys come, each as it is: not as it changed */
+	bool is_listed;  /* all keys were seen once */
+	bool known;      /* this etcd has seen us before: the mark of all, BRIDGE_MARK, is there */
 };
 
 /* PREFIX/WORD/NAME, the caller's. */

@@ -60,6 +60,7 @@ struct registry {
 	uint32_t last_id;
 	int64_t revision; /* to watch from; 0: list first */
 	bool is_anew;     /* what was seen before says nothing of this etcd */
+	bool is_cut;      /* the watch ended: what happened since was not seen */
 	int64_t alive_us; /* when etcd was last asked */
 	int64_t sweep_us; /* when nodes are forgotten next that are gone for long */
 	int code;         /* of the last step; 1: none yet */
@@ -307,7 +308,7 @@ static int list(struct registry *r, struct err *err)
 			bridge_end(r->bridges[i], etcd_cluster(r->etcd), revision);
 	if (code == 0) {
 		r->revision = revision + 1;
-		r->is_anew = false;
+		r->is_anew = r->is_cut = false;
 	}
 	free(prefix);
 	return code;
@@ -334,6 +335,8 @@ static int watch(struct registry *r, bool is_busy, struct err *err)
 		r->revision = 0;
 		r->is_anew = true;
 	}
+	if (code == 0 && r->is_cut)
+		r->revision = 0;
 	if (code == 0 && !r->revision && is_busy)
 		return 0;
 	if (code == 0 && !r->revision)
@@ -379,8 +382,9 @@ static int step(struct registry *r, bool is_busy, struct err *err)
 			code = bridge_sweep(r->bridges[i], r->etcd, err);
 	if (code < 0)
 		watch_end(r);
-	if (code == E_STALE)
-		r->revision = 0; /* what happened meanwhile is not known: list */
+	/* What happened meanwhile is not known: list. An etcd of a backup that has come as far again
+	 * would else be followed as if it had all that we have seen. */
+	r->is_cut |= code < 0;
 	return code;
 }
 

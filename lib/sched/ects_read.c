@@ -13,6 +13,7 @@
 #include "util/err.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/visible.h"
 #include "util/yaml.h"
 
 enum { STEPS_MAX = 1000, TEXT_MAX = 65536, NUMBER_MAX = 30 * 86400 };
@@ -125,6 +126,26 @@ static void put_some(struct buf *out, const char *key, const char *is)
 		put_text(out, key, is);
 }
 
+/* An id is the last part of a path, and people see it in terminals and pages. */
+static int check_id(const char *what, const char *id, struct err *err)
+{
+	size_t n = strlen(id);
+	struct buf seen;
+
+	buf_init(&seen);
+	visible_put(id, n, VISIBLE_LINE, &seen);
+	bool is_plain = n < ECTS_ID_BYTES && strcspn(id, "/\\?#% ") == n && id[0] != '.' &&
+	                strcmp(buf_str(&seen), id) == 0;
+	int r = is_plain ? 0
+	                 : err_set(err, E_INVALID,
+	                           "%s cannot have the id '%.100s': an id has at most %d bytes, "
+	                           "nothing invisible and none of '/ \\ ? # %%' and the space, and "
+	                           "does not begin with a dot",
+	                           what, buf_str(&seen), ECTS_ID_BYTES - 1);
+	buf_done(&seen);
+	return r;
+}
+
 /* --- tasks ------------------------------------------------------------------------------- */
 
 /* The keys of a task, into an object that is open. */
@@ -134,6 +155,8 @@ static int put_task(const cJSON *task, struct buf *out, struct err *err)
 	const char *mode = text(task, "mode"), *name = text(task, "name");
 	bool http = strcmp(mode, "http") == 0;
 
+	if (r == 0)
+		r = check_id("a task", text(task, "id"), err);
 	if (r < 0)
 		return r;
 	if (*mode && !http && strcmp(mode, "shell") != 0)
@@ -485,6 +508,22 @@ static void put_rest(struct reading *x, bool has_cron)
 		put_text(x->out, "cycle", "none");
 }
 
+/* A pipeline keeps the id that it was given; another is refused, for people and keys name it so. */
+static int keep_id(struct reading *x, const char *said)
+{
+	const struct yaml_node *was = x->w->was, *had = was ? yaml_get(was, "id") : NULL;
+	char is[ECTS_ID_BYTES];
+	int r = check_id("a pipeline", said, x->err);
+
+	if (was)
+		ects_pipeline_id(was, x->w->project, is);
+	if (r == 0 && was && *said && strcmp(said, is) != 0)
+		r = err_set(x->err, E_CONFLICT, "its id is '%s', and it keeps it; not '%s'", is,
+		            said);
+	put_some(x->out, "id", *said ? said : had ? had->text : "");
+	return r;
+}
+
 int ects_pipeline_read(const cJSON *root, const struct ects_world *w, struct buf *out,
                        struct err *err)
 {
@@ -504,14 +543,15 @@ int ects_pipeline_read(const cJSON *root, const struct ects_world *w, struct buf
 	put_open(out, NULL, '{');
 	put_text(out, "pipeline", name);
 	put_text(out, "project", w->project);
-	put_some(out, "id", text(root, "id"));
+	r = keep_id(&x, text(root, "id"));
 	put_some(out, "description", text(root, "description"));
 	if (*spec)
 		put_cron(out, spec);
 	put_rest(&x, *spec != '\0');
 	if (json_get(root, "overlap"))
 		put_text(out, "overlap", number(root, "overlap") ? "allow" : "skip");
-	r = put_nodes(&x, json_get(root, "nodes"));
+	if (r == 0)
+		r = put_nodes(&x, json_get(root, "nodes"));
 	if (r == 0)
 		r = put_steps(&x, json_get(root, "steps"));
 	if (r == 0)

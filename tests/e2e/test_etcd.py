@@ -252,6 +252,7 @@ def a_job_that_is_taken_back_at_once_is_retired(s):
 def what_happened_while_nobody_watched_is_found_also_after_a_compaction(s):
     s.put_job("gone", "true", "@daily")
     until("it is known", lambda: s.workflow("gone"))
+    until("and marked", lambda: f"{PREFIX}/bridge/gone" in s.etcd.keys(PREFIX + "/bridge/"))
     assert s.base.stop() == 0
     s.etcd.delete(PREFIX + "/jobs/gone")
     s.put_job("came", "true", "@daily")
@@ -551,6 +552,94 @@ def what_becomes_of_pipelines_while_etcd_or_the_server_is_away_is_made_up_for(s)
     for name in ("lasts", "comes", "off"):
         s.etcd.delete(f"{PREFIX}/pipelines/{name}")
         until("it is retired", lambda name=name: s.workflow(name)["retired"])
+    until("all are online", lambda: s.status("b1") == "online" and s.status("cgi") == "online", 60)
+
+
+@test
+def a_pipeline_keeps_its_id_whoever_changes_it(s):
+    for name in ("pa", "pb"):
+        ects(s, "POST", "/pipelines", {**pipeline(name, "true", spec="0 0 0 1 1 *"), "id": f"id-{name}"})
+        until("it stands there", lambda name=name: pipeline_key(s, name))
+    unnamed = pipeline("pa", "false", spec="0 0 0 1 1 *")
+    del unnamed["id"]
+    ects(s, "PUT", "/pipelines/id-pa", unnamed)
+    assert ects(s, "GET", "/pipelines/id-pa")["name"] == "pa"
+    until("the key follows", lambda: pipeline_key(s, "pa")["steps"][0]["task"]["content"] == "false")
+    assert pipeline_key(s, "pa")["id"] == "id-pa"
+    # What etcd may not take either: another's id, another id of its own, one that no path can hold.
+    put_pipeline(s, {**pipeline("pc", "true", spec="0 0 0 1 1 *"), "id": "id-pb"})
+    until("another's id is refused", lambda: "'pb'" in (s.problem("pc") or ""))
+    assert s.workflow("pc") is None
+    put_pipeline(s, {**pipeline_key(s, "pa"), "id": "id-new"})
+    until("its own stays", lambda: "'id-pa'" in (s.problem("pa") or ""))
+    for bad in ("../x", "a\x1b[31m", "a/b", ".."):
+        put_pipeline(s, {**pipeline("pd", "true", spec="0 0 0 1 1 *"), "id": bad})
+        until(f"{bad!r} is refused", lambda bad=bad: "id" in (s.problem("pd") or ""))
+        assert s.workflow("pd") is None
+        status, text = ects_says(s, "POST", "/pipelines", {**pipeline("pd", "true", spec="0 0 0 1 1 *"), "id": bad})
+        assert status == 400, (bad, status, text)
+        s.etcd.delete(f"{PREFIX}/pipelines/pd")
+        until("nothing is said of it", lambda: s.problem("pd") is None)
+    assert ects(s, "GET", "/pipelines/id-pb")["name"] == "pb"
+    s.etcd.delete(f"{PREFIX}/pipelines/pc")
+    put_pipeline(s, {**pipeline_key(s, "pa"), "id": "id-pa"})
+    until("nothing is said of it", lambda: s.problem("pa") is None)
+    for name in ("pa", "pb"):
+        ects(s, "DELETE", f"/pipelines/id-{name}")
+        until("its key goes", lambda name=name: pipeline_key(s, name) is None)
+
+
+@test
+def an_etcd_of_a_backup_takes_nothing_away_that_came_after_it(s):
+    def job_key(name, word="jobs"):
+        return s.etcd.keys(f"{PREFIX}/{word}/{name}").get(f"{PREFIX}/{word}/{name}")
+
+    def ours(name):
+        w = s.workflow(name)
+        return None if w is None or w["retired"] else w
+
+    for way in ("older", "overtaken", "overtaken, the server away"):
+        n = {"older": "o", "overtaken": "t"}.get(way, "a")
+        s.put_job("old" + n, "echo 1", "@yearly")
+        until("it is taken", lambda: ours("old" + n))
+        until("and marked", lambda: job_key("old" + n, "bridge"))
+        s.etcd.kill()
+        shutil.rmtree(s.etcd.dir / "kept", ignore_errors=True)
+        shutil.copytree(s.etcd.dir / "data", s.etcd.dir / "kept")
+        s.etcd.start()
+        s.put_job("new" + n, "echo 1", "@yearly")
+        s.put_job("ree" + n, "echo 1", "@yearly")
+        until("both are taken", lambda: ours("new" + n) and ours("ree" + n))
+        s.etcd.delete(f"{PREFIX}/jobs/ree{n}")
+        until("one is retired", lambda: not ours("ree" + n))
+        s.put_job("ree" + n, "echo 2", "@yearly")
+        s.put_job("old" + n, "echo 2", "@yearly")
+        until("all are taken", lambda: ours("ree" + n) and "echo 2" in ours("old" + n)["document"])
+        for name in ("new", "ree", "old"):
+            until("and marked", lambda name=name: job_key(name + n, "bridge"))
+        if "away" in way:
+            s.base.stop()
+        s.etcd.kill()
+        shutil.rmtree(s.etcd.dir / "data")
+        shutil.copytree(s.etcd.dir / "kept", s.etcd.dir / "data")
+        mark = len(s.base.text())
+        s.etcd.start()
+        if way != "older":
+            for i in range(60):
+                s.etcd.put(f"/other/{n}{i}", "x")
+        if "away" in way:
+            s.base.start()
+            until("the server is back", s.up)
+        until("it is watched again", lambda: s.base.has(r"etcd\.watched", mark), 120)
+        for name in ("new", "ree"):
+            until(f"{way}: {name} is written again", lambda name=name: job_key(name + n), 120)
+        for name in ("new", "ree", "old"):
+            assert ours(name + n), (way, name, s.workflow(name + n))
+        until("what is newer here is written over what is older there", lambda: "echo 2" in job_key("old" + n), 120)
+        for name in ("new", "ree", "old"):
+            s.etcd.delete(f"{PREFIX}/jobs/{name}{n}")
+            until("it is retired", lambda name=name: not ours(name + n))
+    until("the server is back", s.up)
     until("all are online", lambda: s.status("b1") == "online" and s.status("cgi") == "online", 60)
 
 
