@@ -5,10 +5,11 @@ $(eval $(call library,loader,broker/loader))
 BROKER_LIBS := link wire rt util
 BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -lunistring -ldl
 # It holds the processes of guests as the jobkeeper holds jobs.
-LOADER_KEEPER := client launch launch_new limiter tree tree_scan
+REMAINS := remains limiter tree tree_scan
+LOADER_KEEPER := client launch launch_new $(REMAINS)
 $(eval $(call program,taskrunner-loader,broker/loader/main.c $(LOADER_KEEPER:%=broker/keeper/%.c),loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
-$(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) broker/keeper/client.c,etcd $(BROKER_LIBS),$(BROKER_LDLIBS) -lcjson))
+$(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) $(REMAINS:%=broker/keeper/%.c) broker/keeper/client.c,etcd $(BROKER_LIBS),$(BROKER_LDLIBS) -lcjson))
 
 # The jobkeeper: small on purpose, and no TLS (its peers are on this machine).
-KEEPER_C := $(filter-out broker/keeper/client.c,$(wildcard broker/keeper/*.c))
+KEEPER_C := $(filter-out broker/keeper/client.c broker/keeper/remains.c,$(wildcard broker/keeper/*.c))
 $(eval $(call program,jobkeeper,$(KEEPER_C),wire rt util,-lev -lprotobuf-c -lunistring))

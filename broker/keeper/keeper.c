@@ -173,6 +173,17 @@ static int lock_take(struct keeper *k, struct err *err)
 	return rc;
 }
 
+/* Where the groups of our jobs are, for whoever has to end what we left (remains.h). */
+static void lock_note(const struct keeper *k)
+{
+	const char *place = tree_has_groups(k->tree) ? tree_dir(k->tree) : "off";
+
+	if (ftruncate(k->lock_fd, 0) < 0 ||
+	    pwrite(k->lock_fd, place, strlen(place), 0) != (ssize_t)strlen(place))
+		log_warn("keeper.lock", "%s/keeper.lock does not take where our groups are",
+		         k->settings.state_dir);
+}
+
 static int place_open(struct keeper *k, struct err *err)
 {
 	struct buf text;
@@ -253,9 +264,11 @@ int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_sett
 		keeper_load(k, &rc, err);
 	if (rc == 0)
 		rc = service_open(k, listen_fd, &k->service, err);
-	if (rc == 0)
-		keeper_reap(k); /* ends that came between the two images */
-	return rc;
+	if (rc < 0)
+		return rc;
+	lock_note(k);
+	keeper_reap(k); /* ends that came between the two images */
+	return 0;
 }
 
 void keeper_close(struct keeper *k)

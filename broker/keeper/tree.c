@@ -440,3 +440,20 @@ bool tree_sweep(struct tree *t)
 		closedir(d);
 	return is_clear;
 }
+
+/* One look for all of them: who is born meanwhile is seen by the next. */
+bool tree_end_foreign(struct tree *t, const uint64_t *tokens, size_t n)
+{
+	bool is_clear = tree_sweep(t);
+
+	t->is_scanned = false;
+	for (size_t i = 0; i < n; i++) {
+		const struct tree_of of = { .token = tokens[i], .is_foreign = true };
+
+		if (tree_scan_count(scan(t), &of) == 0)
+			continue;
+		tree_scan_signal(scan(t), &of, SIGKILL);
+		is_clear = false;
+	}
+	return is_clear;
+}

@@ -10,6 +10,7 @@
 #define KEEPER_TREE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -52,6 +53,9 @@ void tree_forget_scan(struct tree *t);
 /* Kill all there is in groups, and remove those that are empty: none of them is a job's of
  * this keeper. False: something is left. */
 bool tree_sweep(struct tree *t);
+/* Of former keepers: kill all there is in groups, and who carries one of these tokens. True:
+ * nothing was left. */
+bool tree_end_foreign(struct tree *t, const uint64_t *tokens, size_t n);
 /* Before the first group: what tells this keeper's from those of others. */
 void tree_begin(struct tree *t, uint64_t incarnation);
 /* Before another program takes over: it knows the jobs' groups only. */

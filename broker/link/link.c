@@ -28,6 +28,7 @@
 #define BEAT_MS_DEFAULT  10000
 #define FENCE_MS_DEFAULT 150000
 #define KILL_MS_DEFAULT  15000
+#define LOSE_MS_DEFAULT  180000
 #define QUEUE_BYTES      (16u << 20)
 #define KEEP_US          (2 * US_PER_S) /* between two writes of the file */
 
@@ -279,6 +280,7 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	l->beat_ms = w->beat_ms;
 	l->fence_ms = w->fence_ms;
 	l->kill_ms = w->kill_ms;
+	l->lose_ms = w->lose_ms;
 	l->up = true;
 	l->followed = false;
 	l->pause_ms = (uint32_t)l->self->settings->retry_min_ms;
@@ -421,6 +423,7 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	l->beat_ms = BEAT_MS_DEFAULT;
 	l->fence_ms = FENCE_MS_DEFAULT;
 	l->kill_ms = KILL_MS_DEFAULT;
+	l->lose_ms = LOSE_MS_DEFAULT;
 	l->pause_ms = (uint32_t)self->settings->retry_min_ms;
 	link_name_read(self->settings, l->name, sizeof l->name);
 	link_boot_read(l->boot_id, sizeof l->boot_id);
@@ -509,6 +512,11 @@ uint32_t link_fence_ms(const struct link *l)
 uint32_t link_kill_ms(const struct link *l)
 {
 	return l->kill_ms;
+}
+
+uint32_t link_lose_ms(const struct link *l)
+{
+	return l->lose_ms;
 }
 
 uint32_t link_beat_seq(const struct link *l)

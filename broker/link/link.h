@@ -68,6 +68,7 @@ void link_beat(struct link *l);           /* beat now, not only when it is time 
 uint32_t link_beat_ms(const struct link *l);
 uint32_t link_fence_ms(const struct link *l);
 uint32_t link_kill_ms(const struct link *l);
+uint32_t link_lose_ms(const struct link *l);  /* T_lose: who names no token for so long, lost it */
 uint32_t link_beat_seq(const struct link *l); /* the last beat sent in this session; 0: HELLO */
 /* Until when jobs granted in this session are leased, without a beat of their own. */
 int64_t link_lease_us(const struct link *l);

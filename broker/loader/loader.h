@@ -84,7 +84,7 @@ struct loader {
 	char *logs_dir; /* the keeper's */
 	bool is_stopping, is_held_known, is_fenced, is_alone;
 	bool is_left;        /* its taskbroker is gone, and none followed */
-	bool is_keeper_gone; /* away for fence_ms: nobody can report what it ran */
+	bool is_keeper_gone; /* away for fence_ms, and what it ran is ended */
 	bool is_retired;     /* ends when nothing is left */
 	bool is_closed;      /* told to this session's server, with beat ... */
 	uint32_t closed_seq; /* ... of this number */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "broker/keeper/client.h"
+#include "broker/keeper/remains.h"
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
 #include "broker/loader/pool.h"
@@ -26,8 +27,9 @@ enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 }; /* KeeperJob.state */
 enum { KILL_STATE_HANGED = 2, KILL_STATE_NONE = 3 };
 enum { KILLED_BY_FENCE = 2, KILLED_BY_STOP = 3 }; /* KeeperExited.killed_why */
 
-#define LOOKS   5 /* in fence_ms, for a keeper that is away */
-#define LIST_ID 1 /* of the list asked for when a kill found nothing */
+#define LOOKS   5   /* in fence_ms, for a keeper that is away */
+#define LOOK_S  0.1 /* after that, until nothing is left of what it ran */
+#define LIST_ID 1   /* of the list asked for when a kill found nothing */
 
 /* --- ends ------------------------------------------------------------------------- */
 
@@ -250,8 +252,8 @@ static void compare_held(struct loader *l)
 	}
 }
 
-/* Away for fence_ms: what it ran is fenced when it comes back, and until then nobody can report
- * its end. The beats name it no more, so the server loses it and has it run again. */
+/* Away for fence_ms, and what it ran is ended: nobody else can report that. The beats name it no
+ * more, so the server loses it and has it run again. */
 static void keeper_is_gone(struct loader *l)
 {
 	CHECK(l->link && !l->is_keeper_gone);
@@ -269,18 +271,41 @@ static void keeper_is_gone(struct loader *l)
 	l->is_keeper_gone = true;
 }
 
+/* What the server is told must have happened: its jobs are named until none of them runs. Where
+ * that cannot be had, no longer than lose_ms, as if nobody named them. */
+static bool is_over(struct loader *l)
+{
+	const struct param_taskbroker *p = l->settings;
+	double more_s = ((double)link_lose_ms(l->link) - link_fence_ms(l->link)) / 1000.0;
+	size_t n = 0;
+	const uint64_t *tokens = loader_held(l, &n);
+
+	if (remains_end(p->state_dir, p->cgroup, tokens, n))
+		return true;
+	if ((l->keeper_looks - LOOKS) * LOOK_S < more_s)
+		return false;
+	log_error("loader.keeper_remains", "what the jobkeeper ran cannot be ended");
+	return true;
+}
+
 /* Counted in looks: where this process stood still itself, it has looked once. One that is frozen
  * is ended by whoever looks first: there may be no taskbroker. */
 static void on_keeper_look(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct loader *l = w->data;
+	bool is_fenced = ++l->keeper_looks > LOOKS;
 
-	(void)loop;
 	(void)events;
-	if (keeper_client_end_frozen(l->keeper, link_fence_ms(l->link)))
+	if (keeper_client_end_frozen(l->keeper, is_fenced ? 0 : link_fence_ms(l->link)))
 		log_error("loader.keeper_silent", "it is ended by force, and its jobs with it");
-	if (++l->keeper_looks == LOOKS + 1)
+	if (!is_fenced || l->is_keeper_gone)
+		return;
+	w->repeat = LOOK_S;
+	if (is_over(l)) {
 		keeper_is_gone(l);
+		w->repeat = link_fence_ms(l->link) / 1000.0 / LOOKS;
+	}
+	ev_timer_again(loop, w);
 }
 
 /* It has told what it holds. Beats that are not acknowledged yet did not name that. */

@@ -148,7 +148,8 @@ void broker_close(struct broker *b);
 
 /* keeper.c */
 int keeper_watch(struct broker *b, struct err *err);
-/* A keeper that is away for fence_ms: nobody can report what it ran, so `held` is nothing. */
+/* A keeper that is away for fence_ms: nobody can report what it ran. That is ended, and `held` is
+ * nothing then; after lose_ms it is in any case. */
 void keeper_look(struct broker *b);
 void keeper_take_list(struct broker *b); /* `held` is what came in last */
 void keeper_settings_send(struct broker *b);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/client.h"
+#include "broker/keeper/remains.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -107,8 +108,10 @@ static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (keeper_client_is_up(b->keeper) || b->is_stopping)
 		return;
-	if (keeper_client_end_frozen(b->keeper, away_max_ms(b)))
+	if (keeper_client_end_frozen(b->keeper, away_max_ms(b))) {
 		log_error("broker.keeper_silent", "it is ended by force, and its jobs with it");
+		b->keeper_pause_ms = PATIENCE_MS; /* the next one ends what it left */
+	}
 	if (!b->keeper_pid)
 		start_it(b);
 	b->keeper_pause_ms *= 2;
@@ -260,11 +263,19 @@ int keeper_watch(struct broker *b, struct err *err)
 	return r;
 }
 
+/* One that we started, and that still is there, sees to what its predecessor left itself. */
+static bool is_over(struct broker *b)
+{
+	return !b->keeper_pid && remains_end(b->state_dir, b->settings->cgroup, b->held, b->n_held);
+}
+
 void keeper_look(struct broker *b)
 {
 	int64_t away_us = b->keeper_down_us ? clock_mono_us(&clock_machine) - b->keeper_down_us : 0;
 
 	if (!b->link || away_us <= (int64_t)link_fence_ms(b->link) * US_PER_MS)
+		return;
+	if (!is_over(b) && away_us <= (int64_t)link_lose_ms(b->link) * US_PER_MS)
 		return;
 	if (b->n_held)
 		log_error("broker.keeper_gone", "jobs=%zu: they are named no more", b->n_held);
