@@ -38,7 +38,8 @@ struct keeper_client {
 	struct session *session; /* NULL: none */
 	bool is_up;
 	uint32_t silent_ms; /* nothing heard for so long ends a connection */
-	uint32_t n_silent;  /* connections in a row that ended so */
+	uint32_t n_silent;  /* connections in a row that ended so, or found no room in its queue */
+	int64_t silent_sum; /* ms of them, but for the first */
 	int peer_fd;        /* of the process at the other end, or -1 */
 	struct ev_timer retry;
 	double pause_s;
@@ -51,6 +52,12 @@ static void retry_set(struct keeper_client *k)
 	ev_timer_set(&k->retry, k->pause_s, 0.);
 	ev_timer_start(k->loop, &k->retry);
 	k->pause_s = k->pause_s * 2 < RETRY_MAX_S ? k->pause_s * 2 : RETRY_MAX_S;
+}
+
+/* The first of them may have ended because this process stood still itself. */
+static void count_silent(struct keeper_client *k, int64_t ms)
+{
+	k->silent_sum = k->n_silent++ ? k->silent_sum + ms : 0;
 }
 
 static int client_send(struct keeper_client *k, enum frame_kind kind, const void *message,
@@ -117,7 +124,10 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	(void)s;
 	k->session = NULL;
 	k->is_up = false;
-	k->n_silent = err->code == E_TIMEOUT ? k->n_silent + 1 : 0;
+	if (err->code == E_TIMEOUT)
+		count_silent(k, k->silent_ms);
+	else
+		k->n_silent = 0;
 	retry_set(k);
 	if (was_up)
 		TELL(k->ops->on_down, err);
@@ -170,9 +180,12 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 	(void)events;
 	CHECK(!k->session);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&k->at, sizeof k->at) < 0) {
+		if (errno == EAGAIN) /* it takes nobody in: those who came before wait still */
+			count_silent(k, (int64_t)(k->pause_s * 1000.));
+		else
+			k->n_silent = 0;
 		if (fd >= 0)
 			close(fd);
-		k->n_silent = 0;
 		retry_set(k);
 		return;
 	}
@@ -235,10 +248,9 @@ void keeper_client_limit(struct keeper_client *k, int64_t silent_ms)
 	k->silent_ms = (uint32_t)silent_ms;
 }
 
-/* The first of them may have ended because this process stood still itself. */
 bool keeper_client_end_frozen(struct keeper_client *k, int64_t after_ms)
 {
-	if (k->n_silent < 2 || (int64_t)(k->n_silent - 1) * k->silent_ms < after_ms)
+	if (k->n_silent < 2 || k->silent_sum < after_ms)
 		return false;
 	return pidfd_send_signal(k->peer_fd, SIGKILL, NULL, 0) == 0;
 }
