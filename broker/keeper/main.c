@@ -33,12 +33,13 @@ enum {
 	OPT_HANDOVER,
 	OPT_PROGRAM,
 	OPT_FOREGROUND,
-	OPT_LEVEL
+	OPT_LEVEL,
+	OPT_LOG
 };
 
 struct args {
 	struct keeper_settings settings;
-	const char *program;
+	const char *program, *log; /* log "": standard error */
 	enum log_level level;
 	int handover;
 };
@@ -62,6 +63,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "files", OPT_FILES, "DIR", 0, "For files given to jobs; best in memory (DIR/files)", 0 },
 	{ "log-level", OPT_LEVEL, "error|warn|info|debug", 0, "How much is written (info)", 0 },
+	{ "log", OPT_LOG, "FILE", 0, "Where its log goes once it has begun (standard error)", 0 },
 	{ "program", OPT_PROGRAM, "FILE", OPTION_HIDDEN, "What an upgrade execs", 0 },
 	{ "handover", OPT_HANDOVER, "FD", OPTION_HIDDEN, "From the former image", 0 },
 	{ 0 },
@@ -124,6 +126,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "log-level is '%s', want error, warn, info or debug",
 			           arg);
 		break;
+	case OPT_LOG:
+		a->log = arg;
+		break;
 	case ARGP_KEY_END:
 		if (!s->state_dir || s->state_dir[0] != '/')
 			argp_error(state, "--state wants an absolute directory");
@@ -148,6 +153,23 @@ static void descriptors_open(void)
 		most.rlim_cur = most.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &most);
 	}
+}
+
+/* What our starter gave us is let go: its reader waits for the last who holds it. Where the file
+ * cannot be had nothing is written any more. */
+static void output_leave(const char *to)
+{
+	int fd = open(to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0) {
+		log_warn("keeper.log", "%s: errno %d, nothing is logged from here on", to, errno);
+		fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return;
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
 }
 
 /* What the keeper ignores its jobs would ignore. glibc's posix_spawn leaves its own two signals
@@ -193,6 +215,8 @@ int main(int argc, char **argv)
 	                        &err)
 	          : err_set(&err, E_LIMIT, "no event loop");
 	if (rc == 0) {
+		if (a.log && a.log[0])
+			output_leave(a.log);
 		log_info("keeper.ready", "state=%s cgroup=%s held=%zu limits: %s",
 		         a.settings.state_dir, tree_has_groups(k.tree) ? tree_dir(k.tree) : "off",
 		         k.jobs.len, tree_limits(k.tree));

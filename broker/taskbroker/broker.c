@@ -210,7 +210,8 @@ static void greet(struct broker *b)
 	    link_open(b->loop, &b->about, &link_calls, b, &b->link, &err) == 0)
 		return;
 	log_error("broker.link", "why=\"%s\"", err.text);
-	ev_break(b->loop, EVBREAK_ALL);
+	b->failed = err.code;
+	broker_stop(b, b->ends_jobs);
 }
 
 static void look_for_end(struct broker *b)

@@ -118,6 +118,8 @@ struct broker {
 	ev_timer load_timer, stop_timer;
 	ev_prepare round;
 	bool is_drained, is_stopping, with_jobs;
+	bool ends_jobs;      /* --with-jobs: whatever ends it */
+	int failed;          /* why it could not begin; 0: it did */
 	bool is_over[LOADS]; /* its threshold, and not yet far enough below it */
 
 	struct keeper_client *keeper;

@@ -62,11 +62,33 @@ static char *files_place(const struct broker *b)
 	return path;
 }
 
+static bool is_journal(const struct stat *st)
+{
+	const char *named = getenv("JOURNAL_STREAM"); /* device:inode, of systemd */
+	char is[64];
+
+	snprintf(is, sizeof is, "%ju:%ju", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino);
+	return named && strcmp(named, is) == 0;
+}
+
+/* Where its log goes once it has begun; "": where ours goes. It outlives us, and whoever reads what
+ * we print to its end would wait for its end: a file and the journal have no such reader. */
+static char *log_place(const struct broker *b)
+{
+	struct stat st;
+
+	if (fstat(STDERR_FILENO, &st) < 0 || S_ISREG(st.st_mode) || is_journal(&st) ||
+	    (S_ISCHR(st.st_mode) && !isatty(STDERR_FILENO)))
+		return mem_str("");
+	return mem_fmt("%s/keeper.log", b->state_dir);
+}
+
 static void start_it(struct broker *b)
 {
 	CHECK(!b->keeper_pid && !b->is_stopping);
 	const struct param_taskbroker *p = b->settings;
-	char *path = mem_fmt("%s/jobkeeper", b->bin_dir), *files = files_place(b);
+	char *path = mem_fmt("%s/jobkeeper", b->bin_dir), *files = files_place(b),
+	     *log = log_place(b);
 	char *options[] = {
 		mem_str("jobkeeper"),
 		mem_fmt("--state=%s", b->state_dir),
@@ -75,6 +97,7 @@ static void start_it(struct broker *b)
 		mem_fmt("--output-rate=%" PRId64, p->output_rate_max_bytes),
 		mem_fmt("--cgroup=%s", p->cgroup),
 		mem_fmt("--log-level=%s", p->log_level),
+		mem_fmt("--log=%s", log),
 		files[0] ? mem_fmt("--files=%s", files) : NULL,
 		NULL,
 	};
@@ -91,6 +114,7 @@ static void start_it(struct broker *b)
 		free(*o);
 	free(path);
 	free(files);
+	free(log);
 }
 
 /* For so long may nothing be heard of it. Before it told what it holds, no server told a fence. */

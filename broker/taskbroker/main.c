@@ -26,7 +26,6 @@ struct process {
 	struct param_taskbroker settings;
 	struct param_args args;
 	struct broker broker;
-	bool with_jobs;
 	struct program_signals signals;
 };
 
@@ -63,7 +62,7 @@ static void on_signal(void *ctx, int number)
 	if (number == SIGHUP)
 		program_reload("broker.reload", &p->settings, &p->args, reload, p);
 	else
-		broker_stop(&p->broker, p->with_jobs);
+		broker_stop(&p->broker, p->broker.ends_jobs);
 }
 
 /* Our other programs are where this one is. */
@@ -137,6 +136,8 @@ static int run(struct process *p)
 		r = join(b, &err);
 	if (r == 0)
 		ev_run(b->loop, 0);
+	if (r == 0 && b->failed) /* said where it was seen */
+		r = err_set(&err, b->failed, "it could not begin");
 	member_close(b->member);
 	broker_close(b);
 out:
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
 	p->signals = (struct program_signals){ .on_signal = on_signal, .ctx = p };
 	screen_open();
 	mallopt(M_ARENA_MAX, 1);
-	p->with_jobs = take_flag(&argc, argv, "--with-jobs");
+	p->broker.ends_jobs = take_flag(&argc, argv, "--with-jobs");
 	if (param_main(&param_taskbroker_table, &p->settings, argc, argv,
 	               "[--with-jobs]  (end the jobs too when told to end)", &p->args, &code))
 		code = run(p);

@@ -7,10 +7,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Site, gone, main, test, until  # noqa: E402
+from harness import BIN, SLOW, Site, gone, main, test, until  # noqa: E402
 
 SHORT = {"beat_ms": 200, "fence_ms": 3000, "kill_ms": 500, "lose_ms": 6000, "epoch_ms": 2000}
 SILENT = {"loader_silent_ms": 500, "loader_alone_ms": 86400000}
@@ -163,6 +164,46 @@ def what_a_keeper_left_that_cannot_be_started_again_is_ended_before_it_runs_agai
     assert gone(child)
     shutil.copy2(BIN / "jobkeeper", place / "jobkeeper")
     end(s, "s7", "s8")
+
+
+# --- who started it
+
+OUTPUT_S = 60 * SLOW
+
+
+def read_by_us(s, name, *more):
+    """A taskbroker whose output somebody reads to its end."""
+    argv = s.argv("taskbroker", s.broker_sets(name, ("noop:1",)))
+    return subprocess.Popen([*argv, *more], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, cwd=s.dir, env=s.env, text=True)
+
+
+@test
+def a_taskbroker_with_jobs_that_cannot_begin_leaves_no_jobkeeper_and_nobody_at_its_output(s):
+    for name, key in (("w1", ""), ("w2", (s.dir / "b1.key").read_text()), ("w3", None)):
+        if key is not None:
+            (s.dir / f"{name}.key").touch(0o600)
+            (s.dir / f"{name}.key").write_text(key)
+        ran = read_by_us(s, name, "--with-jobs")
+        text, _ = ran.communicate(timeout=OUTPUT_S)
+        assert "broker.link" in text and ran.returncode == 78, (ran.returncode, text)
+        until("no jobkeeper is there", lambda name=name: not s.pids("jobkeeper", "/" + name))
+
+
+@test
+def a_jobkeeper_lets_go_of_the_output_of_who_started_it(s):
+    s.add_key("w5")
+    ran = read_by_us(s, "w5")
+    s.wait_broker("w5", ["noop"])
+    keeper = keeper_of(s, "w5")
+    ran.terminate()
+    text, _ = ran.communicate(timeout=OUTPUT_S)
+    assert "broker.keeper_up" in text and ran.returncode == 0, (ran.returncode, text)
+    assert not gone(keeper)
+    said = s.dir / "w5" / "keeper.log"
+    os.kill(keeper, signal.SIGTERM)
+    until("it has ended", lambda: gone(keeper))
+    assert "keeper.stopped" in said.read_text(), said.read_text()
 
 
 if __name__ == "__main__":
