@@ -140,6 +140,9 @@ static void finish(struct query *q)
 	case QK_SERVER:
 		query_server(q);
 		break;
+	case QK_HEALTH:
+		query_health(q);
+		break;
 	case QK_METRICS:
 		query_metrics(q);
 		break;
@@ -226,8 +229,10 @@ static void at_registrar(struct letter *l, void *self)
 		registrar_name(self, q->image.broker, q->broker);
 	else if (q->kind == QK_METRICS)
 		query_metrics_brokers(q, self);
-	else
+	else {
 		q->brokers_online = registrar_online(self);
+		q->keeperless = registrar_keeperless(self, q->broker);
+	}
 	if (q->kind == QK_METRICS)
 		to_sorter(q);
 	else
@@ -408,7 +413,8 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 		query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
 	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
-	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER)
+	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER ||
+	         q->kind == QK_HEALTH)
 		to_registrar(q);
 	else if (q->kind == QK_METRICS)
 		start_metrics(q);
@@ -416,8 +422,6 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 		start_queues(q);
 	else if (q->kind == QK_POOLS)
 		to_sorter(q);
-	else if (q->kind == QK_HEALTH)
-		query_health(q), finish(q);
 	else if (q->kind == QK_LOGS)
 		return query_logs(q, f);
 	else if (q->kind == QK_NODES)

@@ -27,7 +27,7 @@ struct query {
 	struct instance image;
 	uint64_t number; /* what it shows; waits until that is durable */
 	char broker[64];
-	size_t brokers_online;
+	size_t brokers_online, keeperless; /* keeperless: all of them; `broker` is one */
 	bool waits_for_link, in_queue;
 	struct buf resolver; /* its words */
 	struct why_line why;

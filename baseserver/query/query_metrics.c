@@ -38,7 +38,7 @@ static int64_t broker_figure(const struct broker *b, enum meter m)
 	case M_BROKER_SLOTS:
 		return b->slots;
 	case M_BROKER_RUNNING:
-		return b->session ? b->running : 0;
+		return b->session ? broker_running(b) : 0;
 	case M_BROKER_CPU:
 		return b->cpu_permille;
 	case M_BROKER_LOAD:

@@ -83,12 +83,29 @@ struct patient {
 	const struct ledger *ledger;
 	const struct lead_view *lead; /* NULL: not now */
 	int64_t now_us;               /* mono */
+	size_t keeperless;            /* brokers, all that could start something */
+	const char *broker;           /* one of them */
 };
 
-static struct patient patient_of(const struct commander *c)
+static struct patient patient_of(const struct query *q)
 {
-	return (struct patient){ commander_front(c), commander_ledger(c), commander_lead_seen(c),
-		                 actor_mono_us(commander_actor(c)) };
+	const struct commander *c = q->c;
+
+	return (struct patient){ commander_front(c),     commander_ledger(c),
+		                 commander_lead_seen(c), actor_mono_us(commander_actor(c)),
+		                 q->keeperless,          q->broker };
+}
+
+static void print_keeperless(const struct patient *p, struct buf *out)
+{
+	char text[200], more[32] = "";
+
+	if (p->keeperless > 1)
+		snprintf(more, sizeof more, " and %zu more", p->keeperless - 1);
+	snprintf(text, sizeof text,
+	         "nothing can start: no broker that is online has a jobkeeper (%s%s)", p->broker,
+	         more);
+	put_text(out, NULL, text);
 }
 
 /* What is wrong, a line each. Returns what it amounts to. */
@@ -120,10 +137,12 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 		put_text(out, NULL, DAYS_TEXT);
 	if (off)
 		print_clock(p->lead, out);
+	if (p->keeperless)
+		print_keeperless(p, out);
 	put_close(out, ']');
-	return fig.store_down || stalls || scrub.is_damaged ? "failing"
-	       : low || off || fig.lacks_days               ? "degraded"
-	                                                    : "ok";
+	return fig.store_down || stalls || scrub.is_damaged    ? "failing"
+	       : low || off || fig.lacks_days || p->keeperless ? "degraded"
+	                                                       : "ok";
 }
 
 /* How far a standby is behind is the number it read against the last one on disk. */
@@ -173,7 +192,7 @@ void query_server(struct query *q)
 	put_text(out, "timezone", commander_timezone(c));
 	put_text(out, "store", f->store ? f->store : "mem");
 	print_lead(c, out);
-	struct patient p = patient_of(c);
+	struct patient p = patient_of(q);
 	print_problems(&p, out);
 	size_t tasks = 0;
 	for (size_t i = 0; i < commander_catalog(c)->tasks_cap; i++) {
@@ -260,14 +279,14 @@ static void print_health(const struct patient *p, struct buf *out)
 
 void query_health(struct query *q)
 {
-	struct patient p = patient_of(q->c);
+	struct patient p = patient_of(q);
 
 	print_health(&p, &q->out);
 }
 
 void front_health(const struct front *f, int64_t now_us, struct buf *out)
 {
-	print_health(&(struct patient){ f, f->ledger, NULL, now_us }, out);
+	print_health(&(struct patient){ f, f->ledger, NULL, now_us, 0, NULL }, out);
 }
 
 void query_nodes(struct query *q)

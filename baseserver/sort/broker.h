@@ -65,6 +65,8 @@ struct admit {
 	const struct ledger *ledger;
 };
 
+uint32_t broker_running(const struct broker *b); /* jobs on it */
+
 /* registrar_machine.c: one machine a name. 0: g may greet, and has its claim (it may take the place
  * of one that has fallen silent, whose sessions are over now); else why not, in g too. */
 int machine_admit(const struct admit *at, struct broker *b, struct greeting *g);

@@ -401,6 +401,30 @@ size_t registrar_online(const struct registrar *r)
 	return n;
 }
 
+/* Its taskbroker's words (load.c) begin with that. */
+static bool is_keeperless(const struct broker *b)
+{
+	static const char words[] = "no jobkeeper";
+
+	return !b->accepts && strncmp(b->why_not, words, sizeof words - 1) == 0;
+}
+
+size_t registrar_keeperless(const struct registrar *r, char ret_first[64])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct broker *b = r->brokers[i];
+		if (!b->session || b->drained)
+			continue;
+		if (!is_keeperless(b))
+			return 0;
+		if (n++ == 0)
+			memcpy(ret_first, b->name, sizeof b->name);
+	}
+	return n;
+}
+
 size_t registrar_brokers(const struct registrar *r, const struct broker *const **ret_brokers)
 {
 	*ret_brokers = (const struct broker *const *)r->brokers;
@@ -438,6 +462,17 @@ bool runner_accepts(const struct broker *b, const struct runner *run)
 {
 	return b->session && b->accepts && !b->drained && run->session &&
 	       run->state == RUNNER_READY;
+}
+
+/* What its taskbroker counts where the processes are, or what its loaders name: more, where the
+ * jobkeeper that is to start it says nothing. */
+uint32_t broker_running(const struct broker *b)
+{
+	uint32_t named = 0;
+
+	for (size_t i = 0; i < b->n_runners; i++)
+		named += b->runners[i].session ? b->runners[i].held : 0;
+	return b->running > named ? b->running : named;
 }
 
 static void print_loaders(const struct broker *b, bool draining, struct buf *out)
@@ -482,7 +517,7 @@ static void print_broker(const struct registrar *r, const struct broker *b, stru
 	put_int(out, "load_permille", b->load_permille);
 	put_int(out, "memory_permille", b->memory_permille);
 	put_id(out, "disk_free_bytes", b->disk_free_bytes);
-	put_int(out, "running", b->running);
+	put_int(out, "running", broker_running(b));
 	put_int(out, "slots", b->slots);
 	put_text(out, "software", b->software);
 	machine_print(b, actor_mono_us(r->me), r->beat_us, out);

@@ -106,6 +106,8 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 /* Which loaders a forecast is to count on, and why none of a class takes anything. Its thread. */
 void registrar_forecast(const struct registrar *r, struct forecast *f);
 size_t registrar_online(const struct registrar *r);
+/* Those that are online, not drained, and without a jobkeeper; the first one's name. 0: not all. */
+size_t registrar_keeperless(const struct registrar *r, char ret_first[64]);
 /* All that are known (broker.h), borrowed until the next letter. Its thread. */
 size_t registrar_brokers(const struct registrar *r, const struct broker *const **ret_brokers);
 

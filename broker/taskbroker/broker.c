@@ -48,6 +48,7 @@ static void on_load_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)loop;
 	(void)events;
+	keeper_tell(w->data);
 	send_load(w->data);
 }
 

@@ -123,9 +123,10 @@ struct broker {
 	bool is_over[LOADS]; /* its threshold, and not yet far enough below it */
 
 	struct keeper_client *keeper;
-	int64_t keeper_down_us; /* since then it has told nothing; 0: it is there */
-	char keeper_why[160];   /* and why */
-	ev_timer keeper_timer;  /* start it, if nobody answers by then */
+	int64_t keeper_down_us;  /* since then it has told nothing; 0: it is there */
+	int64_t keeper_heard_us; /* it holds its socket and is silent since then; 0: it is not */
+	char keeper_why[160];    /* and why */
+	ev_timer keeper_timer;   /* start it, if nobody answers by then */
 	uint32_t keeper_pause_ms;
 	pid_t keeper_pid; /* the one we started, 0: none */
 	int keeper_pid_fd;
@@ -153,6 +154,7 @@ int keeper_watch(struct broker *b, struct err *err);
 /* A keeper that is away for fence_ms: nobody can report what it ran. That is ended, and `held` is
  * nothing then; after lose_ms it is in any case. */
 void keeper_look(struct broker *b);
+void keeper_tell(struct broker *b);      /* for how long it has been silent, to the server */
 void keeper_take_list(struct broker *b); /* `held` is what came in last */
 void keeper_settings_send(struct broker *b);
 void keeper_end(struct broker *b); /* TERM to it: it kills its jobs */

@@ -190,6 +190,16 @@ static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
 	b->is_list_fresh = false;
 }
 
+/* Said anew with each report, as it goes on. */
+static void say_silent(struct broker *b)
+{
+	int64_t us = clock_mono_us(&clock_machine) - b->keeper_heard_us;
+
+	snprintf(b->keeper_why, sizeof b->keeper_why,
+	         "no jobkeeper: nothing heard for %" PRId64 " s",
+	         us < US_PER_S ? 1 : (int64_t)(us / US_PER_S));
+}
+
 /* Those that it holds jobs of have nobody to ask about them, or have again. */
 static void tell_types(struct broker *b)
 {
@@ -205,10 +215,25 @@ static void on_down(void *ctx, const struct err *why)
 	log_warn("broker.keeper_down", "why=\"%s\"", why->text);
 	if (!b->keeper_down_us)
 		b->keeper_down_us = clock_mono_us(&clock_machine);
-	snprintf(b->keeper_why, sizeof b->keeper_why, "no jobkeeper: %.140s", why->text);
+	b->keeper_heard_us = 0;
+	if (why->code == E_TIMEOUT) {
+		b->keeper_heard_us = clock_mono_us(&clock_machine) -
+		                     b->settings->loader_silent_ms * US_PER_MS;
+		say_silent(b);
+	} else {
+		snprintf(b->keeper_why, sizeof b->keeper_why, "no jobkeeper: %.140s", why->text);
+	}
 	tell_types(b);
 	if (!b->is_stopping)
 		wait_for_it(b);
+}
+
+void keeper_tell(struct broker *b)
+{
+	if (!b->keeper_down_us || !b->keeper_heard_us)
+		return;
+	say_silent(b);
+	tell_types(b);
 }
 
 void keeper_take_list(struct broker *b)

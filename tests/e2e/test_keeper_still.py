@@ -3,6 +3,7 @@
 jobkeeper stands still, is gone, or cannot be started, and where a job's child left its session.
 TAP."""
 import os
+import re
 import shutil
 import signal
 import socket
@@ -164,6 +165,55 @@ def what_a_keeper_left_that_cannot_be_started_again_is_ended_before_it_runs_agai
     assert gone(child)
     shutil.copy2(BIN / "jobkeeper", place / "jobkeeper")
     end(s, "s7", "s8")
+
+
+# --- what people are told
+
+@test
+def a_machine_whose_jobkeeper_stands_still_shows_what_was_granted_to_it(s):
+    s.add_broker("m1", types=("shell:4",), loader_silent_ms=60000)
+    keeper = keeper_of(s, "m1")
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        once(s, "granted", "  t: {machines: [m1], params: {script: 'true'}}\n")
+        wait(s, "still/granted/t", "Running")
+        until("its machine shows it", lambda: machine(s, "m1")["running"] == 1)
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    wait(s, "still/granted/t", "Succ")
+    until("it shows none", lambda: machine(s, "m1")["running"] == 0)
+    end(s, "m1")
+
+
+@test
+def the_time_for_which_nothing_was_heard_of_a_jobkeeper_goes_on(_):
+    def seconds(text):
+        found = re.search(r"no jobkeeper: nothing heard for ([0-9]+) s", text)
+        return int(found.group(1)) if found else 0
+    with Site("heard", **{**SHORT, "fence_ms": 300000, "lose_ms": 400000}) as s:
+        s.start(**SILENT)
+        once(s, "heard", "  t: {params: {script: 'sleep 600'}}\n")
+        wait(s, "still/heard/t", "Running")
+        heard = set()  # the taskbroker has asked the jobkeeper what it holds meanwhile
+        until("it is listed", lambda: heard.add(machine(s, "b1")["last_heard"]) or len(heard) > 10)
+        os.kill(keeper_of(s, "b1"), signal.SIGSTOP)
+        for says in (lambda: machine(s, "b1")["why_not"],
+                     lambda: next(t for t in machine(s, "b1")["types"]
+                                  if t["type"] == "shell")["text"]):
+            first = until("it is said", lambda says=says: seconds(says()))
+            until("it goes on", lambda says=says, first=first: seconds(says()) > first)
+
+
+@test
+def health_names_that_no_machine_has_a_jobkeeper(s):
+    def health():
+        return s.get("/api/v1/health")
+    until("it is well", lambda: health()["problems"] == [] and health()["status"] == "ok")
+    os.kill(keeper_of(s, "b1"), signal.SIGSTOP)  # it is ended by force, and another is started
+    told = until("it is named", lambda: (h := health())["problems"] and h)
+    assert told["status"] == "degraded", told
+    assert "no broker that is online has a jobkeeper (b1)" in told["problems"][0], told
+    until("it is well again", lambda: health()["problems"] == [])
 
 
 # --- who started it
