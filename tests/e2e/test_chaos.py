@@ -92,11 +92,11 @@ def strike(s, who):
     return True
 
 
-def goes_on(s, load):
-    """Something ends, or nothing is left to do; else all that is known is told."""
+def goes_on(s, load, look_after=lambda s: None):
+    """Something ends, or nothing is left to do; else all that is known is told. look_after(s): before each look."""
     at = load.ends()
     try:
-        until("work goes on between the blows", lambda: load.ends() > at or alive(s) == 0, 60)
+        until("work goes on between the blows", lambda: look_after(s) or load.ends() > at or alive(s) == 0, 60)
     except Late as e:
         raise Late(f"{e} (seed {SEED})\n{s.story()}") from None
 
