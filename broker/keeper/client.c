@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <ev.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,11 @@ void keeper_client_close(struct keeper_client *k)
 bool keeper_client_is_up(const struct keeper_client *k)
 {
 	return k->is_up;
+}
+
+int keeper_client_peer(const struct keeper_client *k)
+{
+	return k->peer_fd < 0 ? -1 : fcntl(k->peer_fd, F_DUPFD_CLOEXEC, 3);
 }
 
 void keeper_client_limit(struct keeper_client *k, int64_t silent_ms)

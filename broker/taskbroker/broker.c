@@ -217,7 +217,7 @@ static void greet(struct broker *b)
 
 static void look_for_end(struct broker *b)
 {
-	if (b->is_stopping && types_are_gone(b) && (!b->with_jobs || !b->keeper_pid))
+	if (b->is_stopping && types_are_gone(b) && (!b->with_jobs || keeper_is_gone(b)))
 		ev_break(b->loop, EVBREAK_ALL);
 }
 

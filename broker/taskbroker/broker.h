@@ -128,8 +128,8 @@ struct broker {
 	char keeper_why[160];    /* and why */
 	ev_timer keeper_timer;   /* start it, if nobody answers by then */
 	uint32_t keeper_pause_ms;
-	pid_t keeper_pid; /* the one we started, 0: none */
-	int keeper_pid_fd;
+	pid_t keeper_pid;  /* the one we started; 0: none, or one of a taskbroker before us */
+	int keeper_pid_fd; /* the one there is, whoever started it; -1: none that we know */
 	ev_io keeper_ended;
 	uint64_t *held, *listing; /* tokens of the last whole list; of the one coming in */
 	size_t n_held, n_listing, cap_held, cap_listing;
@@ -157,7 +157,8 @@ void keeper_look(struct broker *b);
 void keeper_tell(struct broker *b);      /* for how long it has been silent, to the server */
 void keeper_take_list(struct broker *b); /* `held` is what came in last */
 void keeper_settings_send(struct broker *b);
-void keeper_end(struct broker *b); /* TERM to it: it kills its jobs */
+void keeper_end(struct broker *b);           /* TERM to it: it kills its jobs */
+bool keeper_is_gone(const struct broker *b); /* there is none, nor may one still answer */
 void keeper_unwatch(struct broker *b);
 
 /* tell.c */

@@ -83,9 +83,15 @@ static char *log_place(const struct broker *b)
 	return mem_fmt("%s/keeper.log", b->state_dir);
 }
 
+static void watch_it(struct broker *b)
+{
+	ev_io_set(&b->keeper_ended, b->keeper_pid_fd, EV_READ);
+	ev_io_start(b->loop, &b->keeper_ended);
+}
+
 static void start_it(struct broker *b)
 {
-	CHECK(!b->keeper_pid && !b->is_stopping);
+	CHECK(b->keeper_pid_fd < 0 && !b->is_stopping);
 	const struct param_taskbroker *p = b->settings;
 	char *path = mem_fmt("%s/jobkeeper", b->bin_dir), *files = files_place(b),
 	     *log = log_place(b);
@@ -107,8 +113,7 @@ static void start_it(struct broker *b)
 		log_error("broker.keeper_start", "why=\"%s\"", err.text);
 	} else {
 		log_info("broker.keeper_start", "pid=%d", b->keeper_pid);
-		ev_io_set(&b->keeper_ended, b->keeper_pid_fd, EV_READ);
-		ev_io_start(b->loop, &b->keeper_ended);
+		watch_it(b);
 	}
 	for (char **o = options; *o; o++)
 		free(*o);
@@ -136,7 +141,7 @@ static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 		log_error("broker.keeper_silent", "it is ended by force, and its jobs with it");
 		b->keeper_pause_ms = PATIENCE_MS; /* the next one ends what it left */
 	}
-	if (!b->keeper_pid)
+	if (b->keeper_pid_fd < 0)
 		start_it(b);
 	b->keeper_pause_ms *= 2;
 	if (b->keeper_pause_ms > PAUSE_MAX_MS)
@@ -144,19 +149,25 @@ static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 	wait_for_it(b);
 }
 
+static void adopt_it(struct broker *b);
+
 static void on_keeper_ended(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct broker *b = w->data;
 	int status = 0;
 
 	(void)events;
-	CHECK(b->keeper_pid > 0);
+	CHECK(b->keeper_pid_fd >= 0);
 	ev_io_stop(loop, w);
-	waitpid(b->keeper_pid, &status, 0);
+	if (b->keeper_pid)
+		waitpid(b->keeper_pid, &status, 0);
 	close(b->keeper_pid_fd);
 	log_warn("broker.keeper_ended", "pid=%d status=%d", b->keeper_pid, status);
 	b->keeper_pid = 0;
 	b->keeper_pid_fd = -1;
+	adopt_it(b); /* a second one, started by mistake, leaves the first */
+	if (b->is_stopping && b->keeper_pid_fd < 0)
+		ev_timer_stop(b->loop, &b->keeper_timer);
 	if (b->is_stopping && !b->settings->files_dir[0]) {
 		char *files = files_place(b);
 		rmdir(files); /* stays when something is left in it */
@@ -178,10 +189,24 @@ void keeper_settings_send(struct broker *b)
 	keeper_client_settings(b->keeper, &m, NULL);
 }
 
+/* One that a taskbroker before us started is ours as if we had. */
+static void adopt_it(struct broker *b)
+{
+	if (b->keeper_pid_fd >= 0 || !keeper_client_is_up(b->keeper))
+		return;
+	b->keeper_pid_fd = keeper_client_peer(b->keeper);
+	if (b->keeper_pid_fd < 0)
+		return;
+	watch_it(b);
+	if (b->is_stopping && b->with_jobs)
+		keeper_end(b);
+}
+
 static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
 {
 	struct broker *b = ctx;
 
+	adopt_it(b);
 	keeper_settings_send(b);
 	log_info("broker.keeper_up", "software=%s running=%u", w->software, w->running);
 	ev_timer_stop(b->loop, &b->keeper_timer);
@@ -334,8 +359,13 @@ void keeper_look(struct broker *b)
 
 void keeper_end(struct broker *b)
 {
-	if (b->keeper_pid)
+	if (b->keeper_pid_fd >= 0)
 		pidfd_send_signal(b->keeper_pid_fd, SIGTERM, NULL, 0);
+}
+
+bool keeper_is_gone(const struct broker *b)
+{
+	return b->keeper_pid_fd < 0 && !ev_is_active(&b->keeper_timer);
 }
 
 void keeper_unwatch(struct broker *b)

@@ -434,5 +434,24 @@ def a_loader_whose_broker_died_and_was_not_followed_ends(s):
     b2.stop()
 
 
+@test
+def a_stop_with_jobs_ends_also_a_jobkeeper_that_another_broker_began(s):
+    b3 = s.add_broker("b3", types=("shell:4",), groups="b3")
+    b3.argv.append("--with-jobs")
+    workflow(s, "withjobs", {"long": script("exec sleep 3000", group="b3")})
+    s.wait_state("e2e/withjobs/long", AT, "Running")
+    keeper, = s.pids("jobkeeper", f"{s.dir}/b3\0")
+    job = until("its job runs", lambda: s.pids("sleep", "3000"))[0]
+    b3.restart(hard=True)
+    s.wait_broker("b3", ["shell"])
+    assert s.pids("jobkeeper", f"{s.dir}/b3\0") == [keeper] and not gone(job)
+    assert b3.stop() == 0
+    assert gone(keeper) and gone(job), b3.tail()
+    b3.start()
+    b3.proc.send_signal(signal.SIGTERM)  # before it knows its jobkeeper, or just after
+    assert b3.proc.wait(60) == 0 and not s.pids("jobkeeper", f"{s.dir}/b3\0"), b3.tail()
+    s.sirdar("kill", "e2e/withjobs/long", DAY, "--yes")
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("life").start()))
