@@ -41,7 +41,7 @@ struct forecast_task {
 
 struct forecast_live {
 	struct inst_key key;
-	uint8_t state;
+	uint8_t state, reason; /* ST_NONE: its row is gone */
 	uint16_t flags;
 	int64_t at_us;         /* running: since; Failed: the retry */
 	uint32_t broker, seat; /* running: where; seat: from 1, 0: nobody knows */
@@ -118,7 +118,8 @@ void forecast_done(struct forecast *f);
 /* forecast_collect.c. Thread: the commander's. */
 void forecast_ask_task(struct forecast *f, const struct catalog *cat, uint32_t task);
 void forecast_collect(struct forecast *f, const struct catalog *cat); /* after the last of them */
-/* When what runs has started. Thread: the ledger's. */
+/* What they are by now, and since when. The catalog is behind the ledger: what ran there may be
+ * over here. Thread: the ledger's. */
 void forecast_fill_live(struct forecast *f, const struct ledger *l);
 
 /* NULL: it is over, or has no row yet. */

@@ -109,7 +109,7 @@ const struct forecast_live *forecast_live_of(const struct forecast *f, struct in
 	for (uint32_t i = map_first(&f->by_key, inst_key_hash(key), &at); i != MAP_NONE;
 	     i = map_next(&f->by_key, inst_key_hash(key), &at))
 		if (inst_key_eq(f->lives[i].key, key))
-			return &f->lives[i];
+			return f->lives[i].state == ST_NONE ? NULL : &f->lives[i];
 	return NULL;
 }
 
@@ -166,9 +166,11 @@ void forecast_fill_live(struct forecast *f, const struct ledger *l)
 
 	for (size_t i = 0; i < f->n_lives; i++) {
 		struct forecast_live *v = &f->lives[i];
-		bool asks = state_holds_slot((enum state)v->state) || v->state == ST_FAILED;
-		if (!asks || !ledger_find(l, v->key, &now))
-			continue;
+		if (!ledger_find_now(l, v->key, &now))
+			now = (struct instance){ .state = ST_NONE };
+		v->state = now.state;
+		v->reason = now.reason;
+		v->flags = now.flags;
 		v->at_us = v->state == ST_FAILED ? now.retry_at_us : now.started_us;
 		if (v->at_us == 0)
 			v->at_us = f->now_us;

@@ -36,14 +36,14 @@ static const struct outcome_range *over_of(const struct forecast_task *t, int64_
 	return outcomes_find(&o, date);
 }
 
-/* What has run longer than usual will take as long as slow ones; beyond that nobody knows. */
+/* What has run as long as usual will take as long as slow ones; beyond that nobody knows. */
 static int64_t guess_end(const struct forecast *f, const struct forecast_task *t, int64_t since_us,
                          bool is_slow)
 {
 	int64_t took = f->now_us - since_us;
 
 	return forecast_guess(f->now_us, since_us,
-	                      is_slow || took > t->usual_us ? t->slow_us : t->usual_us);
+	                      is_slow || took >= t->usual_us ? t->slow_us : t->usual_us);
 }
 
 static void state_of_live(const struct play *p, const struct forecast_task *t,
@@ -67,14 +67,11 @@ static void state_of_live(const struct play *p, const struct forecast_task *t,
 	}
 }
 
-static void state_over(const struct outcome_range *o, struct simulate_state *ret)
+static void state_over(enum state st, enum reason re, struct simulate_state *ret)
 {
-	bool dead = o->state == ST_SKIPPED &&
-	            (o->reason == RE_LINK || o->reason == RE_BRANCH || o->reason == RE_PIPELINE);
+	bool dead = st == ST_SKIPPED && (re == RE_LINK || re == RE_BRANCH || re == RE_PIPELINE);
 
-	ret->is = dead                                           ? SIM_OVER_DEAD
-	          : o->state == ST_STOP || o->state == ST_KILLED ? SIM_OVER_BAD
-	                                                         : SIM_OVER;
+	ret->is = dead ? SIM_OVER_DEAD : st == ST_STOP || st == ST_KILLED ? SIM_OVER_BAD : SIM_OVER;
 	ret->at_us = NEVER; /* long ago */
 }
 
@@ -87,10 +84,12 @@ static void state(void *ctx, uint32_t task, int64_t run_date, struct simulate_st
 	const struct forecast_live *v = forecast_live_of(p->f, key);
 	const struct outcome_range *o = v ? NULL : over_of(t, run_date);
 
-	if (v)
+	if (v && state_final((enum state)v->state))
+		state_over((enum state)v->state, (enum reason)v->reason, ret);
+	else if (v)
 		state_of_live(p, t, v, ret);
 	else if (o)
-		state_over(o, ret);
+		state_over((enum state)o->state, (enum reason)o->reason, ret);
 	else if (run_date <= t->through)
 		*ret = (struct simulate_state){ .is = SIM_OVER, .at_us = NEVER };
 }

@@ -615,6 +615,20 @@ bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *r
 	return true;
 }
 
+bool ledger_find_now(const struct ledger *l, struct inst_key key, struct instance *ret)
+{
+	const struct ltask *t = ledger_task_of(l, key.task);
+	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date) : NULL;
+	uint32_t index;
+	const struct entry *e = table_find(&l->table, key, &index);
+
+	if (e)
+		*ret = e->inst;
+	else if (o)
+		*ret = (struct instance){ .key = key, .state = o->state, .reason = o->reason };
+	return e || o;
+}
+
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 {
 	int64_t busy_us = l->f_busy_us;

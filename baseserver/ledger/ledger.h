@@ -145,6 +145,9 @@ void ledger_each_pool(const struct ledger *l,
 /* An unfinished instance as it is now, not yet durable perhaps. Thread: the ledger's. */
 bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *ret);
 
+/* The same, and of one that is over at least its state and reason. False: there is no row. */
+bool ledger_find_now(const struct ledger *l, struct inst_key key, struct instance *ret);
+
 /* Figures for health and metrics. Thread: any. */
 struct ledger_figures {
 	uint64_t last, durable, commits, refused, stale, retries;

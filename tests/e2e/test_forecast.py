@@ -63,6 +63,22 @@ def what_runs_and_what_is_held_is_seen_as_it_is(s):
 
 
 @test
+def what_ends_while_a_forecast_is_made_began_in_no_other_year(s):
+    """Rows that run for a moment: they end between what the forecast is made of."""
+    since = (NOW - datetime.timedelta(hours=48)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    workflow(s, "brief", {"a": "type: noop\ncycle: minute", "b": "needs: [a]\ntype: noop"})
+    made = s.command("backfill", selection={"workflow": "ahead/brief", "from": since,
+                                                   "to": NOW.strftime("%Y-%m-%dT%H:%M:%SZ")}, parallel=0)
+    while s.get(f"/api/v1/commands/{made['command']}")["state"] != "done" or \
+            s.instances("ahead/brief/a", states="Ready,DependenceFinish,Running", limit=1):
+        for r in s.get("/api/v1/forecast?name=ahead/brief")["instances"]:
+            for key in ("start", "end", "start_slow", "end_slow"):
+                assert r[key] is None or abs(seconds_of(r[key]) - NOW.timestamp()) < 7 * 86400, r
+            if r["state"] == "Running":
+                assert r["end_slow"] >= r["end"], r
+
+
+@test
 def a_promise_is_at_risk_by_name_and_its_history_says_so(s):
     gate = s.dir / "data" / "late"
     workflow(s, "word", {"a": script(f"while [ ! -e {gate} ]; do sleep 0.05; done"),
