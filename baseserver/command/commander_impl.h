@@ -183,7 +183,7 @@ struct cmd {
 	char shown_error[400];
 	uint64_t number; /* of the stream, shown */
 	int records;     /* the ledger has not answered yet */
-	char *changes;   /* apply: JSON of the answer */
+	char *changes;   /* JSON members of the answer: apply, and what edits tasks */
 	uint32_t draft;  /* test-run: the version its document was kept as; 0: not yet */
 	struct order o;
 	enum phase phase;
@@ -373,7 +373,9 @@ void cmd_other(struct commander *c, struct cmd *cmd); /* PH_OTHER: what is done 
 
 /* commander_print.c */
 struct face cmd_face(const struct cmd *cmd);
-void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out);
+/* How many tasks a command on tasks changes, or would. */
+size_t cmd_tasks_changed(struct commander *c, const struct cmd *cmd);
+void cmd_print_dry(struct commander *c, const struct cmd *cmd, struct buf *out);
 
 /* commander_in.c */
 struct cmd *cmd_new(const struct commander *c, enum command_kind kind, const char *request_id,

@@ -43,7 +43,7 @@ void face_print(const struct face *f, struct buf *out)
 	put_int(out, "failed", s->failed);
 	put_text(out, "message", f->message);
 	put_text(out, "error", f->error);
-	if (f->changes) /* members of the answer of an apply */
+	if (f->changes) /* members of its own */
 		buf_printf(out, ",%s", f->changes);
 	put_close(out, '}');
 }
@@ -229,7 +229,7 @@ static void print_days(const struct tally *t, struct buf *out)
 		put_int(out, "days_more", (int64_t)(t->n_days - DRY_DAYS_MAX));
 }
 
-void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out)
+void cmd_print_dry(struct commander *c, const struct cmd *cmd, struct buf *out)
 {
 	const struct tally *t = &cmd->tally;
 	size_t shown = 0, with = 0;
@@ -251,6 +251,8 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 		}
 	}
 	put_close(out, ']');
+	if (cmd->o.on_tasks)
+		put_int(out, "tasks_changed", (int64_t)cmd_tasks_changed(c, cmd));
 	if (with > shown)
 		put_int(out, "tasks_more", (int64_t)(with - shown));
 	print_states(t, out);

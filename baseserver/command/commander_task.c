@@ -233,6 +233,21 @@ static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 	return e;
 }
 
+/* A retirement is done when the last of their instances has ended. */
+static size_t tasks_changed(const struct cmd *cmd, const struct edit *e)
+{
+	return cmd->kind == CK_RETIRE ? cmd->o.sel.n_tasks : e->n_tasks;
+}
+
+size_t cmd_tasks_changed(struct commander *c, const struct cmd *cmd)
+{
+	struct edit *e = edit_of(c, cmd);
+	size_t n = tasks_changed(cmd, e);
+
+	edit_free(e);
+	return n;
+}
+
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	return cmd->edit || !cmd->ops->begin ? 0 : cmd->ops->begin(c, cmd, f);
@@ -269,6 +284,8 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 		return;
 	struct edit *e = cmd->edit ? cmd->edit : edit_of(c, cmd);
 	cmd->edit = NULL;
+	if (cmd->o.on_tasks && !cmd->changes)
+		cmd->changes = mem_fmt("\"tasks_changed\":%zu", tasks_changed(cmd, e));
 	if (cmd_check_edit(c, e, &f) < 0) {
 		edit_free(e);
 		cmd_fail(c, cmd, &f);

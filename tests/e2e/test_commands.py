@@ -92,6 +92,30 @@ def a_preview_on_the_command_line_names_owners_and_states(s):
 
 
 @test
+def what_changes_tasks_says_how_many_before_and_after(s):
+    workflow(s, "count", {"a": script("exit 0"), "b": script("exit 0")})
+    both, one = ("--workflow", "cmd/count"), ("cmd/count/a",)
+    for verb, more, n in (("freeze", one, 1), ("freeze", both, 1), ("unfreeze", both, 2), ("offline", one, 1),
+                          ("offline", both, 1), ("online", both, 2), ("online", both, 0)):
+        said = f"{n} task" + ("" if n == 1 else "s")
+        out = s.sirdar(verb, *more, "--dry-run").stdout
+        assert out.startswith(f"{verb}: {said}, "), (verb, out)
+        dry = json.loads(s.sirdar(verb, *more, "--dry-run", "--json").stdout)
+        assert dry["tasks_changed"] == n, dry
+        out = s.sirdar(verb, *more, "--yes", "--wait").stdout
+        assert f"done, {said}" in out and "0 of 0" not in out, out
+
+
+@test
+def what_counts_nothing_says_to_what_it_was_done(s):
+    for words in (("pool", "set", "counted", "3"), ("quota", "set", "cmd", "0"), ("broker", "drain", "b1", "--yes"),
+                  ("broker", "undrain", "b1", "--yes"), ("log-level", "info"), ("pool", "remove", "counted")):
+        out = s.sirdar(*words).stdout
+        of = [w for w in words if w != "--yes"]
+        assert out.endswith("done, " + " ".join(of[1 if words[0] == "log-level" else 2:]) + "\n"), out
+
+
+@test
 def the_same_request_twice_is_one_command(s):
     workflow(s, "twice", {"a": script("exit 0")})
     sel = {"tasks": ["cmd/twice/a"], "dates": [START]}

@@ -146,6 +146,7 @@ int command_ask(struct asked *q)
 	if (code == CLI_OK) {
 		struct sending s = { .kind = kind,
 			             .args = q->body,
+			             .of = &q->words,
 			             .request_id = given_if(q, "request-id"),
 			             .dry_run = given_if(q, "dry-run"),
 			             .yes = q->verb->sure || given_if(q, "yes"),

@@ -79,7 +79,10 @@ static void preview_print(const cJSON *dry, FILE *to)
 	const cJSON *e;
 
 	buf_init(&out);
-	buf_printf(&out, "%s: %s instances\n", text_of(dry, "kind"), text_of(dry, "total"));
+	buf_printf(&out, "%s: ", text_of(dry, "kind"));
+	if (json_get(dry, "tasks_changed"))
+		buf_printf(&out, "%s, ", plural_of(dry, "tasks_changed", "task"));
+	buf_printf(&out, "%s\n", plural_of(dry, "total", "instance"));
 	cJSON_ArrayForEach(e, json_get(dry, "states"))
 		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble, e->string);
 	preview_tasks(json_get(dry, "tasks"), "Task|Owner|>Count|>New|>Running", &out);
@@ -159,21 +162,34 @@ static void items_print(const cJSON *root)
 	                 text_of(i, "code"), text_of(i, "message"));
 }
 
-void command_print(const cJSON *c)
+/* What it did: tasks, instances, or to what it was done where neither is counted. */
+static void print_with(const cJSON *c, const struct words *of)
 {
 	long long refused = number_of(c, "failed"), done = number_of(c, "done");
+	bool tasks = json_get(c, "tasks_changed"), rows = number_of(c, "total") != 0;
 
 	printf("command %s %s: ", text_of(c, "command"), text_of(c, "kind"));
 	if (refused <= 0 || strcmp(text_of(c, "state"), "done") != 0)
-		printf("%s, ", text_of(c, "state"));
+		printf("%s", text_of(c, "state"));
+	if (tasks)
+		printf(", %s", plural_of(c, "tasks_changed", "task"));
 	if (refused > 0)
-		printf("%lld done, %lld refused", done - refused, refused);
-	else
-		printf("%lld of %s done", done,
+		printf("%s%lld done, %lld refused",
+		       tasks || strcmp(text_of(c, "state"), "done") != 0 ? ", " : "",
+		       done - refused, refused);
+	else if (rows)
+		printf(", %lld of %s done", done,
 		       number_of(c, "total") < 0 ? "?" : text_of(c, "total"));
+	for (size_t i = 0; of && i < of->n && !tasks && !rows; i++)
+		printf("%s%s", i ? " " : ", ", of->items[i]);
 	if (text_of(c, "error")[0] != '\0')
 		printf(": %s", text_of(c, "error"));
 	putchar('\n');
+}
+
+void command_print(const cJSON *c)
+{
+	print_with(c, NULL);
 }
 
 /* Those that were refused, and why. */
@@ -204,13 +220,13 @@ static int ended_code(const cJSON *c)
 	return is_refused(c) ? CLI_REFUSED : CLI_FAILED;
 }
 
-static int told(struct online *o, const cJSON *c)
+static int told(struct online *o, const cJSON *c, const struct words *of)
 {
 	int code = CLI_OK;
 
 	if (o->cli->json)
 		return print_json(c);
-	command_print(c);
+	print_with(c, of);
 	if (is_over(c) && number_of(c, "failed") > 0)
 		code = refused_print(o, c);
 	return code;
@@ -259,11 +275,12 @@ int command_send(struct online *o, const struct sending *s)
 	if (code != CLI_OK)
 		return code;
 	id = mem_str(text_of(answer, "command"));
-	if (s->wait)
+	bool waits = s->wait && !is_over(answer);
+	if (waits)
 		code = command_wait(o, id);
 	else
-		code = told(o, answer);
-	if (code == CLI_OK && !s->wait && is_over(answer))
+		code = told(o, answer, s->of);
+	if (code == CLI_OK && !waits && is_over(answer))
 		code = ended_code(answer);
 	free(id);
 	cJSON_Delete(answer);
@@ -314,7 +331,7 @@ int command_wait(struct online *o, const char *id)
 	bar_end();
 	free(path);
 	if (code == CLI_OK) {
-		code = told(o, c);
+		code = told(o, c, NULL);
 		if (code == CLI_OK)
 			code = ended_code(c);
 	}

@@ -62,8 +62,9 @@ int online_resolve(struct online *o, const char *task, const char *run_date, cha
 
 struct sending {
 	const char *kind;
-	cJSON *args;             /* owned by the caller */
-	const char *request_id;  /* NULL: a fresh one */
+	cJSON *args;            /* owned by the caller */
+	const char *request_id; /* NULL: a fresh one */
+	const struct words *of; /* what it acts on where no instances are counted; NULL: see args */
 	bool dry_run, yes, wait; /* --dry-run, --yes, --wait */
 };
 
