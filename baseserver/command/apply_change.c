@@ -134,7 +134,7 @@ void apply_put_plan(struct apply *a, const struct task *t, const struct store_ta
 	if (!is_new && t->state == TS_ONLINE &&
 	    (row->state == TS_OFFLINE || row->state == TS_DETACHED))
 		put_bool(out, "stays_offline", true);
-	begin_print(&a->c->cat, was, t->plan, row, a->cmd->o.now_us / US_PER_S, out);
+	begin_print(&a->c->cat, was, t, t->plan, row, a->cmd->o.now_us / US_PER_S, out);
 }
 
 /* --- kept --------------------------------------------------------------------------------- */

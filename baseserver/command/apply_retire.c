@@ -20,9 +20,11 @@ int apply_may_retire(struct apply *a, const struct cat_task *t)
 		              "%s needs %s, which is no longer in its workflow's document",
 		              child->name, t->def->name);
 	if (!a->cmd->o.retire)
-		return refuse(a->f, E_CONFLICT, "args.documents", "retire: true",
-		              "%s is in force and no longer in its workflow's document",
-		              t->def->name);
+		return refuse(
+			a->f, E_CONFLICT, "args.documents", "retire: true",
+			"%s is in force and no longer in its workflow's document (sirdar apply "
+			"--retire takes such tasks out of use)",
+			t->def->name);
 	if (t->live != SLAB_NONE)
 		return refuse(a->f, E_CONFLICT, "args.documents", "take it offline first",
 		              "%s has unfinished instances", t->def->name);

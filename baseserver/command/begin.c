@@ -10,6 +10,7 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/model/catalog.h"
+#include "baseserver/plan/instantiator.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -181,11 +182,13 @@ static int64_t open_from(const struct cat_task *was, const struct plan *plan,
 	return plan_off_until(plan) > from ? plan_off_until(plan) : from;
 }
 
-void begin_print(const struct catalog *cat, const struct cat_task *was, const struct plan *plan,
-                 const struct store_task *row, int64_t now, struct buf *out)
+void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,
+                 const struct plan *plan, const struct store_task *row, int64_t now,
+                 struct buf *out)
 {
 	int64_t next = next_from(plan, open_from(was, plan, row));
-	int64_t n = 0, first = PLAN_NEVER, last = PLAN_NEVER;
+	int64_t n = 0, left_out = 0, first = PLAN_NEVER, last = PLAN_NEVER;
+	int64_t keep = instantiator_keeps_from(def, plan, next, now - INSTANTIATOR_MISSED_AFTER_S);
 
 	if (row->state != TS_ONLINE && row->state != TS_OVER)
 		return;
@@ -199,10 +202,12 @@ void begin_print(const struct catalog *cat, const struct cat_task *was, const st
 			continue;
 		first = n++ ? first : next;
 		last = next;
+		left_out += next < keep;
 	}
 	if (n == 0)
 		return;
 	put_int(out, "run_dates", n);
+	put_int(out, "left_out", left_out);
 	put_time(out, "first", first);
 	put_time(out, "last", last);
 }
@@ -221,7 +226,7 @@ void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct b
 		begin_follow(t, plan, &cmd->o, false, &row);
 		put_open(out, NULL, '{');
 		put_text(out, "task", t->def->name);
-		begin_print(&c->cat, t, plan, &row, cmd->o.now_us / US_PER_S, out);
+		begin_print(&c->cat, t, t->def, plan, &row, cmd->o.now_us / US_PER_S, out);
 		put_close(out, '}');
 		plan_free(plan);
 	}

@@ -16,6 +16,7 @@ struct edit;
 struct order;
 struct plan;
 struct store_task;
+struct task;
 
 /* Where a plan begins that goes into force at `from`: the first run_date not due before. */
 int64_t begin_from(const struct plan *plan, int64_t from);
@@ -38,10 +39,11 @@ void begin_keep(struct edit *e, uint32_t task, const char *name, const struct pl
                 const char *actor, int64_t now_us);
 
 /* For a preview: the first date that counts (`begins`) of what goes online, and what comes due at
- * once: how many (`run_dates`), `first` and `last`; `no_dates` when none is left to come. Nothing
+ * once: how many (`run_dates`; `left_out`: of those what def's catch-up skips), `first` and `last`; `no_dates` when none is left to come. Nothing
  * of what was put offline. */
-void begin_print(const struct catalog *cat, const struct cat_task *was, const struct plan *plan,
-                 const struct store_task *row, int64_t now, struct buf *out);
+void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,
+                 const struct plan *plan, const struct store_task *row, int64_t now,
+                 struct buf *out);
 /* The same of all tasks that a command would put online. */
 void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);
 

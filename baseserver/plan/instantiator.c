@@ -101,9 +101,10 @@ static int64_t last_due(const struct plan *plan, int64_t now)
 }
 
 /* What of the dates missed is run at all. (design: SEMANTICS section 1, "Catch-up".) */
-static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
+int64_t instantiator_keeps_from(const struct task *def, const struct plan *plan, int64_t from,
+                                int64_t now)
 {
-	int64_t last = last_due(def->plan, now);
+	int64_t last = last_due(plan, now);
 	int64_t max = def->catchup_max;
 
 	if (last == PLAN_BEFORE || last < from)
@@ -116,7 +117,7 @@ static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
 		return INT64_MIN;
 	int64_t t = last;
 	for (int64_t i = 1; i < max && t != PLAN_BEFORE && t >= from; i++)
-		t = plan_prev(def->plan, t);
+		t = plan_prev(plan, t);
 	return t == PLAN_BEFORE ? INT64_MIN : t;
 }
 
@@ -124,7 +125,7 @@ bool instantiator_leaves_out(const struct task *def, int64_t run_date, int64_t n
 {
 	int64_t missed = now - INSTANTIATOR_MISSED_AFTER_S;
 
-	return run_date < keep_from(def, run_date, missed) &&
+	return run_date < instantiator_keeps_from(def, def->plan, run_date, missed) &&
 	       plan_due(def->plan, run_date) <= missed;
 }
 
@@ -204,7 +205,7 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	p->next = p->online ? plan_next(def->plan, through) : PLAN_NEVER;
 	CHECK(p->next > p->through || p->next == PLAN_NEVER); /* no date twice */
 	if (p->next != PLAN_NEVER)
-		p->keep_from = keep_from(def, p->next, missed);
+		p->keep_from = instantiator_keeps_from(def, def->plan, p->next, missed);
 	arm(in, p);
 }
 
@@ -243,7 +244,8 @@ static void judge_late(const struct instantiator *in, struct planned *p)
 	if (due_us <= in->missed_from_us || due_us >= in->missed_until_us ||
 	    p->judged_us >= in->missed_until_us)
 		return;
-	p->keep_from = keep_from(p->def, p->next, (in->missed_until_us - 1) / US_PER_S);
+	p->keep_from = instantiator_keeps_from(p->def, p->def->plan, p->next,
+	                                       (in->missed_until_us - 1) / US_PER_S);
 	p->judged_us = in->missed_until_us;
 }
 

@@ -15,6 +15,7 @@ struct task;
 struct actor;
 struct instantiator;
 struct ledger;
+struct plan;
 struct thread;
 
 /* Dates that came due longer ago than that when they are seen are missed: catch-up decides of them;
@@ -36,6 +37,10 @@ void instantiator_set_rows_max(struct instantiator *in, int64_t dates);
 size_t instantiator_scheduled(const struct instantiator *in);
 int64_t instantiator_next_us(const struct instantiator *in);
 
+/* Of the dates of a plan from `from` on that were missed by `now` (s), catch-up runs those from the
+ * answer on; INT64_MIN: all. Pure. */
+int64_t instantiator_keeps_from(const struct task *def, const struct plan *plan, int64_t from,
+                                int64_t now);
 /* Whether the catch-up mode leaves this planned date out at `now` (s), were it missed. Pure. */
 bool instantiator_leaves_out(const struct task *def, int64_t run_date, int64_t now);
 

@@ -102,7 +102,8 @@ void show_instance(struct buf *b, struct names *n, const struct instance *row)
 	show_key(b, n, i->key);
 	put_text(b, "state", state_name((enum state)i->state));
 	put_text(b, "reason", reason_name((enum reason)i->reason));
-	put_time(b, "due", i->due);
+	/* 0: of a date inside a record of many, which only its plan knows. */
+	put_time(b, "due", i->due ? i->due : INT64_MIN);
 	put_time_us(b, "effective_due", i->eff_due_us);
 	put_time_us(b, "created", i->created_us);
 	put_time_us(b, "started", i->started_us);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Where plans begin: links pass over what is before, plans that ran out go on, `from`. TAP."""
+import json
 import os
 import shutil
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, ROOT, Site, main, rfc3339, test, until  # noqa: E402
+from harness import BIN, ROOT, Site, main, rfc3339, seconds_of, test, until  # noqa: E402
 
 # Every kind of link; the periods of the parents have begun before the test does.
 LINKS = {
@@ -149,10 +150,47 @@ def online_from_is_previewed_and_makes_its_dates(s):
     now = second()
     day = now - now % 86400
     said = s.sirdar("online", "begin/on/day", "--from", rfc3339(day - 2 * 86400), "--dry-run").stdout
-    assert "3 run dates of the past come due" in said, said
+    assert "3 run dates of the past come due" in said and "catchup" not in said, said
     assert rfc3339(day - 2 * 86400)[:10] in said, said
     s.sirdar("online", "begin/on/day", "--from", rfc3339(day - 2 * 86400), "--yes")
     until("three ran", lambda: succ(s, "begin/on/day", 3), 60)
+
+
+@test
+def a_preview_says_how_many_dates_catchup_leaves_out(s):
+    tasks = {"latest": 'type: noop, cron: "30 * * * *", start_date: 2026-01-01',
+             "none": "type: noop, cycle: hour, start_date: 2026-01-01, catchup: {mode: none}",
+             "three": "type: noop, cycle: hour, start_date: 2026-01-01, catchup: {mode: all, max: 3}"}
+    text, since = document("skips", tasks), rfc3339(second() - second() % 86400 - 9 * 86400)
+    file = s.dir / "skips.yaml"
+    file.write_text(text)
+    got = changes(s.apply(text, dry_run=True, **{"from": since}))
+    for name, runs in (("latest", 1), ("none", 0), ("three", 3)):
+        c = got["begin/skips/" + name]
+        assert c["run_dates"] > 200 and c["run_dates"] - c["left_out"] == runs, c
+    said = s.sirdar("apply", "--dry-run", "--from", since, str(file)).stdout
+    assert "; 1 of them runs, catchup skips 2" in said and "; 3 of them run, catchup" in said, said
+    s.sirdar("apply", "-y", "--from", since, str(file))
+    until("what was said to run ran", lambda: succ(s, "begin/skips/three", 3) and succ(s, "begin/skips/latest"), 60)
+    n = s.instances("begin/skips/three", states="Succ")
+    assert len(n) == 3, n
+    inside = rfc3339(seconds_of(since) + 5 * 86400)  # of a record of many: only the plan knows its due time
+    row = json.loads(s.sirdar("run", "show", "begin/skips/none", inside, "--json").stdout)
+    assert row["state"] == "Skipped" and row["due"] is None, row
+    assert "1970" not in s.sirdar("run", "show", "begin/skips/none", inside).stdout
+    assert "1970" not in s.sirdar("run", "list", "begin/skips/none").stdout
+
+
+@test
+def files_that_no_longer_name_a_task_are_refused_with_the_option_that_retires_it(s):
+    text = document("fewer", {"a": "type: noop, cycle: day", "b": "type: noop, cycle: day"})
+    file = s.dir / "fewer.yaml"
+    file.write_text(text)
+    s.sirdar("apply", "-y", str(file))
+    file.write_text(text.replace("  b:", "#  b:"))
+    said = s.sirdar("apply", "-y", str(file), expect=1).stderr
+    assert "--retire" in said and "begin/fewer/b" in said, said
+    s.sirdar("apply", "-y", "--retire", str(file))
 
 
 @test

@@ -152,7 +152,7 @@ static void changes_print(const cJSON *answer, FILE *to)
 		if (number_of(c, "run_dates") > 0) {
 			fprintf(to, " (%s run dates of the past come due: %s",
 			        text_of(c, "run_dates"), date_of(c, "first"));
-			fprintf(to, " to %s)", date_of(c, "last"));
+			fprintf(to, " to %s%s)", date_of(c, "last"), left_out_of(c));
 		}
 		fputc('\n', to);
 		paint(to, sign, false);

@@ -59,6 +59,16 @@ static void preview_tasks(const cJSON *list, const char *title, struct buf *out)
 	table_done(&t);
 }
 
+const char *left_out_of(const cJSON *e)
+{
+	static char text[100];
+	long long out = number_of(e, "left_out"), runs = number_of(e, "run_dates") - out;
+
+	snprintf(text, sizeof text, "; %lld of them %s, catchup skips %lld", runs,
+	         runs == 1 ? "runs" : "run", out);
+	return out ? text : "";
+}
+
 /* What goes online, where its plan begins, and what comes due at once. */
 static void preview_online(const cJSON *e, struct buf *out)
 {
@@ -70,7 +80,7 @@ static void preview_online(const cJSON *e, struct buf *out)
 		buf_printf(out, "  %s run dates of the past come due: %s", text_of(e, "run_dates"),
 		           date_of(e, "first"));
 	if (number_of(e, "run_dates") > 0)
-		buf_printf(out, " to %s\n", date_of(e, "last"));
+		buf_printf(out, " to %s%s\n", date_of(e, "last"), left_out_of(e));
 }
 
 static void preview_print(const cJSON *dry, FILE *to)

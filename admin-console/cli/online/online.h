@@ -73,6 +73,8 @@ void request_id_new(char ret[33]);
 int command_send(struct online *o, const struct sending *s);
 int command_wait(struct online *o, const char *id);
 void command_print(const cJSON *command);
+/* Of dates that come due at once: ": 1 runs, catchup skips 310", or "". Borrowed until the next. */
+const char *left_out_of(const cJSON *e);
 
 /* --- documents (apply.c): the command `apply`, its changes printed */
 

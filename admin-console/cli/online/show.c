@@ -17,9 +17,10 @@ static const struct opt task_options[] = {
 static const struct opt list_options[] = {
 	{ "state", 's', "STATES", "only those in these states, a,b" },
 	{ "from", 'f', "T", "runs: run dates from here (UTC, or with an offset)" },
-	{ "to", 't', "T", "runs: run dates before this" },
+	{ "to", 't', "T", "runs: run dates before this; of a bare date, that day too" },
 	{ "limit", 'n', "N", "at most so many, default 50" },
 	{ "sort", 'S', "BY", "runs: run_date, change, start, end, priority, state" },
+	{ "parts", 'p', NULL, "runs: also the parts of those that run on several brokers" },
 	{ "all", 'a', NULL, "all of them, page by page" },
 	{ 0 },
 };
@@ -231,6 +232,7 @@ static int run_list(struct asked *q)
 	path_arg(&path, "from", given(q, "from"));
 	path_arg(&path, "to", given(q, "to"));
 	path_arg(&path, "sort", given(q, "sort"));
+	path_arg(&path, "parts", given(q, "parts") ? "true" : NULL);
 	limit_put(q, &path);
 	path_arg(&path, "order", given(q, "all") ? NULL : "desc");
 	return list(q, &path, given(q, "all"), progress_add, NULL);
