@@ -68,7 +68,11 @@ static int shake_failed(struct channel *c, int rc, struct err *err)
 	case GNUTLS_E_DECRYPTION_FAILED:
 	case GNUTLS_E_ERROR_IN_FINISHED_PACKET:
 		gnutls_alert_send_appropriate(c->tls, rc);
-		return err_set(err, E_AUTH, "unknown identity or wrong key");
+		return is_server ? err_set(err, E_AUTH,
+		                           "unknown identity or wrong key: '%s' was offered; a key "
+		                           "that was added is known after a SIGHUP",
+		                           c->identity)
+		                 : err_set(err, E_AUTH, "unknown identity or wrong key");
 	case GNUTLS_E_FATAL_ALERT_RECEIVED:
 		return is_server ? err_set(err, E_PROTOCOL, "handshake: the peer gave up (%s)",
 		                           gnutls_alert_get_name(gnutls_alert_get(c->tls)))

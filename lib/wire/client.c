@@ -32,6 +32,7 @@ struct server {
 	char host[NET_TEXT_BYTES];
 	char text[80];
 	uint16_t port;
+	char told[200]; /* why not, as the log has it; "": nothing */
 };
 
 struct client {
@@ -83,14 +84,17 @@ static void next_server(struct client *c, bool was_up)
 static void down(struct client *c, const char *why)
 {
 	bool was_up = atomic_exchange(&c->up, false);
-	const char *server = c->servers[c->at].text;
+	struct server *s = &c->servers[c->at];
 
 	c->session = NULL;
 	snprintf(c->why, sizeof c->why, "%s", why);
 	if (was_up)
-		log_warn("server.lost", "server=%s why=\"%s\"", server, why);
-	else
-		log_debug("server.unreachable", "server=%s why=\"%s\"", server, why);
+		log_warn("server.lost", "server=%s why=\"%s\"", s->text, why);
+	else if (c->is_standby || strcmp(s->told, c->why) == 0)
+		log_debug("server.unreachable", "server=%s why=\"%s\"", s->text, why);
+	else /* once, until it gets in or hears another reason */
+		log_warn("server.unreachable", "server=%s why=\"%s\"", s->text, why);
+	snprintf(s->told, sizeof s->told, "%s", was_up ? "" : c->why);
 	next_server(c, was_up);
 	c->retry_at_us = -1;
 	c->ops->down(c->ctx, was_up);

@@ -7,7 +7,9 @@ import hmac
 import html
 import json
 import os
+import re
 import shutil
+import signal
 import sqlite3
 import sys
 import time
@@ -545,6 +547,23 @@ def a_notifier_gets_in_by_its_name_and_key_file(s):
     for wrong in ({"name": "teller"}, {"key_file": s.dir / "teller.key"}):  # the one does not fit the other
         done = s.run(s.make(**FAST, **wrong).argv)
         assert done.returncode == 69 and "has no key for" in done.stderr, done
+    other(s)
+
+
+@test
+def a_key_that_the_server_has_not_read_is_named_on_both_sides_until_a_reload(s):
+    made = s.run([*s.base.argv, "key-add", "fresh"])  # nobody tells the server
+    path = s.dir / "fresh.key"
+    path.touch(0o600)
+    path.write_text(made.stdout)
+    mark = s.base.log.stat().st_size
+    other(s, name="fresh", key_file=path)
+    until("the notifier says why", lambda: s.notifier.has(r'warn server\.unreachable .*refuses identity fresh', s.notifier.mark))
+    assert s.base.has(r"session\.end .*unknown identity or wrong key: 'fresh' was offered; .* SIGHUP", mark), s.base.tail()
+    s.base.proc.send_signal(signal.SIGHUP)
+    until("it is let in", lambda: s.base.has(r"session\.greeted .*name=fresh role=3", mark))
+    told = len(re.findall(r"warn server\.unreachable", s.notifier.text(s.notifier.mark)))
+    assert told == 1, told
     other(s)
 
 
