@@ -54,6 +54,21 @@ static void print_usage(FILE *out)
 	      out);
 }
 
+/* The one command that begins so; NULL: none, or several. */
+static const char *begins_so(const char *word)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strncmp(commands[i].name, word, strlen(word)) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = commands[i].name;
+	}
+	return found;
+}
+
 /* The first word is right, the second is missing or wrong? */
 static bool is_group(const char *word)
 {
@@ -86,6 +101,9 @@ int main(int argc, char **argv)
 	if (!cli.command && is_group(argv[1]))
 		return cli_fail(CLI_USAGE, "what about '%s'? `sirdar --help` lists the commands",
 		                argv[1]);
+	const char *near = cli.command ? NULL : begins_so(argv[1]);
+	if (near)
+		return cli_fail(CLI_USAGE, "no command '%s', is this meant: %s", argv[1], near);
 	if (!cli.command)
 		return cli_fail(CLI_USAGE, "no command '%s'; `sirdar --help` lists them", argv[1]);
 

@@ -114,10 +114,33 @@ def the_help_of_task_list_offers_only_what_it_takes():
     assert code == 0 and "--state" in out and "--sort" not in out and "runs:" not in out, out
 
 
+def a_verb_offers_only_what_it_reads():
+    dates = ("--from", "--to", "--date", "--every", "--state", "--id")
+    for verb, without in (
+            ("broker list", dates), ("task show", dates), ("run show", dates), ("run history", dates), ("why", dates),
+            ("offline", dates), ("retire", dates), ("online", dates[1:]), ("command show", ("--open", "--limit", "--yes")),
+            ("command wait", ("--open", "--limit", "--yes")), ("command cancel", ("--open", "--limit")),
+            ("command list", ("--yes",))):
+        code, out, _ = sirdar(*verb.split(), "--help")
+        assert code == 0 and not [o for o in without if o in out.split() or o + "=" in out], (verb, out)
+    for verb in ("online", "offline", "retire", "freeze", "kill"):
+        assert "--workflow=W" in sirdar(verb, "--help")[1], verb
+    for verb in ("freeze", "kill", "redo"):
+        assert "--every=DAY" in sirdar(verb, "--help")[1], verb
+
+
+def a_command_that_is_said_in_part_is_told_whole():
+    code, _, err = sirdar("prio", "a/b/c")
+    assert code == 2 and "is this meant: priority" in err, err
+    code, _, err = sirdar("nosuch")
+    assert code == 2 and "lists them" in err, err
+
+
 TESTS = [a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody, with_json_each_kind_of_verb_prints_one_value,
          of_what_is_said_twice_the_last_counts_and_lists_grow, a_star_at_the_end_of_a_prefix_is_the_prefix_before_it,
          a_list_that_a_prefix_leaves_empty_says_so, an_error_of_a_file_has_a_path_only_where_there_is_one,
-         the_help_of_task_list_offers_only_what_it_takes]
+         the_help_of_task_list_offers_only_what_it_takes, a_verb_offers_only_what_it_reads,
+         a_command_that_is_said_in_part_is_told_whole]
 
 
 def main():

@@ -134,15 +134,17 @@ static void words_take(struct asked *q, struct argp_state *state)
 	"--parallel, --stop-on-failure, --running wait: until they have ended. Exit 0: all of it " \
 	"was done, however the instances end; 1: none of it; 7: part of it, or it was stopped or " \
 	"cancelled"
-#define SELECTION \
-	{ "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", .group = 2 }, \
+#define DATES \
+	FROM, { "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", .group = 2 }, \
 	{ "date", 0, "T", "this run date (repeatable)", TAKE_ITEM, "selection.dates", \
 	  .group = 2 }, \
 	{ "every", 0, "DAY", "of the range only: monday..sunday, 1..31, last (repeatable)", \
 	  TAKE_OWN, "selection.every", NULL, put_every, 2 }, \
 	{ "state", 0, "STATES", "only those in these states, a,b", TAKE_OWN, "selection.states", \
 	  NULL, put_states, 2 }, \
-	{ "id", 0, "ID", "this instance (repeatable)", TAKE_OWN, NULL, NULL, put_id, 2 }, \
+	{ "id", 0, "ID", "this instance (repeatable)", TAKE_OWN, NULL, NULL, put_id, 2 }
+/* Of what acts on definitions: no instances are chosen. */
+#define TASKS \
 	{ "task", 0, "TASK", "this task too (repeatable)", TAKE_ITEM, "selection.tasks", \
 	  .group = 2 }, \
 	{ "workflow", 0, "W", "all tasks of a workflow", TAKE_TEXT, "selection.workflow", \
@@ -153,6 +155,7 @@ static void words_take(struct asked *q, struct argp_state *state)
 	{ "wait", 0, NULL, WAIT_HELP, .group = 3 }, \
 	{ "request-id", 0, "ID", "makes a repeat harmless", .group = 3 }, \
 	{ 0 }
+#define SELECTION DATES, TASKS
 /* clang-format on */
 
 static const struct opt redo_options[] = {
@@ -168,7 +171,6 @@ static const struct opt redo_options[] = {
 	PARAM,
 	{ "failed-parts", 'f', NULL, "only the parts that failed", TAKE_TRUE, "failed_parts",
 	  .group = 1 },
-	FROM,
 	SELECTION,
 };
 
@@ -187,21 +189,18 @@ static const struct opt backfill_options[] = {
 	  "stop_on_failure", .group = 1 },
 	OFF_PLAN,
 	PARAM,
-	FROM,
 	SELECTION,
 };
 
 static const struct opt kill_options[] = {
 	{ "grace-ms", 'g', "MS", "from TERM to KILL", TAKE_NUMBER, "grace_ms", NULL, check_count,
 	  1 },
-	FROM,
 	SELECTION,
 };
 
 static const struct opt test_run_options[] = {
 	{ "file", 'i', "FILE", "as it stands in this workflow's file, not as saved", TAKE_OWN,
 	  "document", NULL, put_file, 1 },
-	FROM,
 	SELECTION,
 };
 
@@ -209,13 +208,13 @@ static const struct opt test_run_options[] = {
 static const struct opt online_options[] = {
 	{ "from", 'B', "T", "its plan begins there; dates that are due by now come due at once",
 	  TAKE_TEXT, "from", .group = 1 },
-	SELECTION,
+	TASKS,
 };
 
-static const struct opt run_now_options[] = { OFF_PLAN, PARAM, FROM, SELECTION };
-static const struct opt priority_options[] = { PRIORITY, FROM, SELECTION };
-static const struct opt detach_options[] = { DETACH, FROM, SELECTION };
-static const struct opt plain_options[] = { FROM, SELECTION };
+static const struct opt run_now_options[] = { OFF_PLAN, PARAM, SELECTION };
+static const struct opt priority_options[] = { PRIORITY, SELECTION };
+static const struct opt detach_options[] = { DETACH, TASKS };
+static const struct opt plain_options[] = { SELECTION };
 
 #define ACT(name) \
 	const struct verb verb_act_##name = { command_ask, name##_options, 0, WORDS_ANY, \

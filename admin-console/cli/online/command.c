@@ -352,8 +352,12 @@ int command_wait(struct online *o, const char *id)
 /* --- sirdar command ... --- */
 
 static const struct opt options[] = {
-	{ "open", 'o', NULL, "list: only those not over", TAKE_QUERY, "open", "1" },
-	{ "limit", 'n', "N", "list: how many, default 20", TAKE_QUERY, "limit", "20" },
+	{ "open", 'o', NULL, "only those not over", TAKE_QUERY, "open", "1" },
+	{ "limit", 'n', "N", "how many, default 20", TAKE_QUERY, "limit", "20" },
+	{ 0 },
+};
+
+static const struct opt steer_options[] = {
 	{ "yes", 'y', NULL, "do not ask" },
 	{ 0 },
 };
@@ -440,6 +444,7 @@ const struct verb verb_command_list = { list,
 	                                .call = "GET /api/v1/commands",
 	                                .member = "items",
 	                                .columns = columns };
-const struct verb verb_command_show = { one_show, options, 0, WORDS_ANY, .show = command_show };
-const struct verb verb_command_wait = { one_wait, options, 0, WORDS_ANY };
-const struct verb verb_command_steer = { one_steer, options, 0, WORDS_ANY, .words = "command" };
+const struct verb verb_command_show = { one_show, NULL, 0, WORDS_ANY, .show = command_show };
+const struct verb verb_command_wait = { one_wait, NULL, 0, WORDS_ANY };
+const struct verb verb_command_steer = { one_steer, steer_options, 0, WORDS_ANY,
+	                                 .words = "command" };

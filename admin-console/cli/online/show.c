@@ -309,7 +309,7 @@ static int task_show(struct online *o, const struct asked *q, const cJSON *root)
 }
 
 const struct verb verb_task_show = {
-	ask, list_options, 1, 1, .call = "GET /api/v1/tasks/{}", .show = task_show
+	ask, NULL, 1, 1, .call = "GET /api/v1/tasks/{}", .show = task_show
 };
 
 /* --- one instance: its id from the words, what follows from the verb's `call` --- */
@@ -372,14 +372,11 @@ static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 	return CLI_OK;
 }
 
-const struct verb verb_run_show = { instance_show, list_options,       1, 2,
-	                            .call = "",    .show = fields_show };
+const struct verb verb_run_show = { instance_show, NULL, 1, 2, .call = "", .show = fields_show };
 const struct verb verb_run_history = {
-	instance_show, list_options, 1, 2, .call = "/events?limit=500", .columns = event_columns
+	instance_show, NULL, 1, 2, .call = "/events?limit=500", .columns = event_columns
 };
-const struct verb verb_why = {
-	instance_show, list_options, 1, 2, .call = "/why", .show = why_show
-};
+const struct verb verb_why = { instance_show, NULL, 1, 2, .call = "/why", .show = why_show };
 
 /* --- brokers, status --- */
 
@@ -496,7 +493,7 @@ static int brokers_begin(struct online *o, struct asked *q)
 }
 
 const struct verb verb_broker_list = { ask,
-	                               list_options,
+	                               NULL,
 	                               .call = "GET /api/v1/brokers",
 	                               .member = "brokers",
 	                               .columns = broker_columns,
