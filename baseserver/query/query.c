@@ -221,7 +221,8 @@ static void at_registrar(struct letter *l, void *self)
 		registrar_print(self, &q->out);
 	else if (q->kind == QK_TYPES)
 		registrar_print_types(self, &q->out);
-	else if (q->kind == QK_WHY && q->live && state_holds_slot((enum state)q->image.state))
+	else if (q->kind == QK_WHY && q->live && !q->in_queue &&
+	         state_holds_slot((enum state)q->image.state))
 		registrar_explain_run(self, q->def, &q->image, &q->why);
 	else if (q->kind == QK_WHY)
 		registrar_explain(self, q->def, &q->why);
@@ -267,7 +268,8 @@ static void at_sorter(struct letter *l, void *self)
 	if (q->about_parent) {
 		q->lasts_us = sorter_median_us(self, q->parent.task);
 	} else if (q->kind == QK_WHY) {
-		q->in_queue = sorter_explain(self, q->key, q->image.slot, &q->why);
+		const struct instance *i = q->part.key.part ? &q->part : &q->image;
+		q->in_queue = sorter_explain(self, i->key, i->slot, &q->why);
 		if (q->in_queue && why_gate(q->why.code) >= 9) {
 			to_registrar(q);
 			return;
@@ -317,7 +319,12 @@ static void at_ledger(struct letter *l, void *self)
 	q->live = ledger_find(ledger, q->key, &q->image);
 	q->number = stream_last(ledger_stream(ledger));
 	bool holds = q->live && state_holds_slot((enum state)q->image.state);
-	if (q->kind == QK_WHY && q->live && !holds)
+	/* Of a whole that runs one part that waits is asked about. */
+	if (q->part.key.part && (!holds || !ledger_find(ledger, q->part.key, &q->part)))
+		q->part.key.part = 0;
+	if (q->part.key.part)
+		to_sorter(q);
+	else if (q->kind == QK_WHY && q->live && !holds)
 		to_resolver(q);
 	else if (q->live && (q->kind == QK_INSTANCE || q->kind == QK_WHY))
 		to_registrar(q);
@@ -409,6 +416,8 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 		return r;
 	if (q->kind == QK_WHY)
 		q->def = task_ref(catalog_task(commander_catalog(q->c), q->key.task)->def);
+	if (q->kind == QK_WHY)
+		query_why_part(q);
 	if (about_one)
 		query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
 	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))

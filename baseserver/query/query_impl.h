@@ -36,6 +36,7 @@ struct query {
 	struct inst_key parent;
 	bool about_parent, parent_live;
 	struct instance parent_image;
+	struct instance part; /* of a whole that runs: one that waits; key.part 0: there is none */
 	int64_t lasts_us;
 	struct buf waits;                 /* JSON of what it waits for */
 	struct forecast_letter *forecast; /* while it is collected */
@@ -47,6 +48,7 @@ struct query {
 /* query_why.c: the answer of `why`. On the commander's thread. The first one finds the words;
  * true: q->parent is to be asked for before it is printed. */
 bool query_why_say(struct query *q);
+void query_why_part(struct query *q); /* sets `part`: the first that waits */
 void query_why_print(struct query *q);
 /* What it would show cannot become durable now: it says so, with the state shown last. */
 void query_why_store_away(struct query *q);

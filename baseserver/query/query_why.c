@@ -235,8 +235,78 @@ static void say_until(struct why *w, enum why_code code, int64_t at_us)
 	w->line->expected_us = at_us;
 }
 
+struct parts {
+	size_t states[ST_COUNT], waiting, all;
+	struct inst_key first;
+};
+
+/* Those that have not ended; whose turn has not come are those that wait. */
+static void count_parts(const struct query *q, struct why *w, struct parts *ret)
+{
+	const struct catalog *cat = commander_catalog(q->c);
+	const struct cat_task *t = catalog_task(cat, q->key.task);
+
+	*ret = (struct parts){ 0 };
+	for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE; k = catalog_inst(cat, k)->next) {
+		const struct cat_inst *in = catalog_inst(cat, k);
+		if (in->key.part <= 0 || in->key.run_date != q->key.run_date)
+			continue;
+		ret->all++;
+		ret->states[in->state]++;
+		if (in->state != ST_READY && in->state != ST_DEPEND)
+			continue;
+		if (ret->waiting++ == 0 || in->key.part < ret->first.part)
+			ret->first = in->key;
+		if (w)
+			add_wait(w, in->key);
+	}
+}
+
+void query_why_part(struct query *q)
+{
+	struct parts p;
+
+	count_parts(q, NULL, &p);
+	if (q->key.part == 0 && p.waiting)
+		q->part.key = p.first;
+}
+
+/* How many parts are in which state, and what the first of those that wait waits for. */
+static bool say_parts(struct why *w, const struct instance *i)
+{
+	struct query *q = w->q;
+	struct buf states, waits;
+	struct parts p;
+
+	if (q->key.part != 0)
+		return false;
+	count_parts(q, w, &p);
+	if (p.all == 0)
+		return false;
+	buf_init(&states);
+	buf_init(&waits);
+	for (int st = 0; st < ST_COUNT; st++)
+		if (p.states[st])
+			buf_printf(&states, "%s%zu %s", states.len ? ", " : "", p.states[st],
+			           state_name((enum state)st));
+	if (q->part.key.part && q->in_queue) {
+		buf_printf(&waits, "; %u.%" PRId64 ".%d: ", q->part.key.task, q->key.run_date,
+		           q->part.key.part);
+		why_print_line(w->line, &waits);
+	}
+	why_set(w->line, WHY_PARTS);
+	why_text(w->line, "state", "%s", state_name((enum state)i->state));
+	why_text(w->line, "parts", "%s", buf_str(&states));
+	why_text(w->line, "waits", "%s", buf_str(&waits));
+	buf_done(&states);
+	buf_done(&waits);
+	return true;
+}
+
 static void say_runs(struct why *w, const struct instance *i)
 {
+	if (say_parts(w, i))
+		return;
 	if (w->line->code == WHY_RUNS || w->line->code == WHY_RUNS_SICK)
 		return; /* the registrar has said it */
 	why_set(w->line, WHY_RUNS);

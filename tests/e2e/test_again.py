@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What runs once more, and with what: parts, parameters, branches, versions. TAP."""
+import json
 import os
 import sys
 
@@ -48,6 +49,28 @@ def a_redo_that_kills_first_runs_with_its_parameters(s):
     s.command_over(s.command("redo", selection=first("kills/a")))
     until("the next has the task's again",
           lambda: file.read_text().split() == ["one", "two", "one"], seconds=60)
+
+
+@test
+def why_of_a_whole_says_how_its_parts_stand_and_what_one_that_waits_waits_for(s):
+    workflow(s, "wait", {"a": script("sleep 600", dispatch="broadcast", machines="[b1, b0]")})
+    s.command("backfill", selection=first("wait/a"))
+    whole = s.wait_state("again/wait/a", DAY1, "Running", seconds=60)["id"]
+
+    def told():
+        why = s.get(f"/api/v1/instances/{whole}/why")
+        return why if "1 Running, 1 " in why["line"].replace("1 DependenceFinish, 1 Running", "1 Running, 1 ") else None
+    why = until("one runs and one waits", told)
+    assert why["code"] == "parts" and "b0" not in why["line"].split(":")[0], why
+    waiting = [x["id"] for x in why["waits_for"]]
+    assert len(waiting) == 1 and waiting[0].startswith(whole + "."), why
+    own = s.get(f"/api/v1/instances/{waiting[0]}/why")
+    assert f"{waiting[0]}: {own['line']}" in why["line"], (own, why)
+    listed = [i["id"] for i in json.loads(s.sirdar("run", "list", "again/wait/a", "--parts", "--json").stdout)]
+    assert set(waiting) < set(listed) and whole in listed, listed
+    said = s.sirdar("logs", "again/wait/a", START, expect=4).stderr
+    assert f"its parts print, each on its own: {whole}.1, {whole}.2\n" in said, said
+    s.sirdar("kill", "again/wait/a", START, "--yes")
 
 
 @test

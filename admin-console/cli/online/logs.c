@@ -104,6 +104,32 @@ static int generation_check(struct online *o, const struct asked *q, const char 
 	return code;
 }
 
+/* A whole prints nothing where its parts do: they are named. */
+static void parts_name(struct online *o, const char *id)
+{
+	enum { NAMED_MAX = 20 };
+	struct buf names;
+	int n = 0;
+
+	buf_init(&names);
+	o->quiet = true;
+	for (bool found = true; found && n < NAMED_MAX; n += found) {
+		char *path = mem_fmt("/api/v1/instances/%s.%d", id, n + 1);
+		cJSON *root = NULL;
+		found = online_call(o, "GET", path, NULL, &root) == CLI_OK &&
+		        text_of(root, "state")[0];
+		if (found)
+			buf_printf(&names, "%s%s.%d", n ? ", " : "", id, n + 1);
+		cJSON_Delete(root);
+		free(path);
+	}
+	o->quiet = false;
+	if (n)
+		cli_fail(0, "its parts print, each on its own: %s%s", buf_str(&names),
+		         n == NAMED_MAX ? ", ... (run list --parts)" : "");
+	buf_done(&names);
+}
+
 static int logs(struct asked *q)
 {
 	const char *lines = given(q, "lines");
@@ -124,6 +150,8 @@ static int logs(struct asked *q)
 		code = whole(&o, q, id, &text);
 	if (code == CLI_OK && given(q, "follow"))
 		code = follow(&o, q, id);
+	if (code == CLI_NOT_FOUND && id != NULL)
+		parts_name(&o, id);
 	free(id);
 	buf_done(&text);
 	online_close(&o);

@@ -486,6 +486,7 @@ export const en = {
 	'why.starts': 'Nothing holds it back. It starts now.',
 	'why.runs': 'It is {state}, attempt {attempt}.',
 	'why.runs_sick': 'It is {state}, attempt {attempt}. Its loader on {broker} is {sick}: {text}',
+	'why.parts': 'It is {state}. Its parts that have not ended: {parts}{waits}.',
 	'why.over': 'It has finished: {state}{reason}{note}{by}',
 	'why.unplanned': "The task's plan does not have this date.",
 	'why.task_offline': 'Its task is not online.',

@@ -483,6 +483,7 @@ export const zh: Words = {
 	'why.starts': '没有阻碍，马上开始。',
 	'why.runs': '当前 {state}，第 {attempt} 次尝试。',
 	'why.runs_sick': '当前 {state}，第 {attempt} 次尝试。它在 {broker} 上的加载器为 {sick}：{text}',
+	'why.parts': '当前 {state}，尚未结束的分片：{parts}{waits}。',
 	'why.over': '已结束：{state}{reason}{note}{by}',
 	'why.unplanned': '不是该任务计划内的日期。',
 	'why.task_offline': '任务未上线。',
