@@ -39,8 +39,8 @@ void begin_keep(struct edit *e, uint32_t task, const char *name, const struct pl
                 const char *actor, int64_t now_us);
 
 /* For a preview: the first date that counts (`begins`) of what goes online, and what comes due at
- * once: how many (`run_dates`; `left_out`: of those what def's catch-up skips), `first` and `last`; `no_dates` when none is left to come. Nothing
- * of what was put offline. */
+ * once: how many (`run_dates`; `left_out`: of those what def's catch-up skips), `first` and
+ * `last`; `no_dates` when none is left to come. Nothing of what was put offline. */
 void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,
                  const struct plan *plan, const struct store_task *row, int64_t now,
                  struct buf *out);

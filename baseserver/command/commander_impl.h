@@ -133,6 +133,7 @@ struct tally_day {
 	int64_t day, count, made, refusals, left;
 };
 struct tally {
+	int64_t tasks_changed;    /* definitions, of what acts on them */
 	int64_t states[ST_COUNT]; /* ST_NONE: planned, no row */
 	struct tally_why why[WHY_MAX];
 	size_t n_why;

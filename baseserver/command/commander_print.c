@@ -252,7 +252,7 @@ void cmd_print_dry(struct commander *c, const struct cmd *cmd, struct buf *out)
 	}
 	put_close(out, ']');
 	if (cmd->o.on_tasks)
-		put_int(out, "tasks_changed", (int64_t)cmd_tasks_changed(c, cmd));
+		put_int(out, "tasks_changed", t->tasks_changed);
 	if (with > shown)
 		put_int(out, "tasks_more", (int64_t)(with - shown));
 	print_states(t, out);

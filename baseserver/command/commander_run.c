@@ -221,6 +221,8 @@ static void answer_dry(struct commander *c, struct cmd *cmd)
 		count_outside(c, cmd);
 	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
 		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);
+	if (cmd->o.on_tasks)
+		cmd->tally.tasks_changed = (int64_t)cmd_tasks_changed(c, cmd);
 	buf_init(&out);
 	cmd_print_dry(c, cmd, &out);
 	struct client_request *r = cmd->asked;

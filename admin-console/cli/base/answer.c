@@ -1,3 +1,6 @@
+/* Members of an answer as texts that printf() takes, in rings of static room: one text lives until as
+ * many more were asked for as answer.h says. What is not there is "" or 0. Nothing is checked here:
+ * the server's answer is taken as it is. */
 #include "admin-console/cli/base/answer.h"
 
 #include <stdio.h>

@@ -135,7 +135,8 @@ static void words_take(struct asked *q, struct argp_state *state)
 	"was done, however the instances end; 1: none of it; 7: part of it, or it was stopped or " \
 	"cancelled"
 #define DATES \
-	FROM, { "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", .group = 2 }, \
+	FROM, { "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", \
+	  .group = 2 }, \
 	{ "date", 0, "T", "this run date (repeatable)", TAKE_ITEM, "selection.dates", \
 	  .group = 2 }, \
 	{ "every", 0, "DAY", "of the range only: monday..sunday, 1..31, last (repeatable)", \
