@@ -1,5 +1,5 @@
-/* Members of an answer as texts that printf() takes, in rings of static room: one text lives until as
- * many more were asked for as answer.h says. What is not there is "" or 0. Nothing is checked here:
+/* Members of an answer as texts that printf() takes, in rings of static room: one lives until as
+ * many more were asked for as answer.h says. What is not there is "" or 0. Nothing is checked:
  * the server's answer is taken as it is. */
 #include "admin-console/cli/base/answer.h"
 
