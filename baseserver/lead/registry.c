@@ -382,8 +382,8 @@ static int step(struct registry *r, bool is_busy, struct err *err)
 			code = bridge_sweep(r->bridges[i], r->etcd, err);
 	if (code < 0)
 		watch_end(r);
-	/* What happened meanwhile is not known: list. An etcd of a backup that has come as far again
-	 * would else be followed as if it had all that we have seen. */
+	/* What happened meanwhile is not known: list. An etcd of a backup that has come as far
+	 * again would else be followed as if it had all that we have seen. */
 	r->is_cut |= code < 0;
 	return code;
 }
