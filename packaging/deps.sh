@@ -10,8 +10,8 @@
 # journeys; they are skipped without it), firefox (the same for test_console_firefox.py, heavy only).
 # Default: build run test.
 build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
-libgnutls28-dev nettle-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash-dev libcmocka-dev
-libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev zlib1g-dev libmariadb-dev libpq-dev libical-dev libldap-dev
+libgnutls28-dev nettle-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev libcmocka-dev
+libsodium-dev libcurl4-gnutls-dev libzstd-dev zlib1g-dev libmariadb-dev libpq-dev libical-dev libldap-dev
 libunistring-dev"
 run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
