@@ -274,15 +274,15 @@ def a_broker_that_is_lost_or_back_and_another_leader_are_told_once(s):
         return [a["event"] for p in s.web.taken("/machines") for a in p["alerts"] if a["task"] == subject]
     until("the notifier has seen it", lambda: s.notifier_fact("broker b2") == "ok")
     b.stop()
-    until("it is told as lost", lambda: told("broker b2") == ["broker_lost"])
+    until("it is told as lost", lambda: told("broker b2") == ["broker_lost"], 200)
     until("that is written down", s.nothing_waits)
     s.notifier.kill()
     s.notifier.start()
     b.start()
-    until("it is told as back", lambda: told("broker b2") == ["broker_lost", "broker_back"])
+    until("it is told as back", lambda: told("broker b2") == ["broker_lost", "broker_back"], 200)
     assert not told("leader")
     s.base.restart(hard=True)
-    until("it leads again", lambda: told("leader") == ["leader_changed"])
+    until("it leads again", lambda: told("leader") == ["leader_changed"], 200)
     note = [a["note"] for p in s.web.taken("/machines") for a in p["alerts"] if a["task"] == "leader"][0]
     server = s.get("/api/v1/server")
     assert note == f"server {server['name']} leads again after a restart, epoch {server['epoch']}", note
