@@ -12,11 +12,11 @@ RUNNER_HTTP := run text json guard fetch request
 $(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP)),-lcurl -lcjson))
 $(B)/runners/http.so: $(wildcard runners/common/*.h)
 # With the clients of the databases, linked only here.
-RUNNER_DB := run text json db db_open db_claim db_mysql db_postgres db_sqlite
+RUNNER_DB := run text json guard db db_dial db_open db_claim db_mysql db_postgres db_sqlite
 RUNNER_DB_LIBS := -lmariadb -lpq -lsqlite3 -lcjson
 $(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) rows csv),$(RUNNER_DB_LIBS)))
 $(B)/runners/sql.so: $(wildcard runners/common/*.h)
-$(eval $(call plugin,sensor,$(call runner_common,sensor,$(RUNNER_DB) guard fetch request),$(RUNNER_DB_LIBS) -lcurl))
+$(eval $(call plugin,sensor,$(call runner_common,sensor,$(RUNNER_DB) fetch request),$(RUNNER_DB_LIBS) -lcurl))
 $(B)/runners/sensor.so: $(wildcard runners/common/*.h runners/sensor/*.h)
 $(eval $(call plugin,check,$(call runner_common,check,$(RUNNER_DB)),$(RUNNER_DB_LIBS)))
 $(B)/runners/check.so: $(wildcard runners/common/*.h)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "broker/link/digest.h"
+#include "broker/loader/dial.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -514,6 +515,8 @@ void guest_free(struct guest_type *t)
 
 const void *guest_extension(const struct guest_type *t, const char *id)
 {
+	if (strcmp(id, RUNNER_DIAL_ID) == 0)
+		return &dial_lent;
 	if (!t || !t->about.argv[0] || strcmp(id, RUNNER_GUEST_ID) != 0)
 		return NULL;
 	return &t->about;

@@ -156,7 +156,13 @@ void db_close(struct db *db)
 int db_run(struct db *db, const char *sql, const struct db_sink *sink)
 {
 	db->why[0] = 0;
-	return run_cancelled(db->run) ? DB_STOPPED : db->ops->run(db, sql, sink);
+	if (run_cancelled(db->run))
+		return DB_STOPPED;
+	if (db->kind == DB_SQLITE)
+		return db->ops->run(db, sql, sink);
+	int code = db_dial_begin(db);
+
+	return code < 0 ? code : db_dial_end(db, db->ops->run(db, sql, sink));
 }
 
 int db_runf(struct db *db, const char *fmt, ...)
@@ -297,6 +303,10 @@ int db_end(const struct run *r, const struct db *db, int code, const char *where
 
 	if (code == DB_STOPPED)
 		return run_stopped(r);
-	return run_end(r, code == DB_AWAY ? RUNNER_RETRYABLE : RUNNER_BY_CODE, "%s%s%s", where,
-	               colon, db_why(db));
+	const uint32_t verdict = code == DB_AWAY        ? RUNNER_RETRYABLE
+	                         : code == DB_BARRED    ? RUNNER_FATAL
+	                         : code == DB_NO_POLICY ? RUNNER_INFRA
+	                                                : RUNNER_BY_CODE;
+
+	return run_end(r, verdict, "%s%s%s", where, colon, db_why(db));
 }

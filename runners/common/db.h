@@ -24,7 +24,9 @@ enum {
 	DB_FAILED = -1,  /* the statement */
 	DB_AWAY = -2,    /* no connection, or it broke */
 	DB_STOPPED = -3, /* the job was told to stop */
-	DB_REFUSED = -4  /* who takes the rows said no */
+	DB_REFUSED = -4, /* who takes the rows said no */
+	DB_BARRED = -5,  /* the machine's policy does not allow it */
+	DB_NO_POLICY = -6
 };
 
 /* Which database; db_where_done() frees the texts. */

@@ -3,6 +3,7 @@
 #define RUNNERS_DB_IMPL_H
 
 #include "runners/common/db.h"
+#include "runners/common/guard.h"
 
 #define DB_WHY_BYTES   200
 #define DB_COLUMNS_MAX 4096
@@ -21,11 +22,18 @@ struct db {
 	const struct run *run;
 	enum db_kind kind;
 	char why[DB_WHY_BYTES];
+	struct guard guard;
+	char refused[DB_WHY_BYTES]; /* the last address that the guard refused */
 };
 
 struct db *db_mysql_new(void);
 struct db *db_postgres_new(void);
 struct db *db_sqlite_new(void);
+
+/* Whatever the driver connects to between these is judged by the machine's egress file. `end`
+ * answers `code`, or what became of it by a refusal. */
+int db_dial_begin(struct db *db);
+int db_dial_end(struct db *db, int code);
 
 /* Record why; answers `code`. */
 __attribute__((format(printf, 3, 4))) int db_set(struct db *db, int code, const char *fmt, ...);

@@ -14,5 +14,12 @@ int db_open(const struct run *r, const struct db_where *where, struct db **ret_d
 		return DB_FAILED;
 	db->run = r;
 	db->kind = where->kind;
-	return run_cancelled(r) ? DB_STOPPED : db->ops->open(db, where);
+	if (run_cancelled(r))
+		return DB_STOPPED;
+	if (where->kind == DB_SQLITE)
+		return db->ops->open(db, where);
+	int code = guard_read(&db->guard, db->why, sizeof db->why) < 0 ? DB_NO_POLICY
+	                                                               : db_dial_begin(db);
+
+	return code < 0 ? code : db_dial_end(db, db->ops->open(db, where));
 }

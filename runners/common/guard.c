@@ -128,7 +128,8 @@ const char *guard_refuses(const struct guard *g, const struct sockaddr *to)
 	for (size_t i = 0; i < g->n; i++) {
 		const struct guard_rule *rule = &g->rules[i];
 
-		if (!within(a, rule->address, rule->bits) || (rule->port && rule->port != port))
+		if (rule->path[0] || !within(a, rule->address, rule->bits) ||
+		    (rule->port && rule->port != port))
 			continue;
 		if (!rule->allows)
 			return "denied";
@@ -163,7 +164,48 @@ static bool parse_net(char *text, struct guard_rule *rule)
 	return true;
 }
 
-/* `allow NET [PORT]`, `deny NET [PORT]`. NULL, or what is wrong. */
+/* A folder is one for all that is in it. */
+static bool is_under(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return strncmp(path, folder, len) == 0 && (!path[len] || path[len] == '/');
+}
+
+/* Names are looked up there, by libc and its modules. */
+static const char *const resolvers[] = { "/run/systemd/resolve", "/run/systemd/userdb", "/run/nscd",
+	                                 "/run/avahi-daemon", "/var/lib/sss/pipes" };
+
+const char *guard_refuses_local(const struct guard *g, const char *path)
+{
+	/* One that is not there is judged by its name: connect() says the rest. */
+	char *there = realpath(path, NULL);
+	const char *real = there ? there : path, *why = "local socket";
+
+	if (!there && (errno != ENOENT || strstr(path, "..")))
+		return why;
+	for (size_t i = 0; i < g->n; i++) {
+		const struct guard_rule *rule = &g->rules[i];
+		char *folder = rule->path[0] ? realpath(rule->path, NULL) : NULL;
+		const bool fits = rule->path[0] && (is_under(real, rule->path) ||
+		                                    (folder && is_under(real, folder)));
+
+		free(folder);
+		if (fits) {
+			why = rule->allows ? NULL : "denied local socket";
+			goto out;
+		}
+	}
+	for (size_t i = 0; i < sizeof resolvers / sizeof *resolvers; i++) {
+		if (is_under(real, resolvers[i]))
+			why = NULL;
+	}
+out:
+	free(there);
+	return why;
+}
+
+/* `allow NET [PORT]`, `deny NET [PORT]`, `allow /PATH`, `deny /PATH`. NULL, or what is wrong. */
 static const char *parse_line(struct guard *g, char *line)
 {
 	char *words[4] = { 0 };
@@ -178,7 +220,11 @@ static const char *parse_line(struct guard *g, char *line)
 	if (n < 2 || n > 3 || (strcmp(words[0], "allow") != 0 && strcmp(words[0], "deny") != 0))
 		return "want allow or deny, an address[/bits], and perhaps a port";
 	rule.allows = words[0][0] == 'a';
-	if (!parse_net(words[1], &rule))
+	if (words[1][0] == '/' && (n == 3 || strlen(words[1]) >= sizeof rule.path))
+		return "that is no path of a local socket";
+	if (words[1][0] == '/')
+		snprintf(rule.path, sizeof rule.path, "%s", words[1]);
+	else if (!parse_net(words[1], &rule))
 		return "that is no address, or no length of a prefix";
 	if (n == 3 && (!text_number(words[2], &port) || port < 1 || port > 65535))
 		return "want a port from 1 to 65535";

@@ -1,9 +1,10 @@
 /* guard.h — which addresses jobs of this machine may connect to.
  *
- * Private, loopback, link-local, reserved and metadata addresses are refused unless the machine's
- * own file allows them; a task cannot. The file is $SIRDAR_EGRESS of the broker's environment, else
- * /etc/sirdar/egress.conf; runners/http/README.md has its form. Asked with the address itself, at
- * connect time: names, redirects and changing DNS answers make no difference.
+ * Private, loopback, link-local, reserved and metadata addresses and local sockets are refused
+ * unless the machine's own file allows them; a task cannot. The file is $SIRDAR_EGRESS of the
+ * broker's environment, else /etc/sirdar/egress.conf; runners/http/README.md has its form. Asked
+ * with the address itself, at connect time: names, redirects and changing DNS answers make no
+ * difference.
  */
 #ifndef RUNNERS_GUARD_H
 #define RUNNERS_GUARD_H
@@ -17,6 +18,7 @@ struct sockaddr;
 
 /* IPv4 is kept as ::ffff:a.b.c.d. */
 struct guard_rule {
+	char path[108]; /* of a local socket, or a folder of them; "": an address */
 	unsigned char address[16];
 	unsigned bits;
 	unsigned port; /* 0: any */
@@ -36,5 +38,7 @@ int guard_parse(struct guard *g, char *text, const char *name, char *ret_why, si
 
 /* NULL: it may be connected to; else what kind of address it is. */
 const char *guard_refuses(const struct guard *g, const struct sockaddr *to);
+/* The same of a local socket, by where its path really leads. */
+const char *guard_refuses_local(const struct guard *g, const char *path);
 
 #endif

@@ -131,6 +131,43 @@ def sql_a_kill_cancels_the_statement_on_the_server(site):
 
 
 @test
+def sql_the_machine_decides_which_addresses_may_be_reached(site):
+    sockets = {"mariadb": str(site.my.socket), "postgresql": str(site.pg.dir)}
+    jobs = {"sql": {"sql": "SELECT 1"}, "sensor": {"watch": "sql", "sql": "SELECT 1"},
+            "check": {"table": "x", "rules": [{"rows": "> 3"}]},
+            "transfer": {"csv_file": str(site.dir / "egress.csv"), "query": "SELECT 1 AS x"}}
+
+    def end(runner, kind, **where):
+        prefix = "source_" if runner == "transfer" else ""
+        at = {prefix + name: value for name, value in dict(site.at[kind], **where).items()}
+        return site.run(runner, {**at, **jobs[runner]}, secrets=site.secrets)
+
+    try:
+        site.egress("")
+        for kind in sockets:
+            port = site.at[kind]["port"]
+            for runner in jobs:
+                done = end(runner, kind)
+                assert done.status == 1 and done.fatal, (runner, kind, done)
+                assert f"127.0.0.1:{port} is a loopback address" in done.err, (runner, kind, done)
+                assert f"wants \"allow 127.0.0.1 {port}\" in this machine's egress file" in done.err, (runner, kind, done)
+            at_home = "a local socket" if kind == "mariadb" else "a loopback"
+            for host, what in (("localhost", at_home), ("169.254.169.254", "a metadata"), ("10.1.2.3", "a private"),
+                               ("::ffff:127.0.0.1", "a loopback"), ("fe80::1%lo", "a link-local"),
+                               (sockets[kind], "a local socket")):
+                done = end("sql", kind, host=host)
+                assert done.status == 1 and done.fatal and what in done.err, (kind, host, done)
+        site.egress(f"allow {site.my.dir}\nallow {site.pg.dir}\n")  # a folder, and what is in it
+        for kind, host in sockets.items():
+            assert end("sql", kind, host=host).ok, (kind, end("sql", kind, host=host))
+        site.egress("allow everything\n")
+        done = end("sql", "mariadb")
+        assert "verdict infra" in done.err and "egress.conf:1: that is no address" in done.err, done
+    finally:
+        site.egress("allow 127.0.0.1\n")
+
+
+@test
 def sql_what_is_wrong_is_said_in_one_sentence(site):
     for params, words in (
             ({"kind": "oracle"}, "parameter kind is 'oracle', want one of mysql, mariadb, postgresql, sqlite"),
@@ -456,6 +493,7 @@ def target_servers_give_a_task_what_it_needs_and_its_values_come_back(site):
     keys.touch(0o600)
     keys.write_text("one:" + "7" * 64 + "\n")
     with Site("targets-sql", types_dir=BIN.parent / "types", secrets_key_file=keys) as s:
+        s.env["SIRDAR_EGRESS"] = str(site.dir / "egress.conf")
         s.start(types=("sql:2", "transfer:2", "check:2"))
         for name, where in (("shop", "mariadb"), ("house", "postgresql")):
             word = s.dir / name
@@ -481,6 +519,20 @@ tasks:
             assert i["state"] == "Succ", (name, i, s.log_of(i["id"]))
             if name == "sum":
                 assert s.get(f"/api/v1/instances/{i['id']}")["outputs"] == {"total": "6"}, i
+        try:  # the loader judges as sirdar-runner-run does, and keeps its own link
+            site.egress("")
+            s.apply("""workflow: barred
+project: p
+timezone: UTC
+start_date: 2026-03-01
+end_date: 2026-03-01
+tasks:
+  t: {type: sql, cycle: day, catchup: {mode: all}, params: {server: house, sql: "SELECT 1"}}
+""", **{"from": "2026-03-01"})
+            i = s.wait_state("p/barred/t", "2026-03-01T00:00:00Z", ("Succ", "Fail", "Failed", "StopSchedule"), 60)
+            assert i["state"] != "Succ" and "is a loopback address" in str(s.get(f"/api/v1/instances/{i['id']}/events")), i
+        finally:
+            site.egress("allow 127.0.0.1\n")
 
 
 if __name__ == "__main__":
