@@ -422,13 +422,39 @@ static const void *host_extension(void *ctx, const char *id)
 {
 	const struct loader *l = ctx;
 
+	if (strcmp(id, RUNNER_KEPT_ID) == 0)
+		return &l->kept;
 	return guest_extension(l->guest, id);
+}
+
+/* Copies: job threads read them while settings are read again. */
+static void keep_from_jobs(struct loader *l)
+{
+	const struct param_taskbroker *s = l->settings;
+	const char *const egress = getenv("SIRDAR_EGRESS");
+	const char *const paths[KEPT_MAX] = { "/etc/sirdar",  "/run/sirdar", s->state_dir,
+		                              s->runners_dir, s->files_dir,  s->key_file,
+		                              egress };
+
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		if (paths[i] && paths[i][0])
+			l->kept_paths[l->kept.n++] = mem_str(paths[i]);
+	}
+	l->kept.size = sizeof l->kept;
+	l->kept.paths = (const char *const *)l->kept_paths;
+}
+
+void loader_host_done(struct loader *l)
+{
+	for (size_t i = 0; i < l->kept.n; i++)
+		free(l->kept_paths[i]);
 }
 
 void loader_host_init(struct loader *l)
 {
 	pthread_mutex_init(&l->mu, NULL);
 	pthread_mutex_init(&l->kill_mu, NULL);
+	keep_from_jobs(l);
 	l->host = (struct runner_host){
 		.size = sizeof l->host,
 		.abi_minor = RUNNER_ABI_MINOR,

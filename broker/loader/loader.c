@@ -488,6 +488,7 @@ static void loader_free(struct loader *l)
 	free(l->logs_dir);
 	free(l->epoch_file);
 	free(l->lane);
+	loader_host_done(l);
 	guest_free(l->guest);
 	loader_reports_done(l);
 	map_done(&l->by_token);

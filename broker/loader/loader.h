@@ -7,6 +7,7 @@
 
 #include <ev.h>
 #include <pthread.h>
+#include <sirdar/kept.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,6 +31,8 @@ typedef struct Sirdar__ReportAcks Sirdar__ReportAcks;
 typedef struct Sirdar__ParamGive Sirdar__ParamGive;
 typedef struct Sirdar__LogAck Sirdar__LogAck;
 
+#define KEPT_MAX 7
+
 struct loader {
 	const struct param_taskbroker *settings;
 	const char *type;
@@ -38,6 +41,8 @@ struct loader {
 	const struct runner_plugin *plugin; /* NULL: an heir */
 	struct guest_type *guest;           /* NULL: the type is a plugin of its own */
 	struct runner_host host;
+	struct runner_kept kept;
+	char *kept_paths[KEPT_MAX];
 	void *self; /* the plugin's */
 
 	struct ev_loop *loop;
@@ -128,6 +133,7 @@ void loader_job_ended(struct loader *l, struct job *j); /* j->result and kin are
 
 /* host.c */
 void loader_host_init(struct loader *l);
+void loader_host_done(struct loader *l);
 void loader_send_asks(struct loader *l, bool again);
 int loader_take_params(struct loader *l, const Sirdar__ParamGive *m);
 void loader_take_starts(struct loader *l); /* those asked for by process_wait() */

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runners/common/place.h"
+#include "runners/common/run.h"
+
 #define BUFFER_BYTES (256u << 10)
 
 static bool wants_quotes(const struct csv_style *style, const char *value, size_t len)
@@ -76,10 +79,13 @@ static int fail(struct csv_file *f, const char *what)
 	return -1;
 }
 
-int csv_open(struct csv_file *f, const char *path, uint64_t token, uint64_t bytes_max)
+int csv_open(struct csv_file *f, const struct run *r, const char *path, uint64_t bytes_max)
 {
-	*f = (struct csv_file){ .fd = -1, .bytes_max = bytes_max, .path = strdup(path) };
-	if (!f->path || asprintf(&f->part, "%s.part-%" PRIu64, path, token) < 0) {
+	*f = (struct csv_file){ .fd = -1, .bytes_max = bytes_max };
+	f->path = place_of(r, path, false, f->why, sizeof f->why);
+	if (!f->path)
+		return -1;
+	if (asprintf(&f->part, "%s.part-%" PRIu64, f->path, r->job->token) < 0) {
 		f->part = NULL;
 		snprintf(f->why, sizeof f->why, "out of memory");
 		return -1;

@@ -8,6 +8,8 @@
 
 #include "runners/common/text.h"
 
+struct run;
+
 struct csv_style {
 	char delimiter;
 	const char *null_text; /* what SQL's NULL is */
@@ -28,8 +30,8 @@ struct csv_file {
 	char why[200];
 };
 
-/* -1: csv_file.why. The part's name has `token`: two attempts never share one. */
-int csv_open(struct csv_file *f, const char *path, uint64_t token, uint64_t bytes_max);
+/* -1: csv_file.why. The part's name has the job's token: two attempts never share one. */
+int csv_open(struct csv_file *f, const struct run *r, const char *path, uint64_t bytes_max);
 /* The buffer's text belongs in the file; call after each line. */
 int csv_flush(struct csv_file *f, bool is_end);
 int csv_keep(struct csv_file *f);  /* whole: on disk, and renamed */

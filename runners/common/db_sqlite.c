@@ -1,10 +1,12 @@
 /* SQLite: a statement looks at whether to stop while it computes, and while it waits for a lock. */
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runners/common/db_impl.h"
+#include "runners/common/place.h"
 #include "runners/common/run.h"
 
 #define STEPS_BETWEEN 5000 /* of SQLite's machine, between looks */
@@ -15,6 +17,7 @@ struct lite {
 	struct db db; /* first */
 	sqlite3 *conn;
 	bool is_stopped;
+	char kept[DB_WHY_BYTES]; /* why a file was not attached */
 };
 
 static struct lite *lite_of(struct db *db)
@@ -42,19 +45,73 @@ static int fail(struct lite *l)
 		return DB_STOPPED;
 	int code = sqlite3_errcode(l->conn) & 0xff;
 
+	if (code == SQLITE_AUTH && l->kept[0])
+		return db_set(&l->db, DB_BARRED, "%s", l->kept);
 	return db_set(&l->db, code == SQLITE_BUSY || code == SQLITE_LOCKED ? DB_AWAY : DB_FAILED,
 	              "%s", sqlite3_errmsg(l->conn));
+}
+
+/* The file's path without links, or the name of none; the caller's. A URI is a path here, as
+ * SQLite could be built to see it otherwise: none is taken. */
+static char *file_of(struct lite *l, const char *name, char *why)
+{
+	if (!*name || strcmp(name, ":memory:") == 0)
+		return strdup(name);
+	if (strncasecmp(name, "file:", 5) == 0) {
+		snprintf(why, DB_WHY_BYTES, "%.80s is kept from jobs: want a path, no URI", name);
+		errno = EPERM;
+		return NULL;
+	}
+	return place_of(l->db.run, name, true, why, DB_WHY_BYTES);
+}
+
+/* ATTACH, also that of VACUUM INTO, names its file as a text; the connection follows no links. */
+static int may(void *ctx, int action, const char *name, const char *value, const char *schema,
+               const char *trigger)
+{
+	struct lite *l = ctx;
+
+	(void)value;
+	(void)schema;
+	(void)trigger;
+	if (action == SQLITE_PRAGMA && name &&
+	    (!strcasecmp(name, "temp_store_directory") ||
+	     !strcasecmp(name, "data_store_directory")))
+		return SQLITE_DENY;
+	if (action != SQLITE_ATTACH)
+		return SQLITE_OK;
+	l->kept[0] = 0;
+	if (!name) {
+		snprintf(l->kept, sizeof l->kept,
+		         "a file is kept from jobs whose name is computed: want it as a text");
+		return SQLITE_DENY;
+	}
+	char *file = file_of(l, name, l->kept);
+	const bool is = file != NULL;
+
+	free(file);
+	return is ? SQLITE_OK : SQLITE_DENY;
 }
 
 static int lite_open(struct db *db, const struct db_where *w)
 {
 	struct lite *l = lite_of(db);
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+	            SQLITE_OPEN_NOFOLLOW;
+	char *file = file_of(l, w->database, db->why);
 
-	if (sqlite3_open_v2(w->database, &l->conn, flags, NULL) != SQLITE_OK)
+	if (!file && errno == EPERM)
+		return DB_BARRED;
+	if (!file)
+		return db_set(db, DB_AWAY, "%.120s: unable to open database file", w->database);
+	int code = sqlite3_open_v2(file, &l->conn, flags, NULL);
+
+	free(file);
+	if (code != SQLITE_OK)
 		return l->conn ? db_set(db, DB_AWAY, "%.120s: %s", w->database,
 		                        sqlite3_errmsg(l->conn))
 		               : db_set(db, DB_FAILED, "out of memory");
+	sqlite3_set_authorizer(l->conn, may, l);
 	sqlite3_progress_handler(l->conn, STEPS_BETWEEN, on_steps, l);
 	sqlite3_busy_handler(l->conn, on_lock, l);
 	return DB_OK;

@@ -58,8 +58,7 @@ void rows_plan_done(struct rows_plan *p)
 int rows_open(struct rows *t, const struct run *r, const struct rows_plan *plan)
 {
 	*t = (struct rows){ .run = r, .plan = plan };
-	if (!plan->csv_file ||
-	    csv_open(&t->file, plan->csv_file, r->job->token, (uint64_t)plan->csv_max) == 0)
+	if (!plan->csv_file || csv_open(&t->file, r, plan->csv_file, (uint64_t)plan->csv_max) == 0)
 		return 0;
 	snprintf(t->why, sizeof t->why, "%s", t->file.why);
 	return -1;

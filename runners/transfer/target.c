@@ -17,8 +17,7 @@ int target_open(struct target *t, const struct run *r, const struct plan *p)
 {
 	*t = (struct target){ .run = r, .plan = p, .mark_column = SIZE_MAX };
 	if (p->rows.csv_file) {
-		if (csv_open(&t->csv, p->rows.csv_file, r->job->token, (uint64_t)p->rows.csv_max) ==
-		    0)
+		if (csv_open(&t->csv, r, p->rows.csv_file, (uint64_t)p->rows.csv_max) == 0)
 			return DB_OK;
 		snprintf(t->why, sizeof t->why, "%s", t->csv.why);
 		return DB_REFUSED;

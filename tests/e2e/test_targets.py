@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Target servers through all real programs: set, used, sealed, told to the lease holder alone, a gate, removed. TAP."""
+import json
 import os
 import secrets
 import shutil
@@ -116,6 +117,43 @@ def the_sql_runner_works_where_its_target_server_says(s):
                      "sql: 'CREATE TABLE x (a INT); INSERT INTO x VALUES (7); SELECT a AS n FROM x'}}"))
     assert outputs(s, "dw/sql/t") == {"n": "7"}
     assert "the target server 'nofile' is unknown" in refused(s, workflow("bad", "t: {type: sql, params: {server: nofile, sql: x}}"))
+
+
+@test
+def files_of_jobs_stay_out_of_what_is_the_brokers_own(s):
+    name = next(iter(s.brokers))
+    state, at_home = s.dir / name, s.dir / "apart"
+    at_home.mkdir()
+    (at_home / "way").symlink_to(state)
+    (at_home / "leaf.db").symlink_to(state / "leaf.db")
+    home = str(at_home / "own.db")
+    before = (s.dir / f"{name}.key").read_bytes()
+    tries = [{"database": f"{where}/x.db", "sql": "CREATE TABLE x (a)"}
+             for where in (state, s.dir / "plugins", at_home / "way", f"{at_home}/../{name}")]
+    tries += [{"database": str(at_home / "leaf.db"), "sql": "CREATE TABLE x (a)"}]
+    tries += [{"database": home, "sql": sql} for sql in (
+        f"ATTACH '{state}/x.db' AS y; CREATE TABLE y.x (a)", f"ATTACH '{at_home}/leaf.db' AS y; CREATE TABLE y.x (a)",
+        f"ATTACH 'file:{state}/x.db' AS y; CREATE TABLE y.x (a)", f"ATTACH '{at_home}/' || 'way/x.db' AS y; CREATE TABLE y.x (a)",
+        f"VACUUM INTO '{state}/x.db'", f"VACUUM INTO '{at_home}/way/x.db'", f"PRAGMA temp_store_directory = '{state}'")]
+    tries += [{"database": home, "sql": "SELECT 1", "csv_file": str(path)} for path in (
+        state / "x.csv", at_home / "way/x.csv", s.dir / "plugins/noop.so", s.dir / f"{name}.key")]
+    tasks = [f"t{i}: {{type: sql, params: {json.dumps({'kind': 'sqlite', **params})}}}" for i, params in enumerate(tries)]
+    s.apply(workflow("kept", *tasks))
+    s.command_over(s.command("run-now", selection={"tasks": [f"dw/kept/t{i}" for i in range(len(tries))], "dates": ["2026-03-01"]}))
+    for i, params in enumerate(tries):
+        ended = s.wait_state(f"dw/kept/t{i}", "2026-03-01T00:00:00Z", ("Succ", "Fail", "StopSchedule"))
+        said = str(s.get(f"/api/v1/instances/{ended['id']}/events"))
+        words = ("kept from jobs", "not authorized", "leaf.db: unable to open", "leaf.db: cannot be made")
+        assert ended["state"] != "Succ" and any(w in said for w in words), (params, said)
+    assert not [f for f in [*state.rglob("*"), *(s.dir / "plugins").iterdir()] if f.name.startswith(("x.", "leaf."))]
+    assert (s.dir / f"{name}.key").read_bytes() == before
+    s.apply(workflow("free", "t: {type: sql, params: " + json.dumps({"kind": "sqlite", "database": home, "csv_file": str(at_home / "o.csv"), "sql":
+                     f"ATTACH '{at_home}/two.db' AS y; CREATE TABLE y.x (a); ATTACH ':memory:' AS z; VACUUM INTO '{at_home}/three.db'; SELECT 7 AS n"})
+                     + "}"))
+    s.command_over(s.command("run-now", selection={"tasks": ["dw/free/t"], "dates": ["2026-03-01"]}))
+    ended = s.wait_state("dw/free/t", "2026-03-01T00:00:00Z", ("Succ", "Fail", "StopSchedule"))
+    assert ended["state"] == "Succ", s.get(f"/api/v1/instances/{ended['id']}/events")
+    assert (at_home / "o.csv").read_text() == "n\n7\n" and (at_home / "three.db").exists()
 
 
 @test
