@@ -83,8 +83,8 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 		        want->role);
 		return die(EX_USAGE, &err);
 	}
-	if (auth_token_make(cgi->param.state_dir, want->name, role, 0, want->is_app, token, &err) <
-	    0)
+	if (auth_token_make(cgi->param.state_dir, want->name, role, 0,
+	                    want->is_app ? TOKEN_APP : TOKEN_MADE_HERE, token, &err) < 0)
 		return die(EX_CONFIG, &err);
 	printf("%s\n", token);
 	return EX_OK;

@@ -39,6 +39,11 @@ static const struct {
 	          { "token-end", "DELETE /api/v1/tokens/NAME" },
 	          { "preferences-set", "PUT /api/v1/preferences" } };
 
+/* Each changes what lets somebody in, or with what rights: RF_CREDENTIAL of commands. */
+static const char *const credentials[] = { "user-set",     "user-remove",  "group-set",
+	                                   "group-remove", "token-set",    "token-remove",
+	                                   "server-set",   "server-remove" };
+
 static const struct kind kinds[] = {
 #define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },
 #include "tbl/command.def"
@@ -152,6 +157,9 @@ static int kind_check(struct call *c, const struct kind *kind)
 		if (strcmp(elsewhere[i].kind, kind->name) == 0)
 			return call_fail(c, E_INVALID, "kind", "%s is asked for by %s", kind->name,
 			                 elsewhere[i].route);
+	for (size_t i = 0; i < sizeof(credentials) / sizeof(credentials[0]); i++)
+		if (strcmp(credentials[i], kind->name) == 0)
+			return auth_credential(c);
 	return 0;
 }
 

@@ -105,7 +105,7 @@ static int local_make_work(struct call *c, struct reader *r)
 {
 	struct token_new *t = c->extra;
 	int code = auth_token_make(c->cgi->param.state_dir, t->name, t->role, t->days * DAY_S,
-	                           t->is_app, t->token, &c->err);
+	                           t->is_app ? TOKEN_APP : TOKEN_BY_LOGIN, t->token, &c->err);
 
 	(void)r;
 	return code == 0 ? auth_tokens_load(c->cgi->auth, &c->err) : code;
@@ -220,27 +220,13 @@ static int scope_take(struct call *c, struct token_new *t)
 		r = call_fail(c, E_FORBIDDEN, "rights", "%s has not this right", c->actor);
 	if (projects != NULL)
 		t->projects = cJSON_PrintUnformatted(projects);
-	else if (c->token != NULL && !c->token->grant.in.all)
-		t->projects = mem_str(has);
 	if (list != NULL)
 		t->rights = cJSON_PrintUnformatted(list);
-	else if (t->owner[0] == '\0' || c->token != NULL)
+	else if (t->owner[0] == '\0')
 		t->rights = rights_text(t->role >= ROLE_OPERATOR ? c->rights : 0);
 	cJSON_Delete(mine);
 	free(has);
 	return r;
-}
-
-/* Made by a token that ends: ends no later. */
-static void end_take(const struct call *c, struct token_new *t)
-{
-	int64_t left = c->token != NULL ? c->token->expires_s : 0;
-
-	if (left == 0)
-		return;
-	left = (left - clock_wall_us(&clock_machine) / US_PER_S) / DAY_S;
-	if (t->days == 0 || t->days > left)
-		t->days = left > 0 ? left : 1;
 }
 
 static int token_make(struct call *c, struct token_new *t)
@@ -255,7 +241,6 @@ static int token_make(struct call *c, struct token_new *t)
 		free(t->rights);
 		return c->err.code;
 	}
-	end_take(c, t);
 	return token_keep(c, t, token_told);
 }
 

@@ -58,7 +58,8 @@ enum route_flag {
 	RF_ECTS = 32,
 	/* A person's browser goes there by itself: errors are a page where it asks for one. */
 	RF_PAGE = 64,
-	RF_LARGE = 128, /* a body of apply_bytes_max, of a few at once */
+	RF_LARGE = 128,      /* a body of apply_bytes_max, of a few at once */
+	RF_CREDENTIAL = 256, /* changes passwords, tokens, people, secrets: auth_credential() */
 	RF_SEED = RF_CHIN | RF_JARVIS2 | RF_CRONTAB | RF_ECTS,
 };
 
@@ -81,6 +82,7 @@ struct call {
 	char actor_text[136];
 	enum role role;
 	bool by_cookie;
+	bool may_credential;         /* auth_credential() asks: a session, no token */
 	char user[64];               /* the person behind it; "" a token of nobody's */
 	unsigned rights;             /* enum right */
 	const struct person *person; /* held; NULL: admin, or a token of nobody's */

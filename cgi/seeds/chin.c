@@ -75,12 +75,14 @@ static const struct seed_row rows[] = {
 	    { "password", SEED_TEXT, true, 1, 512 },
 	    { "email", SEED_TEXT, true, 0, 200 } },
 	  NULL,
-	  chin_user_new },
+	  chin_user_new,
+	  true },
 	{ "/api/user/delete",
 	  ROLE_ADMIN,
 	  { TOKEN, USER },
 	  chin_user_target_work,
-	  chin_user_delete },
+	  chin_user_delete,
+	  true },
 	{ "/api/user/modify",
 	  ROLE_VIEWER,
 	  { TOKEN,
@@ -88,7 +90,8 @@ static const struct seed_row rows[] = {
 	    { "password", SEED_TEXT, true, 1, 512 },
 	    { "email", SEED_TEXT, true, 0, 200 } },
 	  chin_user_target_work,
-	  chin_user_modify },
+	  chin_user_modify,
+	  true },
 	{ "/api/user/query", ROLE_VIEWER, { TOKEN, USER, PAGE }, chin_user_query_work, chin_done },
 	{ "/api/user/login",
 	  ROLE_NONE,
@@ -141,6 +144,8 @@ int chin_post(struct call *c)
 		if (r == 0 && c->role < row->role)
 			r = call_fail(c, E_FORBIDDEN, "token", "this needs the role %s, %s has %s",
 			              role_name(row->role), c->actor, role_name(c->role));
+		if (r == 0 && row->is_credential)
+			r = auth_credential(c);
 	}
 	if (r < 0)
 		return r;

@@ -48,8 +48,9 @@ struct seed_row {
 	const char *path;
 	enum role role;
 	struct seed_field fields[SEED_FIELDS_MAX];
-	call_work_fn work; /* on the disk thread; NULL: nothing is read */
-	call_fn then;      /* on the HTTP thread */
+	call_work_fn work;  /* on the disk thread; NULL: nothing is read */
+	call_fn then;       /* on the HTTP thread */
+	bool is_credential; /* no token may: auth_credential() */
 };
 
 /* What `extra` of such a call is. */

@@ -340,6 +340,7 @@ static int secret_take(struct auth *a, struct call *c, const char *text, bool is
 	    (name == NULL || strcmp(local.name, name) == 0)) {
 		c->role = local.role;
 		c->rights = local.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
+		c->may_credential = local.role == ROLE_ADMIN && !is_app && !local.by_login;
 		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", is_app ? "app" : "token",
 		         local.name);
 		return 1;
@@ -407,8 +408,10 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 	} else if (s != NULL) {
 		r = person_take(c, user, since);
 	}
-	if (r > 0)
+	if (r > 0) {
 		snprintf(c->actor_text, sizeof(c->actor_text), "%s", user);
+		c->may_credential = true;
+	}
 	return r;
 }
 
@@ -459,5 +462,16 @@ int auth_check(struct auth *a, struct call *c)
 	if (c->role < c->route->role)
 		return call_fail(c, E_FORBIDDEN, "", "this needs the role %s, %s has %s",
 		                 role_name(c->route->role), c->actor, role_name(c->role));
-	return 0;
+	return c->route->flags & RF_CREDENTIAL ? auth_credential(c) : 0;
+}
+
+int auth_credential(struct call *c)
+{
+	if (c->may_credential)
+		return 0;
+	snprintf(c->hint, sizeof(c->hint),
+	         "sign in with your password: in the console, or where `sirdar` asks for it");
+	return call_fail(c, E_FORBIDDEN, "session",
+	                 "a token changes no password, person, token or secret; %s is one",
+	                 c->actor);
 }

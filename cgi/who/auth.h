@@ -39,6 +39,11 @@ int auth_check_secret(struct auth *a, struct call *c, const char *secret);
 /* The same for the name and the key of an app. E_AUTH. */
 int auth_check_app(struct auth *a, struct call *c, const char *name, const char *key);
 
+/* May the caller change a credential (a password, a token, a person, the secret of a target)? A
+ * person's session may, and admin's token that somebody made on this machine, where he could write
+ * the password's file as well; no other token, whatever its role. E_FORBIDDEN. */
+int auth_credential(struct call *c);
+
 /* May this account try from this address now? E_LIMIT with c->retry_after_s. */
 int auth_may_try(struct auth *a, struct call *c, const char *user);
 void auth_tried(struct auth *a, struct call *c, const char *user, bool right);
@@ -91,11 +96,12 @@ char *auth_within(const struct call *c, enum role least, unsigned rights);
 
 /* A fresh token, or key of an app, and the hash that is kept of it. */
 void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[AUTH_HEX_MAX]);
+enum token_kind { TOKEN_MADE_HERE, TOKEN_BY_LOGIN, TOKEN_APP };
 /* One of this machine alone; life_s 0: until it is deleted. Also without a running daemon. Shown
  * once.
  *   errors  E_EXISTS, E_INVALID name, E_IO */
 int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
-                    bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err);
+                    enum token_kind kind, char ret_token[AUTH_TEXT_MAX], struct err *err);
 bool auth_token_is_local(struct auth *a, const char *name, bool is_app);
 int auth_token_delete(struct auth *a, const char *name, struct err *err);
 /* Read the tokens' directory again. */

@@ -18,7 +18,8 @@ struct token;
 struct local_token {
 	char name[64];
 	enum role role;
-	bool is_app; /* the key of an app */
+	bool is_app;   /* the key of an app */
+	bool by_login; /* admin's, made over the network while no server answered */
 	unsigned char hash[HASH_BYTES];
 	int64_t created_s, expires_s; /* expires 0: never */
 };

@@ -39,8 +39,9 @@ void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[HAS
 }
 
 int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
-                    bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err)
+                    enum token_kind kind, char ret_token[AUTH_TEXT_MAX], struct err *err)
 {
+	static const char *const words[] = { "", " login", " app" };
 	char token[AUTH_TEXT_MAX], hex[HASH_BYTES * 2 + 1], line[300];
 	char *dir = mem_fmt("%s/tokens", state_dir), *path = mem_fmt("%s/%s", dir, name);
 	int64_t now = wall_s();
@@ -53,9 +54,9 @@ int auth_token_make(const char *state_dir, const char *name, enum role role, int
 	if (r == 0 && access(path, F_OK) == 0)
 		r = err_set(err, E_EXISTS, "there is a token '%s' already", name);
 	if (r == 0) {
-		auth_token_new(is_app, token, hex);
+		auth_token_new(kind == TOKEN_APP, token, hex);
 		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 " -%s\n", role_name(role),
-		         hex, now, life_s != 0 ? now + life_s : 0, is_app ? " app" : "");
+		         hex, now, life_s != 0 ? now + life_s : 0, words[kind]);
 		r = fs_write(path, line, strlen(line), 0600, err);
 	}
 	if (r == 0)
@@ -84,6 +85,7 @@ static int token_read(const char *dir, const char *name, struct local_token *ret
 	     n != HASH_BYTES))
 		r = err_set(err, E_CORRUPT, "%s is not a token's file", path);
 	ret->is_app = strcmp(kind, "app") == 0;
+	ret->by_login = strcmp(kind, "login") == 0;
 	if (r == 0 && strcmp(owner, "-") != 0)
 		r = err_set(
 			err, E_UNSUPPORTED,

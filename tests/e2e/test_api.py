@@ -196,7 +196,7 @@ def the_status_page_has_nothing_inline_and_nothing_from_elsewhere():
 
 def routes():
     text = (ROOT / "cgi/handlers/routes.def").read_text()
-    return [(m, p, r, "RF_BODY" in f) for m, p, r, f in
+    return [(m, p, r, f) for m, p, r, f in
             re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*([^,]+),', text, re.M)]
 
 
@@ -209,7 +209,8 @@ def every_route_refuses_whom_it_must_and_lets_the_others_through():
     order = ["NONE", "VIEWER", "DEVELOPER", "OPERATOR", "ADMIN"]
     tokens = {r: CGI.token("m-" + r.lower(), r.lower()) for r in order[1:]}
     assert len(routes()) > 25
-    for method, path, role, body in routes():
+    for method, path, role, flags in routes():
+        body = "RF_BODY" in flags
         if path == "/api/v1/events" or path.startswith("/api/v1/login"):
             continue
         for who in order:
@@ -219,6 +220,8 @@ def every_route_refuses_whom_it_must_and_lets_the_others_through():
                 assert status == 401, (method, path, who, status)
             elif order.index(who) < order.index(role):
                 assert status == 403, (method, path, who, status)
+            elif "RF_CREDENTIAL" in flags and who != "ADMIN":  # his token was made on the machine
+                assert status == 403 and error(answer)["place"] == "session", (method, path, who, status)
             else:
                 assert status not in (401, 403, 404, 405) or path.startswith(("/api/v1/tokens/", "/api/v1/password", "/api/v1/users/", "/api/v1/apps/", "/api/v1/sessions/",
                                                                                            "/api/v1/preferences")), (method, path, who, status)

@@ -679,7 +679,7 @@ def no_secret_is_found_anywhere(s):
     assert made("POST", "/api/v1/users", {"user": "x y", "role": "viewer", "password": word})[0] == 400
     assert made("POST", "/api/v1/servers", {"server": "x y", "kind": "mysql", "password": server})[0] == 400
     assert made("POST", "/api/v1/commands", {"kind": "user-set", "args": {"user": "cleo", "secret": word}})[0] == 400
-    assert made("POST", "/api/v1/password", {"old": wrong, "new": word}, Authorization=f"Bearer {token}")[0] == 401
+    assert made("POST", "/api/v1/password", {"old": wrong, "new": word}, Authorization=f"Bearer {token}")[0] == 403
     code, state, jar = go(s)
     assert back(s, code, state, jar)[0] == 302
     channels = s.dir / "channels.yaml"

@@ -73,6 +73,9 @@ struct words {
 void words_add(struct words *w, char *word);
 void words_done(struct words *w);
 
+/* Without an echo from the terminal, else a line of standard input. False: nothing came. */
+bool password_ask(const char *what, char *ret, size_t size);
+
 /* The time zone by name, or NULL and a line on stderr. */
 const struct tz *cli_zone(const char *name);
 

@@ -12,6 +12,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
+#include <unistd.h>
 
 enum { KEY_JSON = 0x1000, KEY_SERVER, KEY_TOKEN_FILE };
 
@@ -138,4 +140,25 @@ const struct tz *cli_zone(const char *name)
 	if (zones_get(name, &tz, &err) < 0)
 		cli_fail(0, "%s", err.text);
 	return tz;
+}
+
+bool password_ask(const char *what, char *ret, size_t size)
+{
+	struct termios was, quiet;
+	bool terminal = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &was) == 0;
+	bool got;
+
+	if (terminal) {
+		quiet = was;
+		quiet.c_lflag &= ~(tcflag_t)ECHO;
+		fprintf(stderr, "%s: ", what);
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+	}
+	got = fgets(ret, (int)size, stdin) != NULL;
+	if (terminal) {
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+		fputc('\n', stderr);
+	}
+	ret[strcspn(ret, "\r\n")] = '\0';
+	return got && ret[0] != '\0';
 }

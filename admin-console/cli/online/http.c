@@ -19,6 +19,8 @@
 #define ANSWER_MAX  ((size_t)64 * 1024 * 1024)
 #define TRIES       4
 
+static void session_end(struct online *o);
+
 /* --- where and who --- */
 
 char *online_token_path(void)
@@ -113,6 +115,8 @@ int online_open(struct cli *cli, struct online *ret)
 
 void online_close(struct online *o)
 {
+	if (o->cookie[0] != '\0')
+		session_end(o);
 	if (o->curl != NULL) {
 		curl_easy_cleanup(o->curl);
 		curl_global_cleanup();
@@ -184,6 +188,8 @@ static size_t header_take(char *p, size_t size, size_t n, void *ctx)
 
 	header_copy(p, size * n, "X-Log-Next:", o->next, sizeof(o->next));
 	header_copy(p, size * n, "X-Log-End:", o->end, sizeof(o->end));
+	if (o->signs_in)
+		header_copy(p, size * n, "Set-Cookie:", o->cookie, sizeof(o->cookie));
 	return size * n;
 }
 
@@ -204,7 +210,13 @@ static struct curl_slist *request_set(struct online *o, const char *method, cons
 	curl_easy_setopt(o->curl, CURLOPT_HEADERDATA, o);
 	if (is_loopback(o->base))
 		curl_easy_setopt(o->curl, CURLOPT_NOPROXY, "*");
-	if (o->token != NULL) {
+	if (o->cookie[0] != '\0') {
+		char *line = mem_fmt("X-CSRF-Token: %s", o->csrf);
+
+		curl_easy_setopt(o->curl, CURLOPT_COOKIE, o->cookie);
+		headers = curl_slist_append(headers, line);
+		free(line);
+	} else if (o->token != NULL && !o->signs_in) {
 		char *line = mem_fmt("Authorization: Bearer %s", o->token);
 
 		headers = curl_slist_append(headers, line);
@@ -349,6 +361,73 @@ static int request_patient(struct online *o, const char *method, const char *pat
 	return code;
 }
 
+/* --- a session, where a token is not enough --- */
+
+static void session_end(struct online *o)
+{
+	struct buf answer;
+
+	buf_init(&answer);
+	o->quiet = true;
+	(void)request(o, "POST", "/api/v1/logout", NULL, &answer);
+	buf_done(&answer);
+	explicit_bzero(o->cookie, sizeof(o->cookie));
+	explicit_bzero(o->csrf, sizeof(o->csrf));
+}
+
+static int session_begin(struct online *o, const char *user, const char *password)
+{
+	cJSON *body = cJSON_CreateObject(), *answer = NULL;
+	int code;
+
+	cJSON_AddStringToObject(body, "user", user);
+	cJSON_AddStringToObject(body, "password", password);
+	o->signs_in = true;
+	code = online_call(o, "POST", "/api/v1/login", body, &answer);
+	o->signs_in = false;
+	o->cookie[code == CLI_OK ? strcspn(o->cookie, ";") : 0] = '\0';
+	snprintf(o->csrf, sizeof(o->csrf), "%s", text_of(answer, "csrf"));
+	cJSON_Delete(answer);
+	cJSON_Delete(body);
+	return code;
+}
+
+int online_session(struct online *o, const char *password)
+{
+	char asked[520] = "", what[100];
+	cJSON *who = NULL;
+	int code = online_call(o, "GET", "/api/v1/session", NULL, &who);
+	const char *user = text_of(who, "user");
+
+	if (strchr(user, ':') != NULL) /* "token:NAME": nobody's, so the administrator's */
+		user = "admin";
+	snprintf(what, sizeof(what), "Password of %s", user);
+	if (code == CLI_OK && password == NULL && !password_ask(what, asked, sizeof(asked)))
+		code = cli_fail(CLI_DENIED,
+		                "a token changes no credential: the password of %s is wanted, "
+		                "on standard input",
+		                user);
+	if (code == CLI_OK)
+		code = session_begin(o, user, password != NULL ? password : asked);
+	explicit_bzero(asked, sizeof(asked));
+	cJSON_Delete(who);
+	return code;
+}
+
+/* Was it refused because a token asked? */
+static bool wants_session(const struct online *o, const struct buf *answer)
+{
+	cJSON *root;
+	bool is;
+
+	if (o->status != 403 || o->cookie[0] != '\0')
+		return false;
+	root = cJSON_ParseWithLength((const char *)buf_at(answer), answer->len);
+	is = strcmp(text_of(json_get(root, "error"), "place"), "session") == 0;
+	cJSON_Delete(root);
+	return is;
+}
+
 int online_call(struct online *o, const char *method, const char *path, const cJSON *body,
                 cJSON **ret_answer)
 {
@@ -359,6 +438,11 @@ int online_call(struct online *o, const char *method, const char *path, const cJ
 
 	buf_init(&answer);
 	code = request_patient(o, method, path, text, &answer);
+	if (code == CLI_OK && wants_session(o, &answer)) {
+		code = online_session(o, NULL);
+		if (code == CLI_OK)
+			code = request_patient(o, method, path, text, &answer);
+	}
 	free(text);
 	if (code == CLI_OK && (o->status < 200 || o->status > 299))
 		code = refused(o, &answer);

@@ -1,7 +1,6 @@
 /* sirdar login: a password becomes a token, kept in a file of one's own. */
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "admin-console/cli/online/online.h"
@@ -30,28 +29,6 @@ static const struct opt options[] = {
 	  .check = check_days },
 	{ 0 },
 };
-
-/* From the terminal without an echo, else the first line of standard input. */
-bool password_ask(const char *what, char *ret, size_t size)
-{
-	struct termios was, quiet;
-	bool terminal = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &was) == 0;
-	bool got;
-
-	if (terminal) {
-		quiet = was;
-		quiet.c_lflag &= ~(tcflag_t)ECHO;
-		fprintf(stderr, "%s: ", what);
-		tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-	}
-	got = fgets(ret, (int)size, stdin) != NULL;
-	if (terminal) {
-		tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
-		fputc('\n', stderr);
-	}
-	ret[strcspn(ret, "\r\n")] = '\0';
-	return got && ret[0] != '\0';
-}
 
 static int token_store(struct online *o, const char *token)
 {

@@ -18,7 +18,10 @@ struct online {
 	void *curl;
 	char *base;  /* URL without a slash at its end */
 	char *token; /* or NULL */
-	bool quiet;  /* errors are the caller's to say */
+	/* Of online_session(), and spoken instead of the token; "" without one. */
+	char cookie[120], csrf[72];
+	bool signs_in; /* by this request: without the token, its cookie is kept */
+	bool quiet;    /* errors are the caller's to say */
 	/* NULL, or called now and then while an answer is waited for: how much of the body is
 	 * sent. */
 	void (*waits)(void *ctx, size_t sent, size_t all);
@@ -35,6 +38,10 @@ void online_close(struct online *o);
  * request that is safe to repeat is repeated when the server is away for a moment. */
 int online_call(struct online *o, const char *method, const char *path, const cJSON *body,
                 cJSON **ret_answer);
+/* Sign in as the token's person for the requests to come, as a token changes no credential.
+ * online_call() does it by itself when it is told so. `password` NULL: asked for.
+ * online_close() signs out. */
+int online_session(struct online *o, const char *password);
 /* GET of a text. */
 int online_text(struct online *o, const char *path, struct buf *ret);
 /* GET of an event stream; `each` gets event name and data of each message, and ends the
@@ -45,9 +52,6 @@ int online_stream(struct online *o, const char *path,
 /* Build paths: `&name=value`, escaped. NULL value: nothing. */
 void path_arg(struct buf *path, const char *name, const char *value);
 void path_part(struct buf *path, const char *text); /* escaped, slashes kept */
-
-/* Without an echo from the terminal, else a line of standard input. False: nothing came. */
-bool password_ask(const char *what, char *ret, size_t size);
 
 /* Where login keeps its file; owned. NULL without a home. */
 char *online_token_path(void);

@@ -86,7 +86,7 @@ const struct verb verb_user_set = {
 };
 const struct verb verb_user_remove = { ask, NULL, 1, 1, .call = "DELETE /api/v1/users/{}" };
 
-static int passwords_put(struct asked *q)
+static int passwords_put(struct online *o, struct asked *q)
 {
 	char old[520] = "", password[520] = "";
 	int code = CLI_OK;
@@ -95,6 +95,8 @@ static int passwords_put(struct asked *q)
 		code = cli_fail(CLI_USAGE, "no password");
 	if (code == CLI_OK)
 		code = password_new(password, sizeof(password));
+	if (code == CLI_OK)
+		code = online_session(o, old);
 	if (code == CLI_OK) {
 		body_text(q, "old", old);
 		body_text(q, "new", password);
@@ -112,7 +114,7 @@ static int passwd(struct asked *q)
 	int code = online_open(q->cli, &o);
 
 	if (code == CLI_OK)
-		code = passwords_put(q);
+		code = passwords_put(&o, q);
 	if (code == CLI_OK)
 		code = online_call(&o, "POST", "/api/v1/password", q->body, &answer);
 	cJSON_Delete(answer);

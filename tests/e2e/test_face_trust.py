@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""What the HTTP face lets whom do to itself: who may change a credential, what one stranger or one
+person may cost the others, and what stands between it and a browser. TAP."""
+import http.client
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+WORD, OTHER = "a long enough word", "another long word"
+
+
+def ask(s, method, path, body=None, **head):
+    """-> status, JSON or bytes; of the answer's head s.head. X_Y is the header X-Y."""
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
+    link.request(method, path, None if body is None else json.dumps(body),
+                 {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in head.items()}})
+    answer = link.getresponse()
+    text, s.head = answer.read(), answer.headers
+    link.close()
+    return answer.status, json.loads(text) if text and "json" in (answer.getheader("Content-Type") or "") else text
+
+
+def admin_word(s):
+    return s.word if hasattr(s, "word") else re.search(r"Password: (\S+)", s.cgi.text()).group(1)
+
+
+def session(s, name, word=WORD):
+    """-> the headers of a person who has signed in."""
+    status, answer = ask(s, "POST", "/api/v1/login", {"user": name, "password": word})
+    assert status == 200, (status, answer)
+    return {"Cookie": s.head["Set-Cookie"].split(";")[0], "X_CSRF_Token": answer["csrf"]}
+
+
+def token(s, name, word=WORD, **more):
+    status, answer = ask(s, "POST", "/api/v1/login",
+                         {"user": name, "password": word, "name": f"{name}-{os.urandom(3).hex()}", **more})
+    assert status == 200, (status, answer)
+    return answer["token"]
+
+
+def bearer(text):
+    return {"Authorization": f"Bearer {text}"}
+
+
+def user(s, name, **more):
+    status, answer = s.ask("POST", "/api/v1/users", {"user": name, "password": WORD, **more})
+    assert status == 200, (status, answer)
+
+
+# --- credentials
+
+SECRET = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2E$RdescudvJCsgt3ub+b5dWRWJTmaaJObG"
+KINDS = {"user-set": {"user": "eve", "role": "admin", "secret": SECRET}, "user-remove": {"user": "ann"},
+         "group-set": {"group": "g", "role": "admin"}, "group-remove": {"group": "g"},
+         "token-set": {"token": "t", "role": "admin", "hash": "ab" * 32, "created": 1}, "token-remove": {"token": "t"},
+         "server-set": {"server": "x"}, "server-remove": {"server": "x"}}
+
+
+def rows(name):
+    text = (ROOT / name).read_text("utf-8")
+    return re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*([^,]+),', text, re.M)
+
+
+def kept(s):
+    """All that lets somebody in, as the store and the cgi's files have it."""
+    people = {p: s.get(f"/api/v1/{p}") for p in ("users", "groups", "apps", "tokens", "servers")}
+    people["tokens"] = [t for t in people["tokens"]["tokens"] if not t["here_only"]]
+    return {**people, "admin's": (s.dir / "cgi/password").read_text()}
+
+
+@test
+def a_viewers_token_of_an_admin_does_not_set_his_password_over_chin(s):
+    user(s, "ada", role="admin", projects=["*"])
+    _, mine = ask(s, "POST", "/api/user/login", {"user_name": "ada", "password": WORD})
+    status, small = ask(s, "POST", "/api/v1/tokens", {"name": "small", "role": "viewer", "days": 1}, **session(s, "ada"))
+    assert status == 201, small
+    fields = {"token": small["token"], "user_id": int(mine["info"].split()[1]), "password": OTHER, "email": ""}
+    _, answer = ask(s, "POST", "/api/user/modify", fields)
+    assert answer["status"] == "FAILED", answer
+    assert ask(s, "POST", "/api/v1/login", {"user": "ada", "password": OTHER})[0] == 401
+    session(s, "ada")
+
+
+@test
+def no_token_changes_a_credential_whatever_its_scope_and_its_way(s):
+    user(s, "ann", role="admin", projects=["*"])
+    user(s, "dora", role="developer", projects=["*"])
+    tokens = {"of an admin": token(s, "ann"), "of admin": token(s, "admin", admin_word(s)),
+              "of admin, scoped": token(s, "admin", admin_word(s), role="viewer", days=1),
+              "of a developer": token(s, "dora"), "of the machine, scoped": made_here(s, "viewer")}
+    assert s.ask("POST", "/api/v1/tokens", {"name": "mine", "days": 1})[0] == 201
+    before = kept(s)
+    guarded = [(m, p) for m, p, _, f in rows("cgi/handlers/routes.def") if "RF_CREDENTIAL" in f]
+    named = re.compile(r"/(users|groups|apps|tokens|servers)\b|/password$")
+    for method, path, _, _ in rows("cgi/handlers/routes.def"):  # the table forgets none
+        if method != "GET" and named.search(path) and not path.endswith("/sessions"):
+            assert (method, path) in guarded, (method, path)
+    for whose, secret in tokens.items():
+        for method, path in guarded:
+            body = {"user": "eve", "name": "eve", "role": "admin", "password": WORD} if method == "POST" else None
+            path = path.replace("{name}", "ann" if "users" in path else "mine")
+            status, answer = ask(s, method, path, body, **bearer(secret))
+            assert status == 403, (whose, method, path, status, answer)
+        for kind, args in KINDS.items():
+            status, answer = ask(s, "POST", "/api/v1/commands", {"kind": kind, "args": args}, **bearer(secret))
+            assert status == 403, (whose, kind, status, answer)
+        for method, path, _, _ in rows("cgi/seeds/routes_seeds.def"):
+            body = {"token": secret, "user_id": 0, "user_name": "eve", "password": OTHER, "email": "", "name": "x"}
+            ask(s, method, path.replace("{id}", "1"), None if method == "GET" else body, **bearer(secret))
+            for more in ("user_name", "user_id"):
+                body.pop(more)
+                if path.startswith("/api/user/") and method == "POST":
+                    _, answer = ask(s, method, path, {k: v for k, v in body.items() if k != "name"})
+                    assert answer["status"] == "FAILED", (whose, path, answer)
+                body["user_id"] = 0
+    after = kept(s)
+    for what, was in before.items():
+        assert after[what] == was, (what, was, after[what])
+    for whose in ("ann", "dora"):
+        session(s, whose)
+
+
+@test
+def a_session_changes_credentials_and_the_refusal_of_a_token_says_so(s):
+    ann = session(s, "ann")
+    status, answer = ask(s, "POST", "/api/v1/users", {"user": "ben", "password": WORD, "role": "viewer"}, **bearer(token(s, "ann")))
+    assert status == 403 and answer["error"]["place"] == "session" and "password" in answer["error"]["hint"], answer
+    assert ask(s, "POST", "/api/v1/users", {"user": "ben", "password": WORD, "role": "viewer"}, **ann)[0] == 200
+    assert ask(s, "POST", "/api/v1/commands", {"kind": "user-remove", "args": {"user": "ben"}}, **ann)[0] == 202
+    # chin's token of a session is one, too
+    _, answer = ask(s, "POST", "/api/user/login", {"user_name": "ann", "password": WORD})
+    chin = answer["token"]
+    _, answer = ask(s, "POST", "/api/user/new", {"token": chin, "user_name": "cem", "password": WORD, "email": ""})
+    assert answer["status"] == "SUCCEED", answer
+
+
+@test
+def the_command_line_asks_for_the_password_where_a_token_does_not_do(s):
+    path = s.dir / "ann.token"
+    path.touch(0o600)
+    path.write_text(f"{token(s, 'ann')}\nhttp://127.0.0.1:{s.http}\n")
+    s.sirdar("user", "set", "finn", "--role", "viewer", "--token-file", str(path), stdin=f"{WORD}\n")
+    assert "finn" in s.sirdar("user", "list").stdout
+    before = len(s.get("/api/v1/sessions?all=true")["sessions"])
+    done = s.sirdar("user", "remove", "finn", "--token-file", str(path), stdin="wrong wrong wrong\n", expect=None)
+    assert done.returncode != 0 and "finn" in s.sirdar("user", "list").stdout, done.stderr
+    s.sirdar("user", "remove", "finn", "--token-file", str(path), stdin=f"{WORD}\n")
+    assert "finn" not in s.sirdar("user", "list").stdout
+    assert len(s.get("/api/v1/sessions?all=true")["sessions"]) == before, "its session stays"
+
+
+def made_here(s, role):
+    done = s.run([*s.cgi.argv, "--make-token", f"here-{role}-{os.urandom(3).hex()}", role])
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def site():
+    s = Site("face-trust")
+    s.cgi.argv += [w for seed in ("chin", "jarvis2", "crontab", "ects") for w in ("--set", f"{seed}_project={seed}")]
+    return s.start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(site))
