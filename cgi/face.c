@@ -89,6 +89,7 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	if (c->large)
 		CHECK(atomic_fetch_sub(&c->cgi->large, 1) > 0);
 	watch_set(c->watch, c->cgi->param.idle_ms + param_now(c->cgi->param.request_ms));
+	auth_try_over(c->cgi->auth, c);
 	cJSON_Delete(c->json);
 	buf_done(&c->body);
 	buf_done(&c->out);

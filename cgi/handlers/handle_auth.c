@@ -83,7 +83,7 @@ static int login_work(struct call *c, struct reader *r)
 	(void)r;
 	(void)people_find(c->cgi->people, l->user, &p);
 	code = auth_password_verify(c->cgi->auth, l->user, p, l->password, &c->err);
-	auth_tried(c->cgi->auth, c, l->user, code == 0);
+	auth_tried(c->cgi->auth, c, code == 0);
 	sodium_memzero(l->password, sizeof(l->password));
 	person_unref(p);
 	return code;
@@ -165,7 +165,7 @@ static int ldap_work(struct call *c, struct reader *r)
 	(void)r;
 	sodium_memzero(l->password, sizeof(l->password));
 	if (code == 0 || code == E_AUTH)
-		auth_tried(c->cgi->auth, c, l->user, code == 0);
+		auth_tried(c->cgi->auth, c, code == 0);
 	return code;
 }
 
@@ -268,7 +268,7 @@ static int password_work(struct call *c, struct reader *r)
 	(void)people_find(c->cgi->people, c->user, &p);
 	code = auth_password_verify(c->cgi->auth, c->user, p, l->password, &c->err);
 	person_unref(p);
-	auth_tried(c->cgi->auth, c, c->user, code == 0);
+	auth_tried(c->cgi->auth, c, code == 0);
 	if (code == 0 && strcmp(c->user, "admin") == 0)
 		code = auth_password_set(c->cgi->auth, l->other, &c->err);
 	else if (code == 0)

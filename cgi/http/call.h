@@ -83,6 +83,7 @@ struct call {
 	enum role role;
 	bool by_cookie;
 	bool may_credential;         /* auth_credential() asks: a session, no token */
+	char tries[64];              /* whose password is being tried; "": nobody's */
 	char user[64];               /* the person behind it; "" a token of nobody's */
 	unsigned rights;             /* enum right */
 	const struct person *person; /* held; NULL: admin, or a token of nobody's */

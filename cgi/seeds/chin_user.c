@@ -267,7 +267,7 @@ static int verify_work(struct call *c, struct reader *r)
 	(void)people_find(c->cgi->people, s->name, &p);
 	code = auth_password_verify(c->cgi->auth, s->name, p, s->password, &c->err);
 
-	auth_tried(c->cgi->auth, c, s->name, code == 0);
+	auth_tried(c->cgi->auth, c, code == 0);
 	sodium_memzero(s->password, sizeof(s->password));
 	s->since = p != NULL ? p->since : 0;
 	person_unref(p);

@@ -1,10 +1,10 @@
-/* Who asks: the password, the delays after wrong ones, and the check of every request.
+/* Who asks: the password, and the check of every request.
  *
  * auth_check() makes of a session's cookie or of a token the caller's role, rights and person, and
  * refuses who has less than the route's role. An unknown user is verified against a hash of
  * nobody's, so that he takes as long as a wrong password (cgi/who rule 3). a->mu guards what
- * struct auth holds; no password is hashed under it. Sessions, tokens and their files are in
- * auth_*.c.
+ * struct auth holds; no password is hashed under it. Sessions, tokens, their files and
+ * the delays after wrong passwords are in auth_*.c.
  */
 #include "cgi/who/auth.h"
 
@@ -31,8 +31,6 @@
 #define HASH_MEMORY  ((size_t)19 * 1024 * 1024)
 #define PASSWORD_MIN 10
 #define PASSWORD_MAX 512
-#define QUIET_US     (15 * 60 * US_PER_S)
-#define DELAY_MAX_S  300
 
 static const char alphabet[] = "abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
@@ -185,87 +183,6 @@ int auth_password_set(struct auth *a, const char *password, struct err *err)
 	memcpy(a->password, hash, sizeof(hash));
 	pthread_mutex_unlock(&a->mu);
 	return 0;
-}
-
-/* --- tries -------------------------------------------------------------------------- */
-
-/* The entry of `who`; with `make`, the oldest one gives way. */
-static struct tries *tries_of(struct auth *a, const char *who, int64_t now, bool make)
-{
-	struct tries *oldest = &a->tries[0];
-
-	for (size_t i = 0; i < TRIES_MAX; i++) {
-		struct tries *t = &a->tries[i];
-
-		if (strcmp(t->who, who) == 0) {
-			if (now - t->last_us > QUIET_US)
-				t->wrong = 0;
-			return t;
-		}
-		if (t->last_us < oldest->last_us)
-			oldest = t;
-	}
-	if (!make)
-		return NULL;
-	*oldest = (struct tries){ .last_us = now };
-	snprintf(oldest->who, sizeof(oldest->who), "%s", who);
-	return oldest;
-}
-
-static void tries_names(const struct call *c, const char *user, char ret[2][64])
-{
-	snprintf(ret[0], 64, "a %s", c->address);
-	snprintf(ret[1], 64, "u %.60s", user);
-}
-
-int auth_may_try(struct auth *a, struct call *c, const char *user)
-{
-	int64_t now = clock_mono_us(&clock_machine), wait = 0;
-	char who[2][64];
-
-	tries_names(c, user, who);
-	pthread_mutex_lock(&a->mu);
-	for (int i = 0; i < 2; i++) {
-		struct tries *t = tries_of(a, who[i], now, false);
-
-		if (t != NULL && t->next_us - now > wait)
-			wait = t->next_us - now;
-	}
-	pthread_mutex_unlock(&a->mu);
-	if (wait == 0)
-		return 0;
-	c->retry_after_s = (int)(wait / US_PER_S) + 1;
-	return call_fail(c, E_LIMIT, "login", "too many wrong passwords, wait %d s",
-	                 c->retry_after_s);
-}
-
-void auth_tried(struct auth *a, struct call *c, const char *user, bool right)
-{
-	int64_t now = clock_mono_us(&clock_machine);
-	int free_tries = (int)param_now(a->cgi->param.login_tries_per_minute);
-	char who[2][64];
-
-	tries_names(c, user, who);
-	pthread_mutex_lock(&a->mu);
-	for (int i = 0; i < 2; i++) {
-		struct tries *t = tries_of(a, who[i], now, !right);
-		int64_t delay_s = 0;
-
-		if (t == NULL)
-			continue;
-		t->wrong = right ? 0 : t->wrong + 1;
-		t->last_us = now;
-		if (t->wrong >= free_tries) {
-			int more = t->wrong - free_tries;
-
-			CHECK(more >= 0);
-			delay_s = more > 4 ? DELAY_MAX_S : 15LL << more;
-		}
-		t->next_us = now + delay_s * US_PER_S;
-	}
-	pthread_mutex_unlock(&a->mu);
-	if (!right)
-		log_warn("login.wrong", "address=%s", c->address);
 }
 
 /* --- every request --- */

@@ -44,9 +44,11 @@ int auth_check_app(struct auth *a, struct call *c, const char *name, const char 
  * the password's file as well; no other token, whatever its role. E_FORBIDDEN. */
 int auth_credential(struct call *c);
 
-/* May this account try from this address now? E_LIMIT with c->retry_after_s. */
+/* auth_tries.c: may this account be tried from this address now? Booked until auth_tried(), or
+ * auth_try_over() at the end of the call. E_LIMIT with c->retry_after_s. */
 int auth_may_try(struct auth *a, struct call *c, const char *user);
-void auth_tried(struct auth *a, struct call *c, const char *user, bool right);
+void auth_tried(struct auth *a, struct call *c, bool right);
+void auth_try_over(struct auth *a, struct call *c); /* nothing, if it was judged */
 
 /* Hash thread: ~25 ms. `person` NULL or without a password: takes as long. E_AUTH. */
 struct person;

@@ -12,6 +12,7 @@ struct token;
 #define TOKENS_MAX   1000
 #define SESSIONS_MAX 256
 #define TRIES_MAX    512
+#define TRIES_WHO    120
 #define HASH_BYTES   32
 
 /* A token of this cgi's own, made on its machine: a file. */
@@ -36,8 +37,9 @@ struct session {
 };
 
 struct tries {
-	char who[64];
-	int wrong; /* in a row, forgotten after a quiet time */
+	char who[TRIES_WHO];
+	int wrong; /* forgotten after a quiet time */
+	int open;  /* booked, not judged yet */
 	int64_t last_us, next_us;
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the HTTP face lets whom do to itself: who may change a credential, what one stranger or one
 person may cost the others, and what stands between it and a browser. TAP."""
+import concurrent.futures
 import http.client
 import json
 import os
@@ -16,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 WORD, OTHER = "a long enough word", "another long word"
 
 
-def ask(s, method, path, body=None, **head):
-    """-> status, JSON or bytes; of the answer's head s.head. X_Y is the header X-Y."""
-    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
+def ask(s, method, path, body=None, at="127.0.0.1", **head):
+    """-> status, JSON or bytes; of the answer's head s.head. X_Y is the header X-Y; `at`: from where."""
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60, source_address=(at, 0))
     link.request(method, path, None if body is None else json.dumps(body),
                  {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in head.items()}})
     answer = link.getresponse()
@@ -154,6 +155,55 @@ def the_command_line_asks_for_the_password_where_a_token_does_not_do(s):
     s.sirdar("user", "remove", "finn", "--token-file", str(path), stdin=f"{WORD}\n")
     assert "finn" not in s.sirdar("user", "list").stdout
     assert len(s.get("/api/v1/sessions?all=true")["sessions"]) == before, "its session stays"
+
+
+# --- tries
+
+
+def guess(s, name, word, at):
+    """-> status, seconds to wait. Of no use to two threads: a link of its own, nothing kept."""
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60, source_address=(at, 0))
+    link.request("POST", "/api/v1/login", json.dumps({"user": name, "password": word}), {"Content-Type": "application/json"})
+    answer = link.getresponse()
+    answer.read()
+    link.close()
+    return answer.status, int(answer.getheader("Retry-After") or 0)
+
+
+@test
+def a_stranger_locks_nobody_out_who_signs_in_from_another_network(s):
+    word = admin_word(s)
+    said = [guess(s, "admin", "wrong wrong wrong", f"127.0.5.{1 + n}")[0] for n in range(12)]  # one network, many addresses
+    assert said == [401] * 5 + [429] * 7, said
+    status, wait = guess(s, "admin", word, "127.0.5.99")
+    assert status == 429 and wait > 0, (status, wait)
+    assert guess(s, "admin", word, "127.0.6.1")[0] == 200
+    assert guess(s, "admin", word, "127.0.5.99")[0] == 429, "another network's right password has paid for the guesses"
+    user(s, "gil", role="viewer")
+    assert guess(s, "gil", WORD, "127.0.5.99")[0] == 200, "somebody else of that network waits for admin's guesses"
+
+
+@test
+def guesses_at_the_same_time_are_no_more_than_one_after_the_other(s):
+    with concurrent.futures.ThreadPoolExecutor(17) as pool:
+        said = sorted(pool.map(lambda n: guess(s, "admin", f"wrong wrong {n}", f"127.0.7.{1 + n}")[0], range(17)))
+    assert said.count(401) <= 5 and set(said) <= {401, 429}, said
+    assert guess(s, "admin", admin_word(s), "127.0.8.1")[0] == 200
+
+
+@test
+def one_address_does_not_try_a_word_on_everybody(s):
+    said = [guess(s, f"nobody-{n}", "wrong wrong wrong", "127.0.9.1")[0] for n in range(8)]
+    assert said == [401] * 5 + [429] * 3, said
+    assert guess(s, "gil", WORD, "127.0.9.2")[0] == 200
+
+
+@test
+def a_right_password_makes_up_for_wrong_ones_before_it(s):
+    for _ in range(8):
+        assert ask(s, "POST", "/api/v1/login", {"user": "gil", "password": WORD}, at="127.0.10.1")[0] == 200
+    said = [guess(s, "gil", WORD if n % 2 else "wrong wrong wrong", "127.0.10.1")[0] for n in range(8)]
+    assert said == [401, 200] * 4, said
 
 
 def made_here(s, role):
