@@ -268,6 +268,9 @@ int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	print_body(noun, cmd->o.args, was ? doc_json(was) : NULL, &body, &differs);
 	if (differs || !is)
 		put(c, cmd, kind, cmd->o.user, buf_str(&body));
+	/* Whoever knew the old password may have made them. */
+	if (kind == DOC_USER && is && jv_get(cmd->o.args, "secret"))
+		end_owned(c, cmd, DOC_TOKEN, cmd->o.user);
 	buf_done(&body);
 	return 0;
 }

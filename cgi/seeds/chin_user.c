@@ -118,7 +118,17 @@ static int root_work(struct call *c, struct reader *r)
 
 	(void)r;
 	sodium_memzero(s->password, sizeof(s->password));
+	if (code == 0)
+		s->n = (size_t)auth_sessions_end(c->cgi->auth, "admin", NULL, NULL, s->owner);
 	return code;
+}
+
+static int root_done(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	return seed_of(c)->n == 0 ? chin_done(c)
+	                          : sessions_ended(c, "admin", (int)seed_of(c)->n, chin_done);
 }
 
 int chin_user_modify(struct call *c)
@@ -132,7 +142,7 @@ int chin_user_modify(struct call *c)
 	if (json_text(c->json, "email")[0] != '\0')
 		return call_fail(c, E_INVALID, "email", "root has no mail here: send an empty one");
 	snprintf(s->password, sizeof(s->password), "%s", json_text(c->json, "password"));
-	c->then = chin_done;
+	c->then = root_done;
 	return call_hash(c, root_work);
 }
 

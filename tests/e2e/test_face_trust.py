@@ -157,6 +157,51 @@ def the_command_line_asks_for_the_password_where_a_token_does_not_do(s):
     assert len(s.get("/api/v1/sessions?all=true")["sessions"]) == before, "its session stays"
 
 
+@test
+def a_new_password_ends_the_tokens_of_its_person_whoever_sets_it(s):
+    user(s, "hal", role="viewer")
+    user(s, "ida", role="viewer")
+    hers = token(s, "ida")
+    for by in ("himself", "an admin"):
+        secret = token(s, "hal")
+        here, there = session(s, "hal"), session(s, "hal")
+        if by == "himself":
+            assert ask(s, "POST", "/api/v1/password", {"old": WORD, "new": OTHER}, **here)[0] == 200
+            assert ask(s, "GET", "/api/v1/session", **here)[0] == 200
+        else:
+            user(s, "hal", password=OTHER + "2")
+            assert ask(s, "GET", "/api/v1/session", **here)[0] == 401
+        assert ask(s, "GET", "/api/v1/session", **there)[0] == 401, by
+        assert ask(s, "GET", "/api/v1/session", **bearer(secret))[0] == 401, f"his token outlives a password set by {by}"
+        assert not [t for t in s.get("/api/v1/tokens")["tokens"] if t["user"] == "hal"], by
+        user(s, "hal")
+    assert ask(s, "GET", "/api/v1/session", **bearer(hers))[0] == 200, "another's token ended"
+    kept_on = token(s, "hal")
+    assert s.ask("POST", "/api/v1/users", {"user": "hal", "role": "developer"})[0] == 200
+    assert ask(s, "GET", "/api/v1/session", **bearer(kept_on))[0] == 200, "a token ends with a role"
+
+
+@test
+def the_command_line_says_that_tokens_end_with_the_password(s):
+    path = s.dir / "hal.token"
+    path.touch(0o600)
+    path.write_text(f"{token(s, 'hal')}\nhttp://127.0.0.1:{s.http}\n")
+    done = s.sirdar("passwd", "--token-file", str(path), stdin=f"{WORD}\n{OTHER}\n")
+    assert "sirdar login" in done.stderr and "token" in done.stderr, done.stderr
+    assert s.sirdar("session", "list", "--token-file", str(path), expect=None).returncode == 5
+    session(s, "hal", OTHER)
+
+
+@test
+def roots_new_password_over_chin_ends_the_sessions_of_before(s):
+    old = session(s, "admin", admin_word(s))
+    _, answer = ask(s, "POST", "/api/user/modify", {"token": s.token, "user_id": 0, "password": OTHER, "email": ""})
+    assert answer["status"] == "SUCCEED", answer
+    s.word = OTHER
+    assert ask(s, "GET", "/api/v1/session", **old)[0] == 401
+    session(s, "admin", OTHER)
+
+
 # --- tries
 
 

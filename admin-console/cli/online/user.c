@@ -20,7 +20,7 @@ static const struct opt options[] = {
 	  "chat" },
 	{ "disable", 0, NULL, "may not sign in; sessions end", TAKE_TRUE, "disabled" },
 	{ "enable", 0, NULL, "may again", TAKE_FALSE, "disabled" },
-	{ "password", 0, NULL, "ask for a new password; sessions end" },
+	{ "password", 0, NULL, "ask for a new password; sessions and tokens end" },
 	{ "source", 0, "local|ldap|oidc", "who says that it is he; sessions end", TAKE_TEXT,
 	  "source" },
 	{ 0 },
@@ -106,7 +106,7 @@ static int passwords_put(struct online *o, struct asked *q)
 	return code;
 }
 
-/* Says nothing, to programs neither. */
+/* Answers nothing, to programs neither. */
 static int passwd(struct asked *q)
 {
 	struct online o = { 0 };
@@ -117,6 +117,10 @@ static int passwd(struct asked *q)
 		code = passwords_put(&o, q);
 	if (code == CLI_OK)
 		code = online_call(&o, "POST", "/api/v1/password", q->body, &answer);
+	if (code == CLI_OK)
+		fputs("sirdar: your tokens and your other sessions have ended; `sirdar login` "
+		      "makes a token\n",
+		      stderr);
 	cJSON_Delete(answer);
 	online_close(&o);
 	return code;
