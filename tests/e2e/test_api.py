@@ -597,8 +597,26 @@ def with_a_certificate_it_speaks_tls_and_marks_its_cookie():
     assert r.status == 200 and cookie.startswith("__Host-sirdar=") and "Secure" in cookie, cookie
     assert r.getheader("Strict-Transport-Security")
     c.close()
+    for suites, taken in (("ECDHE+AESGCM", True), ("ECDHE+CHACHA20", True), ("ECDHE-ECDSA-AES128-SHA", False),
+                          ("ECDHE-ECDSA-AES256-SHA:ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA384:ECDHE-ECDSA-AES256-CCM", False)):
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(suites + ":@SECLEVEL=0")
+        try:
+            with context.wrap_socket(socket.create_connection(("127.0.0.1", cgi.port), timeout=15)) as s:
+                got = s.cipher()[0]
+        except (ssl.SSLError, OSError):
+            got = None
+        assert (got is not None) == taken, (suites, got)
     cgi.stop()
     return None
+
+
+@test
+def a_request_without_a_host_gets_one_answer():
+    for text in ("GET /healthz HTTP/1.1\r\n\r\n", "GET /healthz HTTP/1.1\r\nX: y\r\n\r\n", "GET /api/v1/session HTTP/1.1\r\n\r\n",
+                 "POST /api/v1/login HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"):
+        said = CGI.raw(text)
+        assert statuses(said) == [400], said
 
 
 @test
