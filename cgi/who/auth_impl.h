@@ -9,11 +9,12 @@
 
 struct token;
 
-#define TOKENS_MAX   1000
-#define SESSIONS_MAX 256
-#define TRIES_MAX    512
-#define TRIES_WHO    120
-#define HASH_BYTES   32
+#define TOKENS_MAX        1000
+#define SESSIONS_MAX      256
+#define SESSIONS_EACH_MAX 20 /* of one person: his own oldest goes */
+#define TRIES_MAX         512
+#define TRIES_WHO         120
+#define HASH_BYTES        32
 
 /* A token of this cgi's own, made on its machine: a file. */
 struct local_token {

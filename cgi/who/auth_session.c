@@ -46,20 +46,30 @@ int64_t session_since(const struct session *s)
 	return clock_mono_us(&clock_machine) < s->changing_us ? -1 : s->since;
 }
 
-/* A free place, else that of the one unused for longest. */
-static struct session *place(struct auth *a)
+/* Of somebody who has SESSIONS_EACH_MAX, the one that is unused for longest; else a free place,
+ * else the one of all that is. */
+static struct session *place(struct auth *a, const char *user)
 {
-	struct session *oldest = &a->sessions[0];
+	struct session *oldest = &a->sessions[0], *own = NULL, *empty = NULL;
+	size_t n = 0;
 
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *s = &a->sessions[i];
 
-		if (s->user[0] == '\0')
-			return s;
+		if (s->user[0] == '\0') {
+			empty = empty == NULL ? s : empty;
+			continue;
+		}
+		if (strcmp(s->user, user) == 0) {
+			n++;
+			own = own == NULL || s->used_us < own->used_us ? s : own;
+		}
 		if (s->used_us < oldest->used_us)
 			oldest = s;
 	}
-	return oldest;
+	if (n >= SESSIONS_EACH_MAX)
+		return own;
+	return empty != NULL ? empty : oldest;
 }
 
 static void drop(struct auth *a, struct session *s)
@@ -95,7 +105,7 @@ void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t
 	snprintf(fresh.address, sizeof(fresh.address), "%s", c->address);
 	agent_take(c, fresh.agent, sizeof(fresh.agent));
 	pthread_mutex_lock(&a->mu);
-	*place(a) = fresh;
+	*place(a, user) = fresh;
 	a->sessions_changed = true;
 	pthread_mutex_unlock(&a->mu);
 }

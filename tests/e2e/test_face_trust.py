@@ -202,6 +202,21 @@ def roots_new_password_over_chin_ends_the_sessions_of_before(s):
     session(s, "admin", OTHER)
 
 
+# --- what one may cost the others
+
+
+@test
+def one_persons_logins_end_nobody_elses_session(s):
+    user(s, "jan", role="viewer")
+    user(s, "ken", role="viewer")
+    other = session(s, "ken")
+    said = {guess(s, "jan", WORD, f"127.0.11.{1 + n % 200}")[0] for n in range(262)}
+    assert said == {200}, said
+    assert ask(s, "GET", "/api/v1/session", **other)[0] == 200
+    mine = [x for x in s.get("/api/v1/sessions?all=true")["sessions"] if x["user"] == "jan"]
+    assert len(mine) == 20, len(mine)
+
+
 # --- tries
 
 
