@@ -9,6 +9,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/server/names.h"
 #include "rt/zones.h"
+#include "sched/civil.h"
 #include "sched/tz.h"
 #include "sched/when.h"
 #include "store/read.h"
@@ -17,7 +18,8 @@
 #include "util/err.h"
 #include "util/json_put.h"
 
-#define DAY_S     86400
+#define MINUTE_S  60
+#define HOUR_S    3600
 #define TASKS_MAX 20000
 
 struct reading {
@@ -155,12 +157,23 @@ int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t be
 	return code;
 }
 
+/* How long a run is. Steps that do not divide a day, and all that are longer, are counted from an
+ * anchor (weeks from a Monday, months by the calendar), which only the plan knows: of those a run
+ * is the unit that holds one run_date. */
+static int64_t run_s(const struct flow *f)
+{
+	if (f->cycle_s <= 0 || f->cycle_s > DAY_S)
+		return DAY_S;
+	if (DAY_S % f->cycle_s == 0)
+		return f->cycle_s;
+	return f->cycle_s % HOUR_S == 0 ? HOUR_S : MINUTE_S;
+}
+
 int64_t flow_label(const struct flow *f, int64_t run_date)
 {
-	int64_t local = tz_to_label(f->tz, run_date), cycle = f->cycle_s;
+	int64_t local = tz_to_label(f->tz, run_date);
 
-	CHECK(cycle > 0); /* whoever asks has put a day where there is none */
-	return local - ((local % cycle) + cycle) % cycle;
+	return local - floor_mod(local, run_s(f));
 }
 
 void flow_run_count(struct flow_run *run, const struct instance *i)
@@ -182,7 +195,7 @@ void flow_run_put(struct call *c, const struct flow *f, const struct flow_run *r
 
 	put_time(b, "label", run->label);
 	put_time(b, "from", tz_first(f->tz, run->label));
-	put_time(b, "to", tz_first(f->tz, run->label + f->cycle_s));
+	put_time(b, "to", tz_first(f->tz, run->label + run_s(f)));
 	put_int(b, "total", run->total);
 	put_int(b, "forced", run->forced);
 	put_int(b, "frozen", run->frozen);

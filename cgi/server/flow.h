@@ -2,7 +2,8 @@
  *
  * A run is what a person means by it: all instances of a workflow whose run_date lies in one
  * step of its widest cycle of a day at most (a day for daily workflows with hourly tasks, an
- * hour for hourly ones), in the workflow's zone. The ledger knows instances only.
+ * hour for hourly ones; the day of the run_date for weekly and monthly ones), in the workflow's
+ * zone. The ledger knows instances only.
  * Thread: disk, within one read. */
 #ifndef CGI_FLOW_H
 #define CGI_FLOW_H
@@ -48,7 +49,6 @@ void flow_put(struct call *c, const struct flow *f, const char *name); /* member
 int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t before, int pages,
               int (*take)(void *ctx, const struct instance *i), bool *ret_more);
 
-/* These want a cycle_s above 0. */
 int64_t flow_label(const struct flow *f, int64_t run_date);
 void flow_run_count(struct flow_run *run, const struct instance *i);
 void flow_run_put(struct call *c, const struct flow *f, const struct flow_run *run); /* members */

@@ -118,6 +118,25 @@ def a_run_is_a_local_day_of_all_its_tasks_newest_first(s):
 
 
 @test
+def a_run_of_a_longer_or_an_uneven_cycle_has_the_date_of_its_instances(s):
+    for cycle, dates in (("week", ["2026-03-16", "2026-03-09", "2026-03-02"]), ("2 week", None),
+                         ("month", ["2026-03-01"]), ("7 hour", None)):
+        name = "of_" + cycle.replace(" ", "_")
+        text = TEXT[:TEXT.index("tasks:")].replace("shop", name).replace("03-03", "03-20")
+        s.apply(f"{text}tasks:\n  only: {{cycle: {cycle}}}\n", name + ".yaml", **{"from": "2026-03-01"})
+        s.wait_all_over(f"pages/{name}/only", None, 60)
+        known = s.get(f"/api/v1/instances?task=pages/{name}/only&limit=200&sort=run_date&order=desc")["items"]
+        runs = s.get(f"/api/v1/runs/pages/{name}?limit=200")["items"]
+        assert [r["total"] for r in runs] == [1] * len(known), (cycle, runs)
+        for r, i in zip(runs, known):
+            assert r["from"] == i["run_date"], (cycle, r, i["run_date"])
+        if dates:
+            assert [r["label"][:10] for r in runs] == dates, (cycle, runs)
+        grid = s.get(f"/api/v1/grid/pages/{name}?limit=200")["items"]
+        assert [r["label"] for r in grid] == [r["label"] for r in runs], (cycle, grid)
+
+
+@test
 def a_grid_has_a_letter_and_a_duration_for_every_task_of_every_run(s):
     g = s.get("/api/v1/grid/pages/shop")
     names = {t["task_id"]: t["task"].split("/")[-1] for t in s.get("/api/v1/graph/pages/shop")["tasks"]}
