@@ -1,12 +1,13 @@
 /* Why an instance waits, in the reader's language: the server's code and its arguments fill the
  * line (schema/tbl/why.def); a code that is not known here shows the server's own words. */
 import type { Why } from '@/api/client'
-import { fill, maybe, t } from '@/i18n'
+import { fill, t } from '@/i18n'
+import { whyText } from './coded'
 import { kindOf, states } from './states'
 import { moment } from './time'
 
 export function whyLine(w: Pick<Why, 'code' | 'args' | 'line'>, zone: string): string {
-	const text = w.code ? maybe('why.' + w.code) : undefined
+	const text = w.code ? whyText(w.code) : undefined
 	if (!text || !w.args) return w.line
 	const args = Object.fromEntries(
 		Object.entries(w.args).map(([k, v]) => [
