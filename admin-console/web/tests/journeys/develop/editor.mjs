@@ -224,6 +224,21 @@ export default {
 		)
 		is('nothing is left to undo', await page.locator('.editor-bar [aria-label^="Undo"]').isDisabled())
 	},
+	'a fault in the text is underlined where it stands, by nothing that the policy refuses': async () => {
+		await open('/w/retail/trade_daily/edit?view=yaml')
+		await page.locator('.editor-yaml .cm-content').click()
+		await page.keyboard.press('Control+End')
+		await page.keyboard.type('\nnosuch: 1')
+		const fault = await page.waitForSelector('.editor-yaml .cm-lintRange-error')
+		const [picture, line] = await fault.evaluate(e => {
+			const s = getComputedStyle(e)
+			return [s.backgroundImage, s.textDecoration]
+		})
+		is('no picture', picture === 'none')
+		is('a wavy line', line.includes('underline') && line.includes('wavy'))
+		await page.waitForSelector('.editor-yaml .cm-lint-marker-error')
+		await page.keyboard.press('Control+z')
+	},
 	'a large drawing is drawn in time and moves with the hand': async () => {
 		const told = []
 		for (const [n, limit] of process.env.HEAVY
