@@ -2,6 +2,7 @@ import { dictionary, type Same } from './dictionary'
 
 export const en = {
 	none: 'It has no inputs of its own.',
+	retried: 'Failed, retried',
 	resolved: 'Resolved parameters',
 	'resolved.hint': 'Resolved for this date with version {n} of the workflow, the current one.',
 	'resolved.none': 'The task has no parameters.',
@@ -11,6 +12,7 @@ export const en = {
 }
 export const zh: Same<typeof en> = {
 	none: '没有为它单独给定的输入。',
+	retried: '失败，已重试',
 	resolved: '解析后的参数',
 	'resolved.hint': '按工作流当前生效的第 {n} 版为此日期解析。',
 	'resolved.none': '任务没有参数。',
