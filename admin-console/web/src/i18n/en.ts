@@ -203,6 +203,7 @@ export const en = {
 	'home.running': 'Running now',
 	'home.running.more': 'on {n} broker|on {n} brokers',
 	'home.running.none': 'Nothing is running.',
+	'home.skipped.more': 'and {n} skipped',
 	'home.title': 'Today',
 	'home.waiting': 'Waiting since',
 	'home.waiting.all': 'All waiting instances',

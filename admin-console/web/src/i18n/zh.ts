@@ -203,6 +203,7 @@ export const zh: Words = {
 	'home.running': '正在运行',
 	'home.running.more': '{n} 个 broker',
 	'home.running.none': '当前没有运行中的任务。',
+	'home.skipped.more': '另有 {n} 个跳过',
 	'home.title': '今天',
 	'home.waiting': '已到点，等待中',
 	'home.waiting.all': '全部等待的',

@@ -103,6 +103,20 @@ export default {
 		await page.click('[data-send]:not([disabled])')
 		await page.waitForSelector('[data-asleep]', { state: 'detached' })
 	},
+	'figures that no server says are unknown, not 0': async () => {
+		const away = r => r.fulfill({ status: 503, contentType: 'application/json', body: '{}' })
+		provoke(/503/)
+		await page.route('**/api/v1/server', away)
+		await page.route('**/api/v1/forecast*', away)
+		await open('/')
+		await page.waitForSelector('.needs li')
+		const figures = await page.locator('.strip .cell .figure').allInnerTexts()
+		is('running, queued and waiting are unknown: ' + figures, figures.slice(1, 4).join() === '–,–,–')
+		await page.waitForSelector('[data-next] .whole, [data-next] p, [data-next] ul')
+		is('nobody knows what is next', !(await page.innerText('[data-next]')).includes('Nothing is due soon'))
+		await page.unrouteAll()
+		provoke()
+	},
 	'what is in trouble is one figure, wherever it stands': async () => {
 		await open('/')
 		await page.waitForSelector('.needs li')
