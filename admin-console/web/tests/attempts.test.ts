@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Event } from '@/api/client'
 import { attemptsOf } from '@/run/attempts'
+import { unfit } from '@/run/state'
 
 const event = (from: string, to: string, attempt: number, more: Partial<Event> = {}) =>
 	({ from, to, attempt, generation: 1, at: '2026-11-16T00:00:00Z', ...more }) as Event
@@ -33,5 +34,16 @@ describe('attempts', () => {
 			event('DependenceFinish', 'Running', 1, { at: '1' }),
 		])
 		expect([one!.to, one!.started, one!.ended]).toEqual(['Killed', '1', '3'])
+	})
+})
+
+describe('parameters of a date that the current version does not resolve', () => {
+	it('are not known for the reason that is so', () => {
+		const task = { state: 'online', begins: '2026-11-16T00:00:00Z' }
+		expect(unfit(undefined, '2026-11-09T00:00:00Z')).toBe('gone')
+		expect(unfit({ ...task, state: 'retired' }, '2026-11-17T00:00:00Z')).toBe('gone')
+		expect(unfit(task, '2026-11-09T00:00:00Z')).toBe('before')
+		expect(unfit(task, '2026-11-17T00:00:00Z')).toBe('unplanned')
+		expect(unfit({ state: 'offline', begins: null }, '2026-11-17T00:00:00Z')).toBe('unplanned')
 	})
 })

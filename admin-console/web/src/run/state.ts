@@ -48,3 +48,8 @@ export function nextFailed<R extends { kind: Kind; task: string }>(
 	const at = all.findIndex(r => r.task === now)
 	return all.length ? all[(at + step + all.length) % all.length]!.task : null
 }
+/* Why the current version does not say what parameters a date has. */
+export function unfit(task: { begins?: string | null; state?: string } | undefined, date: string) {
+	if (!task || task.state === 'retired') return 'gone' as const
+	return task.begins && Date.parse(date) < Date.parse(task.begins) ? ('before' as const) : ('unplanned' as const)
+}

@@ -6,8 +6,9 @@ export const en = {
 	resolved: 'Resolved parameters',
 	'resolved.hint': 'Resolved for this date with version {n} of the workflow, the current one.',
 	'resolved.none': 'The task has no parameters.',
-	'resolved.not':
-		'The current version does not plan this date, or no longer has the task: its parameters are not known.',
+	'resolved.before': "This date is earlier than {begin}, where the task's plan begins: its parameters are not known.",
+	'resolved.gone': 'The current version no longer has the task: its parameters are not known.',
+	'resolved.unplanned': 'The current version does not plan this date: its parameters are not known.',
 	who: 'Only developers see resolved values.',
 }
 export const zh: Same<typeof en> = {
@@ -16,7 +17,9 @@ export const zh: Same<typeof en> = {
 	resolved: '解析后的参数',
 	'resolved.hint': '按工作流当前生效的第 {n} 版为此日期解析。',
 	'resolved.none': '任务没有参数。',
-	'resolved.not': '当前生效的版本不计划此日期，或任务已不同，无法得知其参数值。',
+	'resolved.before': '此日期早于任务计划的开始 {begin}，无法得知其参数值。',
+	'resolved.gone': '当前生效的版本中已没有该任务，无法得知其参数值。',
+	'resolved.unplanned': '当前生效的版本不计划此日期，无法得知其参数值。',
 	who: '解析后的值仅开发者可见。',
 }
 export const w = dictionary(en, zh)
