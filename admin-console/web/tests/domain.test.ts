@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { bare, level, pieces } from '@/domain/ansi'
 import { rank } from '@/domain/fuzzy'
 import { LogText } from '@/domain/log'
-import { parse, selection } from '@/domain/query'
+import { parse, selection, stateNames } from '@/domain/query'
 import { runKind, runPath } from '@/domain/runs'
 import { countsKind, kindOf, kinds, looks, states } from '@/domain/states'
 import { label, moment, offset, runDate, span } from '@/domain/time'
@@ -97,7 +97,9 @@ describe('the query bar', () => {
 		expect(parse('date:2026-03-01', now)).toMatchObject({ from: '2026-03-01', to: '2026-03-01' })
 	})
 	it('names what it does not understand', () => {
-		expect(parse('state:odd colour:red since:never').problems).toEqual(['odd', 'colour:red', 'never'])
+		const q = parse('state:odd,failed colour:red since:never')
+		expect([q.problems, q.unstated]).toEqual([['colour:red', 'never'], ['odd']])
+		for (const word of stateNames) expect(parse('state:' + word).unstated).toEqual([])
 	})
 	it('makes a prefix of a free word', () => {
 		expect(parse('retail').task).toBe('retail*')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Document, Task } from '@/api/client'
-import { narrowed, rowsOf } from '@/workflows/state'
+import { narrowed, onlineOf, rowsOf } from '@/workflows/state'
 
 const doc = (id: number, name: string, retired = false) => ({ id, name, retired }) as unknown as Document
 const task = (workflow_id: number, state: string, owner = '', type = 'shell') =>
@@ -25,6 +25,11 @@ describe('the list of workflows', () => {
 		expect(rows[0]!.tasks).toHaveLength(2)
 		expect(rows[1]).toMatchObject({ state: 'offline', owners: '' })
 		expect(rows[2]).toMatchObject({ state: 'partly', owners: 'lin, zhao', frozen: 1 })
+	})
+	it('says of one whether it is online', () => {
+		expect(onlineOf([])).toBe('offline')
+		expect(onlineOf([{ state: 'online' }, { state: 'offline' }])).toBe('partly')
+		expect(onlineOf([{ state: 'online' }])).toBe('online')
 	})
 	it('is narrowed by project, by state, by how the last run ended', () => {
 		const names = (project: string, show: string) =>

@@ -11,6 +11,7 @@ export interface Query {
 	broker: string
 	parts: boolean
 	problems: string[]
+	/* words after state: that are no state */ unstated: string[]
 }
 
 const aliases: Record<string, string[]> = {
@@ -53,6 +54,23 @@ function stateWords(value: string, problems: string[]): string[] {
 	return [...new Set(out)]
 }
 
+/* The words after `state:` that people read: those of the screen, then what stands for several. */
+export const stateNames = [
+	'waiting',
+	'queued',
+	'running',
+	'succeeded',
+	'retry',
+	'failed',
+	'killing',
+	'killed',
+	'hanged',
+	'skipped',
+	'test',
+	'trouble',
+	'open',
+]
+
 const DAY = 86_400_000
 
 /* `2h`, `3d`, a date, or an instant. */
@@ -66,7 +84,7 @@ export function since(value: string, now: number): string {
 const dateLike = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/
 
 export function parse(text: string, now = Date.now()): Query {
-	const q: Query = { states: [], task: '', from: '', to: '', broker: '', parts: false, problems: [] }
+	const q: Query = { states: [], task: '', from: '', to: '', broker: '', parts: false, problems: [], unstated: [] }
 	const free: string[] = []
 	const dateOf = (value: string) => {
 		const at = since(value, now)
@@ -80,7 +98,7 @@ export function parse(text: string, now = Date.now()): Query {
 		const colon = /[:：]/.exec(word)
 		const key = colon ? word.slice(0, colon.index).toLowerCase() : ''
 		const value = colon ? word.slice(colon.index + 1) : ''
-		if (key === 'state' || key === '状态') q.states.push(...stateWords(value, q.problems))
+		if (key === 'state' || key === '状态') q.states.push(...stateWords(value, q.unstated))
 		else if (key === 'task' || key === '任务') q.task = value
 		else if (key === 'workflow' || key === '工作流') q.task = value.replace(/\/?\*?$/, '') + '/*'
 		else if (key === 'since' || key === 'from' || key === '起') q.from = dateOf(value)

@@ -223,6 +223,7 @@ export const en = {
 	'inst.nooutputs': 'It set no outputs.',
 	'inst.none': 'No instance matches',
 	'inst.none.text': 'The query hides all instances.',
+	'inst.nostate': 'No such state: {words}. Known: {known}.',
 	'inst.nothing': 'No instances yet',
 	'inst.nothing.text': 'Instances appear when a task comes due.',
 	'inst.outputs': 'Outputs',

@@ -223,6 +223,7 @@ export const zh: Words = {
 	'inst.nooutputs': '没有输出。',
 	'inst.none': '没有匹配的',
 	'inst.none.text': '全部被查询条件隐藏了。',
+	'inst.nostate': '没有状态 {words}。可用：{known}。',
 	'inst.nothing': '尚无实例',
 	'inst.nothing.text': '任务到点后出现在这里。',
 	'inst.outputs': '输出',

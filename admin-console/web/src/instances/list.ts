@@ -1,6 +1,6 @@
 /* What the page asks for: the rows of the query in the address, and how far those are that run. */
 import { computed, reactive, ref, shallowRef, watch, type Ref } from 'vue'
-import { api, type Instance, type Page } from '@/api/client'
+import { api, ApiError, type Instance, type Page } from '@/api/client'
 import { parse } from '@/domain/query'
 import { patch, type Change } from '@/live/reducer'
 import { useResource } from '@/stores/resource'
@@ -25,6 +25,12 @@ export function useSearch() {
 }
 export type Search = ReturnType<typeof useSearch>
 
+/* A name that no task has finds nothing: the rows of another query are no answer. */
+function nobody(e: unknown): Page<Instance> {
+	if (e instanceof ApiError && e.status === 404) return { items: [], cursor: null, number: '0' }
+	throw e
+}
+
 type Rows = Page<Instance> & { more: boolean }
 export function useList(search: Search) {
 	const brokers = shallowRef<readonly Named[]>([])
@@ -43,7 +49,9 @@ export function useList(search: Search) {
 			const rows: Instance[] = []
 			let page: Page<Instance>, cursor: string | undefined
 			do {
-				page = await api.instances({ ...filter(), sort: sort.value, order: order.value, limit: 250, cursor }, s)
+				page = await api
+					.instances({ ...filter(), sort: sort.value, order: order.value, limit: 250, cursor }, s)
+					.catch(nobody)
 				rows.push(...page.items)
 				cursor = page.cursor ?? undefined
 			} while (cursor && rows.length < limit.value)

@@ -14,13 +14,18 @@ export interface Row {
 
 const each = (words: (string | null | undefined)[]) => [...new Set(words.filter(Boolean))].join(', ')
 
-function rowOf(doc: Document, tasks: Task[]): Row {
+/* Of a workflow, by its tasks. */
+export function onlineOf(tasks: readonly Pick<Task, 'state'>[]): Row['state'] {
 	const online = tasks.filter(k => k.state === 'online').length
+	return online === 0 ? 'offline' : online < tasks.length ? 'partly' : 'online'
+}
+
+function rowOf(doc: Document, tasks: Task[]): Row {
 	return {
 		doc,
 		tasks,
 		project: doc.name.split('/')[0]!,
-		state: online === 0 ? 'offline' : online < tasks.length ? 'partly' : 'online',
+		state: onlineOf(tasks),
 		owners: each(tasks.map(k => k.owner)),
 		frozen: tasks.filter(k => k.frozen).length,
 		types: each(tasks.map(k => k.type)),

@@ -20,7 +20,7 @@ export default {
 		await open('/w?project=several&q=nobody')
 		await page.click('.empty .button')
 		await page.waitForURL(/ui\/w$/)
-		await open('/w?project=several')
+		await open('/w')
 		await page.waitForSelector('.table tbody tr:nth-child(2)')
 		await page.check('thead .checkbox')
 		await page.waitForSelector('.bulk-bar:has-text("2")')
@@ -89,6 +89,7 @@ export default {
 		await page.waitForSelector('.instance-body')
 		await page.click('.instance-panel [role=tab]:has-text("Attempts")')
 		await page.waitForSelector('.instance-body tbody tr')
+		is('no attempt is queued', (await page.locator('.instance-body tbody .badge:has-text("Queued")').count()) === 0)
 		await page.click('.instance-panel [role=tab]:has-text("History")')
 		await page.waitForSelector('.instance-body .history li')
 	},
@@ -116,6 +117,38 @@ export default {
 		is('nobody knows what is next', !(await page.innerText('[data-next]')).includes('Nothing is due soon'))
 		await page.unrouteAll()
 		provoke()
+	},
+	'the run of a date that nothing has is said not to be, and nothing is offered for it': async () => {
+		await open('/r/retail/trade_daily/1999-01-04')
+		await page.waitForSelector('[data-norun]:has-text("No such run")')
+		is('no redo, no kill', (await page.locator('.run-head .actions button:has-text("…")').count()) === 0)
+		is('no state', (await page.locator('.run-head .badge').count()) === 0)
+		await axe('a run that does not exist')
+	},
+	'a workflow says whether it is online, and is put offline and online on its own page': async () => {
+		await open('/')
+		await command('apply', { documents: [{ name: 'switched.yaml', text: text('switched') }] })
+		await open('/w/several/switched')
+		await page.waitForSelector('[data-online-state]:has-text("Online")')
+		await page.click('[data-offline]')
+		await page.click('[data-send]:not([disabled])')
+		await page.waitForSelector('[data-online-state]:has-text("Offline")')
+		await page.waitForSelector('[data-online]')
+	},
+	'a state that is none is named with those that are': async () => {
+		await open('/ops/t?q=state:nosuch')
+		await page.waitForSelector('.query-fault:has-text("nosuch"):has-text("succeeded")')
+		provoke(/404/)
+		await open('/ops/t?q=nobodyhasthistitle')
+		await page.waitForSelector('.empty:has-text("No instance matches")')
+		provoke()
+	},
+	'a selection of workflows does not outlive the filter that hides it': async () => {
+		await open('/w')
+		await page.locator('tbody .checkbox').first().click()
+		await page.waitForSelector('.workflow-bar')
+		await page.fill('[data-search]', 'no such workflow')
+		await page.waitForSelector('.workflow-bar', { state: 'detached' })
 	},
 	'what is in trouble is one figure, wherever it stands': async () => {
 		await open('/')

@@ -1,5 +1,5 @@
 // Palette, keys, language, theme, zone, phone.
-import { axe, is, open, page, prefer, shot } from '../kit.mjs'
+import { axe, command, is, open, page, prefer, shot } from '../kit.mjs'
 
 export default {
 	'the palette finds a task, keys lead about': async () => {
@@ -23,6 +23,37 @@ export default {
 		await page.waitForSelector('.keys')
 		await page.keyboard.press('Escape')
 		await page.waitForSelector('.keys', { state: 'detached' })
+	},
+	'the palette finds a title': async () => {
+		await open('/')
+		const text = `workflow: entitled
+project: found
+title: Quarterly harvest
+start_date: 2026-11-01
+tasks: {one: {type: noop, cycle: day, title: Counting sheaves}}
+`
+		await command('apply', { documents: [{ name: 'entitled.yaml', text }] })
+		await open('/')
+		for (const [words, name] of [
+			['harvest', 'found/entitled'],
+			['sheaves', 'found/entitled/one'],
+		]) {
+			await page.keyboard.press('Control+k')
+			await page.waitForSelector('.palette')
+			await page.keyboard.type(words)
+			await page.waitForSelector(`.palette-item:has-text("${name}"):has-text("${words}")`)
+			await page.keyboard.press('Escape')
+			await page.waitForSelector('.palette', { state: 'detached' })
+		}
+	},
+	'the dialog of a pool says what it still wants': async () => {
+		await open('/ops/queues')
+		await page.click('.page-head button:has-text("New pool")')
+		await page.waitForSelector('.dialog:has-text("A pool needs a name.")')
+		await page.fill('#pname', 'spare')
+		await page.waitForSelector('.dialog:has-text("A pool needs a name.")', { state: 'detached' })
+		is('it can be saved', await page.isEnabled('.dialog [type=submit]'))
+		await page.keyboard.press('Escape')
 	},
 	'language, theme and zone change at once and stay': async () => {
 		await open('/ops/t')
