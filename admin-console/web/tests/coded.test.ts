@@ -6,6 +6,7 @@ import { zh } from '@/i18n/zh'
 import { kinds } from '@/domain/states'
 import { en as alertsEn, zh as alertsZh } from '@/words/alerts'
 import { en as codedEn, zh as codedZh } from '@/words/coded'
+import { en as whyEn, zh as whyZh } from '@/words/why'
 
 vi.mock('../src/words/dictionary', () => ({ dictionary: () => () => '' }))
 
@@ -40,9 +41,11 @@ describe('words for every value of the tables', () => {
 		const saves = listed('lib/store/mysql/my_docs.c', 'actions[]')
 		expect(lacks('command.', saves, codedEn, codedZh)).toEqual([])
 	})
-	it('of events, reasons, and why an instance waits', () => {
-		for (const table of ['event', 'reason', 'why'])
-			expect(lacks(`${table}.`, names(table), codedEn, codedZh)).toEqual([])
+	it('of events and reasons', () => {
+		for (const table of ['event', 'reason']) expect(lacks(`${table}.`, names(table), codedEn, codedZh)).toEqual([])
+	})
+	it('of why an instance waits', () => {
+		expect(lacks('why.', names('why'), whyEn, whyZh)).toEqual([])
 	})
 	it('of flags, origins, rights and states of a task', () => {
 		expect(lacks('flag.', listed('cgi/server/show.c', 'show_flags'), codedEn, codedZh)).toEqual([])

@@ -14,8 +14,3 @@ export const rightWords = (rights: readonly string[] | undefined) =>
 export const taskState = (state: string | undefined) => (state ? w.of('task', state) : '')
 /* Of a task type on a broker. */
 export const runnerState = (state: string) => w.of('runner', state)
-/* Of why it waits; undefined when this console does not know it. */
-export function whyText(code: string): string | undefined {
-	const text = w.of('why', code)
-	return text === code ? undefined : text
-}

@@ -2,15 +2,16 @@
  * line (schema/tbl/why.def); a code that is not known here shows the server's own words. */
 import type { Why } from '@/api/client'
 import { fill, t } from '@/i18n'
-import { whyText } from './coded'
+import { w } from '@/words/why'
 import { kindOf, states } from './states'
 import { moment } from './time'
 
-export function whyLine(w: Pick<Why, 'code' | 'args' | 'line'>, zone: string): string {
-	const text = w.code ? whyText(w.code) : undefined
-	if (!text || !w.args) return w.line
+export function whyLine(why: Pick<Why, 'code' | 'args' | 'line'>, zone: string): string {
+	const code = why.code ?? '',
+		text = w.of('why', code)
+	if (!code || text === code || !why.args) return why.line
 	const args = Object.fromEntries(
-		Object.entries(w.args).map(([k, v]) => [
+		Object.entries(why.args).map(([k, v]) => [
 			k,
 			k === 'state' && states.includes(String(v))
 				? t(`state.${kindOf({ state: String(v) })}`)
@@ -20,5 +21,5 @@ export function whyLine(w: Pick<Why, 'code' | 'args' | 'line'>, zone: string): s
 		]),
 	)
 	const line = fill(text, args)
-	return /\{\w+\}/.test(line) ? w.line : line
+	return /\{\w+\}/.test(line) ? why.line : line
 }
