@@ -54,7 +54,7 @@ static void request_id_set(struct call *c)
 {
 	unsigned long long n = atomic_fetch_add(&c->cgi->requests, 1);
 
-	snprintf(c->request_id, sizeof(c->request_id), "%016llx%016llx",
+	snprintf(c->request_id, sizeof c->request_id, "%016llx%016llx",
 	         (unsigned long long)c->cgi->nonce, n);
 }
 
@@ -62,13 +62,13 @@ static void request_id_set(struct call *c)
 static void *target_seen(void *ctx, const char *target, struct MHD_Connection *conn)
 {
 	struct cgi *cgi = ctx;
-	struct call *c = mem_new(sizeof(*c));
+	struct call *c = mem_new(sizeof *c);
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	c->cgi = cgi;
 	c->conn = conn;
-	c->watch = info != NULL ? info->socket_context : NULL;
+	c->watch = info ? info->socket_context : NULL;
 	c->raw = mem_str(target);
 	c->began_us = clock_mono_us(&clock_machine);
 	c->actor = "";
@@ -87,7 +87,7 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	(void)conn;
 	(void)why;
 	*con_cls = NULL;
-	if (c == NULL)
+	if (!c)
 		return;
 	CHECK(atomic_fetch_sub(&c->cgi->calls, 1) > 0);
 	if (c->large)
@@ -122,7 +122,7 @@ static void connection_seen(void *ctx, struct MHD_Connection *conn, void **socke
 	}
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (info == NULL)
+	if (!info)
 		return;
 	*socket_context = watch_open(cgi->janitor, info->connect_fd);
 	watch_set(*socket_context, param_now(cgi->param.request_ms));
@@ -145,15 +145,15 @@ static void address_set(struct call *c)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		c->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	const struct sockaddr *a = info != NULL ? info->client_addr : NULL;
+	const struct sockaddr *a = info ? info->client_addr : NULL;
 
-	snprintf(c->address, sizeof(c->address), "?");
-	if (a != NULL && a->sa_family == AF_INET)
+	snprintf(c->address, sizeof c->address, "?");
+	if (a && a->sa_family == AF_INET)
 		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, c->address,
-		          sizeof(c->address));
-	if (a != NULL && a->sa_family == AF_INET6)
+		          sizeof c->address);
+	if (a && a->sa_family == AF_INET6)
 		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)a)->sin6_addr, c->address,
-		          sizeof(c->address));
+		          sizeof c->address);
 }
 
 static int route_set(struct call *c)
@@ -221,7 +221,7 @@ static int go_on(struct call *c)
 
 	c->suspended = false;
 	c->then = NULL;
-	if (then != NULL)
+	if (then)
 		return answer(c, then(c));
 	if (c->err.code < 0)
 		return answer(c, c->err.code);
@@ -234,7 +234,7 @@ static int begin(struct call *c, const char *method)
 {
 	int r;
 
-	CHECK(c->method == NULL);
+	CHECK(!c->method);
 	c->begun = true;
 	c->method = mem_str(method);
 	address_set(c);
@@ -250,7 +250,7 @@ static int begin(struct call *c, const char *method)
 	if (r == 0)
 		return 0;
 	const char *length = call_header(c, "Content-Length");
-	if (length != NULL && strcmp(length, "0") != 0)
+	if (length && strcmp(length, "0") != 0)
 		c->refused = true; /* the body stays unread: the connection cannot go on */
 	return reply_error(c);
 }
@@ -266,7 +266,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char
 	(void)conn;
 	(void)url;
 	(void)version;
-	if (c == NULL)
+	if (!c)
 		return MHD_NO;
 	if (!c->begun) {
 		r = begin(c, method);
@@ -296,17 +296,17 @@ static int address_parse(const char *text, struct sockaddr_storage *ret, struct 
 	struct addrinfo want = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
 		                 .ai_socktype = SOCK_STREAM },
 			*found = NULL;
-	size_t n = colon != NULL ? (size_t)(colon - text) : 0;
+	size_t n = colon ? (size_t)(colon - text) : 0;
 
-	if (colon == NULL || n == 0 || n >= sizeof(host))
+	if (!colon || n == 0 || n >= sizeof host)
 		return err_set(err, E_INVALID, "listen is '%s', want address:port", text);
-	snprintf(host, sizeof(host), "%.*s", (int)n, text);
+	snprintf(host, sizeof host, "%.*s", (int)n, text);
 	if (host[0] == '[' && host[n - 1] == ']') {
 		host[n - 1] = '\0';
 		memmove(host, host + 1, n - 1);
 	}
 	if (strcmp(host, "localhost") == 0)
-		snprintf(host, sizeof(host), "127.0.0.1");
+		snprintf(host, sizeof host, "127.0.0.1");
 	if (getaddrinfo(host, colon + 1, &want, &found) != 0)
 		return err_set(err, E_INVALID, "listen is '%s', want address:port", text);
 	memcpy(ret, found->ai_addr, found->ai_addrlen);
@@ -347,7 +347,7 @@ __attribute__((format(printf, 2, 0))) static void mhd_log(void *ctx, const char 
 	char text[300];
 
 	(void)ctx;
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text, sizeof text, fmt, ap);
 	text[strcspn(text, "\r\n")] = '\0';
 	log_debug("http.library", "text=\"%s\"", text);
 }
@@ -395,7 +395,7 @@ static void introduce(struct cgi *cgi)
 	cgi->waiters[FOR_LOG] = (struct waiter){ net_actor(cgi->net), net_log };
 	cgi->waiters[FOR_DISK] = (struct waiter){ disk_actor(cgi->disk), disk_work };
 	cgi->waiters[FOR_HASH] = (struct waiter){ hash_actor(cgi->hash), hash_work };
-	if (cgi->ways != NULL)
+	if (cgi->ways)
 		cgi->waiters[FOR_WAY] = (struct waiter){ ways_actor(cgi->ways), hash_work };
 	cgi->keep = fresh_keep;
 }
@@ -417,7 +417,7 @@ int face_start(struct cgi *cgi, struct err *err)
 	int r = address_parse(p->listen, &address, err);
 
 	introduce(cgi);
-	randombytes_buf(&cgi->nonce, sizeof(cgi->nonce));
+	randombytes_buf(&cgi->nonce, sizeof cgi->nonce);
 	if (r < 0)
 		return r;
 	if (address.ss_family == AF_INET6)
@@ -438,14 +438,14 @@ int face_start(struct cgi *cgi, struct err *err)
 		(unsigned)LISTEN_BACKLOG, MHD_OPTION_THREAD_POOL_SIZE, threads_of(p, most),
 		MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
 		MHD_OPTION_END);
-	if (cgi->http == NULL)
+	if (!cgi->http)
 		return err_sys(err, E_IO, errno, "cannot listen on %s", p->listen);
 	return 0;
 }
 
 void face_stop(struct cgi *cgi)
 {
-	if (cgi->http == NULL)
+	if (!cgi->http)
 		return;
 	atomic_store(&cgi->stopping, true);
 	/* The calls that the actors gave back have their answers on the way: a moment for them. */

@@ -78,7 +78,7 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 	char token[AUTH_TEXT_MAX];
 	enum role role = ROLE_ADMIN;
 
-	if (want->role != NULL && !role_from_name(want->role, &role)) {
+	if (want->role && !role_from_name(want->role, &role)) {
 		err_set(&err, E_INVALID, "role is '%s', want viewer, developer, operator or admin",
 		        want->role);
 		return die(EX_USAGE, &err);
@@ -120,7 +120,7 @@ static int console_load(struct cgi *cgi, struct err *err)
 		return r;
 	log_info("console.absent",
 	         "web_dir=%s hint=\"make console builds it; / is the status page\"", dir);
-	memset(err, 0, sizeof(*err));
+	memset(err, 0, sizeof *err);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static void cgi_stop(struct cgi *cgi)
 	member_close(cgi->member);
 	ways_stop(cgi->ways);
 	for (size_t i = 0; i < 3; i++)
-		if (threads[i] != NULL)
+		if (threads[i])
 			thread_stop(threads[i]);
 	face_stop(cgi);
 	for (size_t i = 0; i < 3; i++)
@@ -210,7 +210,7 @@ static void cgi_stop(struct cgi *cgi)
 	people_free(cgi->people);
 	pages_free(cgi->pages);
 	buf_done(&cgi->certificate);
-	if (cgi->certificate_key.data != NULL)
+	if (cgi->certificate_key.data)
 		sodium_memzero(cgi->certificate_key.data, cgi->certificate_key.cap);
 	buf_done(&cgi->certificate_key);
 }
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
 		code = die(EX_OSERR, &err);
 		goto out;
 	}
-	if (token.name != NULL) {
+	if (token.name) {
 		code = make_token(&cgi, &token);
 		goto out;
 	}

@@ -334,7 +334,7 @@ static void take_ended(struct sender *s)
 	CURLMsg *m;
 	int left;
 
-	while ((m = curl_multi_info_read(s->multi, &left)) != NULL) {
+	while ((m = curl_multi_info_read(s->multi, &left))) {
 		struct delivery *d = NULL;
 		CURLcode code = m->data.result;
 		if (m->msg != CURLMSG_DONE)

@@ -210,7 +210,7 @@ static void check_row(enum command_kind k)
 	CHECK((on == ON_TASKS || on == ON_EITHER) == (row->change != NULL));
 	CHECK((on != ON_BROKERS && on != ON_COMMANDS) || row->act);
 	CHECK(row->sweep == SWEEP_NONE || row->decide);
-	CHECK(row->edited == NULL || row->change);
+	CHECK(!row->edited || row->change);
 }
 
 const struct kind *command_kinds(void)

@@ -680,7 +680,7 @@ static void ask_later(struct bridge *b, struct order *o)
 /* Those whose key is as it was; of the others a later order knows. */
 static void ask_again(struct bridge *b, int64_t now_us)
 {
-	for (struct order **at = &b->later, *o; (o = *at) != NULL;) {
+	for (struct order **at = &b->later, *o; (o = *at);) {
 		bool still = is_still(b, o);
 		if (still && o->due_us > now_us) {
 			at = &o->next;

@@ -273,16 +273,16 @@ static int on_key(void *ctx, const struct etcd_kv *kv)
 	struct registry *r = ctx;
 	const char *cluster = etcd_cluster(r->etcd), *name;
 
-	if ((name = below(r, kv->key, "nodes")) != NULL)
+	if ((name = below(r, kv->key, "nodes")))
 		node_seen(r, name, kv);
-	else if (r->bridges[BRIDGE_JOBS] && (name = below(r, kv->key, "killer")) != NULL)
+	else if (r->bridges[BRIDGE_JOBS] && (name = below(r, kv->key, "killer")))
 		bridge_kill(r->bridges[BRIDGE_JOBS], cluster, name, kv);
 	for (size_t i = 0; i < BRIDGES; i++) {
 		if (!r->bridges[i])
 			continue;
-		if ((name = below(r, kv->key, bridge_forms[i].word)) != NULL)
+		if ((name = below(r, kv->key, bridge_forms[i].word)))
 			bridge_job(r->bridges[i], cluster, name, kv);
-		else if ((name = below(r, kv->key, bridge_forms[i].marks)) != NULL)
+		else if ((name = below(r, kv->key, bridge_forms[i].marks)))
 			bridge_mark(r->bridges[i], name, kv);
 	}
 	return 0;

@@ -110,7 +110,7 @@ static struct job *next_job(struct pool *p)
 	if (p->queued) {
 		j = jobs_pop(&p->queue);
 		p->queued--;
-		CHECK((p->queued == 0) == (p->queue.head == NULL));
+		CHECK((p->queued == 0) == (!p->queue.head));
 	}
 	pthread_mutex_unlock(&p->mu);
 	return j;
@@ -121,7 +121,7 @@ static void *body(void *arg)
 	struct pool *p = arg;
 	struct job *j;
 
-	while ((j = next_job(p)) != NULL) {
+	while ((j = next_job(p))) {
 		p->run(j);
 		give_done(p, j);
 	}

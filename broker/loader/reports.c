@@ -32,7 +32,7 @@ void loader_report(struct loader *l, struct job *j, unsigned due)
 	j->due |= (uint8_t)due;
 	if (j->is_dirty)
 		return;
-	CHECK(*l->dirty_tail == NULL);
+	CHECK(!*l->dirty_tail);
 	j->is_dirty = true;
 	j->dirty_next = NULL;
 	*l->dirty_tail = j;

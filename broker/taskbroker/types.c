@@ -160,7 +160,7 @@ static void on_said(struct ev_loop *loop, ev_io *w, int events)
 	alive_heard(t);
 	char *newline;
 
-	while ((newline = memchr(buf_at(&t->status), '\n', t->status.len)) != NULL) {
+	while ((newline = memchr(buf_at(&t->status), '\n', t->status.len))) {
 		char *line = (char *)buf_at(&t->status);
 
 		*newline = 0;

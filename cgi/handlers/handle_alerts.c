@@ -64,7 +64,7 @@ static void put_instance(struct buf *b, const struct store_alert *a)
 {
 	char id[48];
 
-	snprintf(id, sizeof(id), "%u.%lld", a->task, (long long)a->run_date);
+	snprintf(id, sizeof id, "%u.%lld", a->task, (long long)a->run_date);
 	put_text(b, "instance", a->task != 0 ? id : NULL);
 	put_text(b, "task", a->task != 0 ? a->subject : NULL);
 	if (a->task != 0)
@@ -132,9 +132,9 @@ static int state_arg(struct call *c, struct read_alerts *f)
 {
 	const char *v = call_arg(c, "state");
 
-	f->open = v != NULL && strcmp(v, "open") == 0;
-	f->ended = v != NULL && strcmp(v, "ended") == 0;
-	return v == NULL || f->open || f->ended
+	f->open = v && strcmp(v, "open") == 0;
+	f->ended = v && strcmp(v, "ended") == 0;
+	return !v || f->open || f->ended
 	               ? 0
 	               : call_fail(c, E_INVALID, "state", "state wants open or ended");
 }
@@ -142,14 +142,14 @@ static int state_arg(struct call *c, struct read_alerts *f)
 static int kind_arg(struct call *c, struct read_alerts *f)
 {
 	f->kind = call_arg(c, "kind");
-	for (size_t i = 0; f->kind != NULL && i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; f->kind && i < sizeof words / sizeof words[0]; i++)
 		if (strcmp(words[i], f->kind) == 0)
 			return 0;
-	return f->kind == NULL ? 0
-	                       : call_fail(c, E_INVALID, "kind",
-	                                   "nothing of the kind '%.40s' is ever told; want one "
-	                                   "such as failed or late",
-	                                   f->kind);
+	return !f->kind ? 0
+	                : call_fail(c, E_INVALID, "kind",
+	                            "nothing of the kind '%.40s' is ever told; want one "
+	                            "such as failed or late",
+	                            f->kind);
 }
 
 static int filter_args(struct call *c, struct query *q)
@@ -164,8 +164,8 @@ static int filter_args(struct call *c, struct query *q)
 	if (since < 0 || since > INT64_MAX / US_PER_S)
 		return call_fail(c, E_INVALID, "since", "since wants an instant after 1970");
 	q->filter.since_us = since * US_PER_S;
-	q->filter.acked = call_arg(c, "acknowledged") != NULL && acked;
-	q->filter.unacked = call_arg(c, "acknowledged") != NULL && !acked;
+	q->filter.acked = call_arg(c, "acknowledged") && acked;
+	q->filter.unacked = call_arg(c, "acknowledged") && !acked;
 	q->filter.project = call_arg(c, "project");
 	q->filter.workflow = call_arg(c, "workflow");
 	return 0;
@@ -175,12 +175,12 @@ int alerts_get(struct call *c)
 {
 	static const char *const names[] = { "limit", "cursor",  "order",    "state",        "kind",
 		                             "since", "project", "workflow", "acknowledged", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
 	    filter_args(c, q) < 0)
 		return c->err.code;
-	if (call_arg(c, "order") == NULL)
+	if (!call_arg(c, "order"))
 		q->list.page.descending = true;
 	return call_read(c, alerts_work);
 }
@@ -189,7 +189,7 @@ int alerts_get(struct call *c)
 
 static int id_param(struct call *c, const char *what)
 {
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 	const char *p = c->params[0];
 	size_t n = strspn(p, "0123456789");
 
@@ -229,7 +229,7 @@ static int owner_seen(void *ctx, const struct store_task *t)
 	struct call *c = ctx;
 	struct query *q = c->extra;
 
-	q->is_owner = c->user[0] != '\0' && t->owner != NULL && strcmp(t->owner, c->user) == 0;
+	q->is_owner = c->user[0] != '\0' && t->owner && strcmp(t->owner, c->user) == 0;
 	return 0;
 }
 
@@ -247,9 +247,9 @@ static int may_work(struct call *c, struct reader *r)
 static int text_member(struct call *c, const char *key, size_t max, const char **ret)
 {
 	*ret = json_text(c->json, key);
-	if (json_get(c->json, key) != NULL && *ret == NULL)
+	if (json_get(c->json, key) && !*ret)
 		return call_fail(c, E_INVALID, key, "'%s' wants a text", key);
-	if (*ret != NULL && strlen(*ret) > max)
+	if (*ret && strlen(*ret) > max)
 		return call_fail(c, E_INVALID, key, "'%s' wants at most %zu bytes", key, max);
 	return 0;
 }
@@ -272,10 +272,10 @@ static int acknowledge(struct call *c)
 	if (c->role < ROLE_OPERATOR && !q->is_owner)
 		return call_fail(c, E_FORBIDDEN, "id",
 		                 "only an operator or the owner of its task may acknowledge it");
-	snprintf(id, sizeof(id), "%llu", (unsigned long long)q->id);
+	snprintf(id, sizeof id, "%llu", (unsigned long long)q->id);
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "alert", id);
-	if (note != NULL)
+	if (note)
 		cJSON_AddStringToObject(args, "note", note);
 	/* What is his own he may acknowledge wherever it is. */
 	text = q->is_owner ? cJSON_PrintUnformatted(args) : command_args(c, "alert-ack", args);
@@ -307,9 +307,9 @@ static void put_covers(struct buf *b, const char *covers)
 
 	if (covers[n] == '/')
 		m = n + 1 + strcspn(covers + n + 1, "/");
-	snprintf(part, sizeof(part), "%.*s", (int)n, covers);
+	snprintf(part, sizeof part, "%.*s", (int)n, covers);
 	put_text(b, "project", n > 0 ? part : NULL);
-	snprintf(part, sizeof(part), "%.*s", (int)m, covers);
+	snprintf(part, sizeof part, "%.*s", (int)m, covers);
 	put_text(b, "workflow", m > n ? part : NULL);
 	put_text(b, "task", covers[m] == '/' ? covers : NULL);
 }
@@ -334,7 +334,7 @@ static int silence_put(void *ctx, const struct store_doc *d)
 		         : from <= now ? "active"
 		                       : "to come");
 		put_covers(&c->out, json_text(body, "covers") ? json_text(body, "covers") : "");
-		put_text(&c->out, "kind", kind != NULL && *kind != '\0' ? kind : NULL);
+		put_text(&c->out, "kind", kind && *kind != '\0' ? kind : NULL);
 		put_time(&c->out, "from", from);
 		put_time(&c->out, "until", until);
 		put_text(&c->out, "reason", json_text(body, "reason"));
@@ -361,7 +361,7 @@ static int silences_work(struct call *c, struct reader *r)
 int silences_get(struct call *c)
 {
 	static const char *const names[] = { "all", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || call_arg_bool(c, "all", &q->all) < 0)
 		return c->err.code;
@@ -422,7 +422,7 @@ int channel_test(struct call *c)
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "channel", c->params[0]);
 	cJSON_AddStringToObject(args, "actor", c->actor);
-	if (to != NULL)
+	if (to)
 		cJSON_AddStringToObject(args, "to", to);
 	r = ask(c, "channel-test", args);
 	cJSON_Delete(args);
@@ -438,7 +438,7 @@ int rules_get(struct call *c)
 
 	if (call_args_only(c, names) < 0)
 		return c->err.code;
-	if (workflow == NULL || *workflow == '\0')
+	if (!workflow || *workflow == '\0')
 		return call_fail(c, E_INVALID, "workflow", "which workflow: project/workflow");
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "workflow", workflow);

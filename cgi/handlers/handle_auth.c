@@ -41,12 +41,12 @@ static int text_member(struct call *c, const char *key, bool required, char *ret
 {
 	const char *v = json_text(c->json, key);
 
-	if (v == NULL && (required || json_get(c->json, key) != NULL))
+	if (!v && (required || json_get(c->json, key)))
 		return call_fail(c, E_INVALID, key, "'%s' wants a text", key);
-	if (v != NULL && strlen(v) >= size)
+	if (v && strlen(v) >= size)
 		return call_fail(c, E_INVALID, key, "'%s' has %zu bytes, want at most %zu", key,
 		                 strlen(v), size - 1);
-	snprintf(ret, size, "%s", v != NULL ? v : "");
+	snprintf(ret, size, "%s", v ? v : "");
 	return 0;
 }
 
@@ -84,7 +84,7 @@ static int login_work(struct call *c, struct reader *r)
 	(void)people_find(c->cgi->people, l->user, &p);
 	code = auth_password_verify(c->cgi->auth, l->user, p, l->password, &c->err);
 	auth_tried(c->cgi->auth, c, code == 0);
-	sodium_memzero(l->password, sizeof(l->password));
+	sodium_memzero(l->password, sizeof l->password);
 	person_unref(p);
 	return code;
 }
@@ -103,7 +103,7 @@ static int login_told(struct call *c)
 	if (l->made.name[0] != '\0') {
 		put_text(&c->out, "name", l->made.name);
 		put_text(&c->out, "token", l->made.token);
-		sodium_memzero(l->made.token, sizeof(l->made.token));
+		sodium_memzero(l->made.token, sizeof l->made.token);
 	} else {
 		auth_session_begin(c->cgi->auth, c, l->since, l->via, csrf);
 		put_text(&c->out, "csrf", csrf);
@@ -135,11 +135,11 @@ static int login_done(struct call *c)
 		}
 		own = p->role;
 		l->since = p->since;
-		snprintf(l->made.owner, sizeof(l->made.owner), "%s", l->user);
+		snprintf(l->made.owner, sizeof l->made.owner, "%s", l->user);
 	}
 	person_unref(p);
-	snprintf(c->user, sizeof(c->user), "%s", l->user);
-	snprintf(c->actor_text, sizeof(c->actor_text), "%s", l->user);
+	snprintf(c->user, sizeof c->user, "%s", l->user);
+	snprintf(c->actor_text, sizeof c->actor_text, "%s", l->user);
 	c->actor = c->actor_text;
 	if (l->made.role == ROLE_NONE || l->made.role > own)
 		l->made.role = own;
@@ -163,7 +163,7 @@ static int ldap_work(struct call *c, struct reader *r)
 	int code = ways_ldap(c->cgi->ways, l->user, l->password, &l->outsider, &c->err);
 
 	(void)r;
-	sodium_memzero(l->password, sizeof(l->password));
+	sodium_memzero(l->password, sizeof l->password);
 	if (code == 0 || code == E_AUTH)
 		auth_tried(c->cgi->auth, c, code == 0);
 	return code;
@@ -186,7 +186,7 @@ static bool is_ldaps(struct call *c, const char *user)
 	bool is = ways_has_ldap(c->cgi->ways) && strcmp(user, "admin") != 0;
 
 	(void)people_find(c->cgi->people, user, &p);
-	is = is && (p == NULL || strcmp(p->source, "ldap") == 0);
+	is = is && (!p || strcmp(p->source, "ldap") == 0);
 	person_unref(p);
 	return is;
 }
@@ -211,11 +211,11 @@ static int login_read(struct call *c)
 int login_post(struct call *c)
 {
 	static const char *const keys[] = { "user", "password", "name", "role", "days", NULL };
-	struct login *l = c->extra = mem_new(sizeof(*l));
+	struct login *l = c->extra = mem_new(sizeof *l);
 
 	if (guard_origin(c) < 0 || call_members_only(c, keys) < 0 ||
-	    text_member(c, "user", true, l->user, sizeof(l->user)) < 0 ||
-	    text_member(c, "password", true, l->password, sizeof(l->password)) < 0 ||
+	    text_member(c, "user", true, l->user, sizeof l->user) < 0 ||
+	    text_member(c, "password", true, l->password, sizeof l->password) < 0 ||
 	    token_members(c, &l->made, false) < 0)
 		return c->err.code;
 	if (l->made.name[0] == '\0')
@@ -248,7 +248,7 @@ int session_get(struct call *c)
 	put_text(&c->out, "user", c->user[0] != '\0' ? c->user : c->actor);
 	put_text(&c->out, "role", role_name(c->role));
 	put_text(&c->out, "via", c->via);
-	put_raw(&c->out, "projects", within != NULL ? within : "null");
+	put_raw(&c->out, "projects", within ? within : "null");
 	put_rights(&c->out, "rights", c->rights);
 	free(within);
 	put_text(&c->out, "csrf", csrf[0] != '\0' ? csrf : NULL);
@@ -273,8 +273,8 @@ static int password_work(struct call *c, struct reader *r)
 		code = auth_password_set(c->cgi->auth, l->other, &c->err);
 	else if (code == 0)
 		code = auth_password_hash(l->other, l->secret, &c->err);
-	sodium_memzero(l->password, sizeof(l->password));
-	sodium_memzero(l->other, sizeof(l->other));
+	sodium_memzero(l->password, sizeof l->password);
+	sodium_memzero(l->other, sizeof l->other);
 	return code;
 }
 
@@ -310,7 +310,7 @@ static int password_hashed(struct call *c)
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "user", c->user);
 	cJSON_AddStringToObject(args, "secret", l->secret);
-	sodium_memzero(l->secret, sizeof(l->secret));
+	sodium_memzero(l->secret, sizeof l->secret);
 	r = user_command(c, "user-set", args, password_kept);
 	cJSON_Delete(args);
 	return r;
@@ -319,18 +319,18 @@ static int password_hashed(struct call *c)
 int password_post(struct call *c)
 {
 	static const char *const keys[] = { "old", "new", NULL };
-	struct login *l = c->extra = mem_new(sizeof(*l));
+	struct login *l = c->extra = mem_new(sizeof *l);
 
 	if (c->user[0] == '\0' && c->role == ROLE_ADMIN) /* the cgi's own tokens: admin's */
-		snprintf(c->user, sizeof(c->user), "admin");
+		snprintf(c->user, sizeof c->user, "admin");
 	if (c->user[0] == '\0')
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
-	if (c->person != NULL && person_is_outside(c->person))
+	if (c->person && person_is_outside(c->person))
 		return call_fail(c, E_CONFLICT, "", "the password of %s is kept by %s, not here",
 		                 c->user, c->person->source);
 	if (call_members_only(c, keys) < 0 ||
-	    text_member(c, "old", true, l->password, sizeof(l->password)) < 0 ||
-	    text_member(c, "new", true, l->other, sizeof(l->other)) < 0 ||
+	    text_member(c, "old", true, l->password, sizeof l->password) < 0 ||
+	    text_member(c, "new", true, l->other, sizeof l->other) < 0 ||
 	    auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
 	auth_session_own(c->cgi->auth, c, l->own);

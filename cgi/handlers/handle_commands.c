@@ -52,7 +52,7 @@ static const struct kind kinds[] = {
 
 static const struct kind *kind_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		if (strcmp(kinds[i].name, name) == 0)
 			return &kinds[i];
 	return NULL;
@@ -70,16 +70,15 @@ static int request_id_read(struct call *c, char ret[80])
 {
 	const char *given = json_text(c->json, "request_id");
 
-	if (json_get(c->json, "request_id") != NULL &&
-	    (given == NULL || strlen(given) < 8 || strlen(given) > 64))
+	if (json_get(c->json, "request_id") && (!given || strlen(given) < 8 || strlen(given) > 64))
 		return call_fail(c, E_INVALID, "request_id", "want a text of 8 to 64 bytes");
-	snprintf(ret, 80, "%s", given != NULL ? given : c->request_id);
+	snprintf(ret, 80, "%s", given ? given : c->request_id);
 	return 0;
 }
 
 static unsigned right_of(const struct kind *kind)
 {
-	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+	for (size_t i = 0; i < sizeof rights / sizeof rights[0]; i++)
 		if (strcmp(rights[i].kind, kind->name) == 0)
 			return rights[i].right;
 	return 0;
@@ -88,7 +87,7 @@ static unsigned right_of(const struct kind *kind)
 static int right_check(struct call *c, const struct kind *kind)
 {
 	if ((c->rights & right_of(kind)) != right_of(kind)) {
-		snprintf(c->hint, sizeof(c->hint),
+		snprintf(c->hint, sizeof c->hint,
 		         "an administrator: sirdar user set %.64s --right %s",
 		         c->user[0] != '\0' ? c->user : "NAME", kind->name);
 		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the right %s, which %s has not",
@@ -103,7 +102,7 @@ static cJSON *within_of(const char *has, const cJSON *asked)
 	cJSON *mine = cJSON_Parse(has), *both;
 	const cJSON *a, *m;
 
-	if (asked == NULL)
+	if (!asked)
 		return mine;
 	both = cJSON_CreateArray();
 	cJSON_ArrayForEach(a, asked)
@@ -124,9 +123,9 @@ static char *args_text(struct call *c, const struct kind *kind, const cJSON *arg
 	char *has = auth_within(c, kind->role, right_of(kind)), *text;
 	cJSON *all;
 
-	if (has == NULL)
-		return args != NULL ? cJSON_PrintUnformatted(args) : mem_str("{}");
-	all = args != NULL ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
+	if (!has)
+		return args ? cJSON_PrintUnformatted(args) : mem_str("{}");
+	all = args ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
 	cJSON *within = within_of(has, json_get(all, "within"));
 	cJSON_DeleteItemFromObjectCaseSensitive(all, "within");
 	cJSON_AddItemToObject(all, "within", within);
@@ -153,11 +152,11 @@ static int kind_check(struct call *c, const struct kind *kind)
 {
 	if (command_may(c, kind) < 0)
 		return c->err.code;
-	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+	for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
 		if (strcmp(elsewhere[i].kind, kind->name) == 0)
 			return call_fail(c, E_INVALID, "kind", "%s is asked for by %s", kind->name,
 			                 elsewhere[i].route);
-	for (size_t i = 0; i < sizeof(credentials) / sizeof(credentials[0]); i++)
+	for (size_t i = 0; i < sizeof credentials / sizeof credentials[0]; i++)
 		if (strcmp(credentials[i], kind->name) == 0)
 			return auth_credential(c);
 	return 0;
@@ -200,12 +199,12 @@ int commands_post(struct call *c)
 
 	if (call_members_only(c, keys) < 0 || call_truth_member(c, "dry_run", &dry) < 0)
 		return c->err.code;
-	if (name == NULL)
+	if (!name)
 		return call_fail(c, E_INVALID, "kind", "'kind' wants a text");
-	if (args != NULL && !cJSON_IsObject(args))
+	if (args && !cJSON_IsObject(args))
 		return call_fail(c, E_INVALID, "args", "'args' wants an object");
 	kind = kind_find(name);
-	if (kind == NULL)
+	if (!kind)
 		return call_fail(
 			c, E_INVALID, "kind",
 			"there is no command '%.40s'; want one such as apply, redo or backfill",
@@ -221,7 +220,7 @@ static int if_match(struct call *c)
 	char *end;
 	long version;
 
-	if (match == NULL)
+	if (!match)
 		return 0;
 	version = match[0] == '"' ? strtol(match + 1, &end, 10) : -1;
 	if (version < 0 || strcmp(end, "\"") != 0)
@@ -254,14 +253,14 @@ int workflows_post(struct call *c)
 		cJSON_Delete(args);
 		return r;
 	}
-	for (; m != NULL; m = next) {
+	for (; m; m = next) {
 		next = m->next;
 		if (strcmp(m->string, "dry_run") == 0 || strcmp(m->string, "request_id") == 0)
 			continue;
 		cJSON_AddItemReferenceToObject(args, m->string, m);
 	}
 	r = command_send(c, kind_find("apply"), args, dry);
-	if (r == 0 && call_header(c, "If-Match") != NULL)
+	if (r == 0 && call_header(c, "If-Match"))
 		c->then = matched_done;
 	cJSON_Delete(args);
 	return r;
@@ -295,12 +294,12 @@ static int commands_work(struct call *c, struct reader *r)
 int commands_get(struct call *c)
 {
 	static const char *const names[] = { "limit", "cursor", "order", "open", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 50) < 0 ||
 	    call_arg_bool(c, "open", &q->open) < 0)
 		return c->err.code;
-	if (call_arg(c, "order") == NULL)
+	if (!call_arg(c, "order"))
 		q->list.page.descending = true;
 	return call_read(c, commands_work);
 }
@@ -329,11 +328,11 @@ static int audit_work(struct call *c, struct reader *r)
 int audit_get(struct call *c)
 {
 	static const char *const names[] = { "limit", "cursor", "order", "actor", "action", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0)
 		return c->err.code;
-	if (call_arg(c, "order") == NULL)
+	if (!call_arg(c, "order"))
 		q->list.page.descending = true;
 	return call_read(c, audit_work);
 }
@@ -342,7 +341,7 @@ int audit_get(struct call *c)
 
 static int id_param(struct call *c)
 {
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 	const char *p = c->params[0];
 	size_t n = strspn(p, "0123456789");
 

@@ -86,7 +86,7 @@ static int run_take(void *ctx, const struct instance *i)
 
 	if (q->now.total > 0 && q->now.label != label) {
 		run_put(c, q);
-		memset(&q->now, 0, sizeof(q->now));
+		memset(&q->now, 0, sizeof q->now);
 		if (++q->n == q->limit)
 			q->full = true;
 		if (q->full)
@@ -123,7 +123,7 @@ static int runs_work(struct call *c, struct reader *r)
 int runs_get(struct call *c)
 {
 	static const char *const names[] = { "limit", "before", NULL };
-	struct runs_query *q = c->extra = mem_new(sizeof(*q));
+	struct runs_query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || call_arg_int(c, "limit", 10, 1, 200, &q->limit) < 0 ||
 	    instant_arg(c, "before", false, &q->before) < 0)

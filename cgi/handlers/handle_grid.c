@@ -66,21 +66,21 @@ static int by_task(const void *a, const void *b)
 
 static void places_make(struct grid_query *q)
 {
-	q->places = mem_array(q->flow.n + 1, sizeof(*q->places));
-	q->cells = mem_array(q->flow.n + 1, sizeof(*q->cells));
+	q->places = mem_array(q->flow.n + 1, sizeof *q->places);
+	q->cells = mem_array(q->flow.n + 1, sizeof *q->cells);
 	for (size_t i = 0; i < q->flow.n; i++)
 		q->places[i] = (struct place){ q->flow.ids[i], (uint32_t)i };
-	qsort(q->places, q->flow.n, sizeof(*q->places), by_task);
+	qsort(q->places, q->flow.n, sizeof *q->places, by_task);
 }
 
 static void cell_count(struct grid_query *q, const struct instance *i)
 {
 	struct place key = { i->key.task, 0 };
-	const struct place *at = bsearch(&key, q->places, q->flow.n, sizeof(*q->places), by_task);
+	const struct place *at = bsearch(&key, q->places, q->flow.n, sizeof *q->places, by_task);
 	uint8_t rank = (uint8_t)(1 + (strchr(worst_first, letter_of(i)) - worst_first));
 	struct cell *cell;
 
-	if (at == NULL)
+	if (!at)
 		return;
 	cell = &q->cells[at->row];
 	cell->n++;
@@ -121,8 +121,8 @@ static void run_put(struct call *c, struct grid_query *q)
 	flow_run_put(c, &q->flow, &q->now);
 	cells_put(c, q);
 	put_close(&c->out, '}');
-	memset(&q->now, 0, sizeof(q->now));
-	memset(q->cells, 0, (q->flow.n + 1) * sizeof(*q->cells));
+	memset(&q->now, 0, sizeof q->now);
+	memset(q->cells, 0, (q->flow.n + 1) * sizeof *q->cells);
 	if (++q->n == q->limit)
 		q->full = true;
 }
@@ -195,7 +195,7 @@ static int grid_work(struct call *c, struct reader *r)
 int grid_get(struct call *c)
 {
 	static const char *const names[] = { "limit", "before", NULL };
-	struct grid_query *q = c->extra = mem_new(sizeof(*q));
+	struct grid_query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || call_arg_int(c, "limit", 30, 1, 200, &q->limit) < 0 ||
 	    instant_arg(c, "before", false, &q->before) < 0)

@@ -65,8 +65,8 @@ static int task_take(void *ctx, const struct store_task *t)
 	struct lineage *l = ctx;
 
 	l->task = *t;
-	snprintf(l->task_name, sizeof(l->task_name), "%s", t->name);
-	snprintf(l->type, sizeof(l->type), "%s", t->type ? t->type : "");
+	snprintf(l->task_name, sizeof l->task_name, "%s", t->name);
+	snprintf(l->type, sizeof l->type, "%s", t->type ? t->type : "");
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static int member_take(void *ctx, const struct store_task *t)
 	l->tasks++;
 	if (map_get(&l->groups, t->id) == MAP_NONE)
 		map_add(&l->groups, t->id, t->workflow_id);
-	l->ids = mem_room(l->ids, &l->cap_ids, l->n_ids + 1, sizeof(*l->ids));
+	l->ids = mem_room(l->ids, &l->cap_ids, l->n_ids + 1, sizeof *l->ids);
 	l->ids[l->n_ids++] = t->id;
 	return 0;
 }
@@ -93,7 +93,7 @@ static int doc_take(void *ctx, const struct store_doc *d)
 	struct lineage *l = ctx;
 
 	l->wanted = d->id;
-	snprintf(l->name, sizeof(l->name), "%s", d->name);
+	snprintf(l->name, sizeof l->name, "%s", d->name);
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static int link_take(void *ctx, const struct store_link *k)
 {
 	struct lineage *l = ctx;
 
-	l->links = mem_room(l->links, &l->cap_links, l->n_links + 1, sizeof(*l->links));
+	l->links = mem_room(l->links, &l->cap_links, l->n_links + 1, sizeof *l->links);
 	l->links[l->n_links++] = *k;
 	return 0;
 }
@@ -151,7 +151,7 @@ static void node_add(struct lineage *l, uint32_t id, const char *name, const cha
 		l->cut = true;
 		return;
 	}
-	l->nodes = mem_room(l->nodes, &l->cap_nodes, l->n_nodes + 1, sizeof(*l->nodes));
+	l->nodes = mem_room(l->nodes, &l->cap_nodes, l->n_nodes + 1, sizeof *l->nodes);
 	l->nodes[l->n_nodes++] = (struct node){
 		.id = id, .level = level, .name = mem_str(name), .type = mem_str(type)
 	};
@@ -165,7 +165,7 @@ static void edge_count(struct lineage *l, uint32_t from, uint32_t to)
 			return;
 		}
 	}
-	l->edges = mem_room(l->edges, &l->cap_edges, l->n_edges + 1, sizeof(*l->edges));
+	l->edges = mem_room(l->edges, &l->cap_edges, l->n_edges + 1, sizeof *l->edges);
 	l->edges[l->n_edges++] = (struct edge){ from, to, 1 };
 }
 
@@ -196,7 +196,7 @@ static int end_take(struct lineage *l, size_t at, uint32_t task, int level)
 	uint32_t id;
 	int code = group_of(l, task, &id);
 
-	if (code < 0 || id == 0 || node_find(l, id) != NULL)
+	if (code < 0 || id == 0 || node_find(l, id))
 		return code;
 	if (level < -l->up || level > l->down) {
 		l->nodes[at].closed = true;
@@ -277,7 +277,7 @@ static int node_read(struct lineage *l, size_t at)
 	int level = l->nodes[at].level, code = 0;
 
 	if (l->by_task) {
-		l->ids = mem_room(l->ids, &l->cap_ids, 1, sizeof(*l->ids));
+		l->ids = mem_room(l->ids, &l->cap_ids, 1, sizeof *l->ids);
 		l->ids[0] = l->nodes[at].id;
 		l->n_ids = 1;
 		if (map_get(&l->groups, l->ids[0]) == MAP_NONE)
@@ -397,10 +397,10 @@ static int lineage_work(struct call *c, struct reader *r)
 int lineage_get(struct call *c)
 {
 	static const char *const names[] = { "up", "down", NULL };
-	struct lineage *l = c->extra = mem_new(sizeof(*l));
+	struct lineage *l = c->extra = mem_new(sizeof *l);
 	const char *slash = strchr(c->params[0], '/');
 
-	l->by_task = slash != NULL && strchr(slash + 1, '/') != NULL;
+	l->by_task = slash && strchr(slash + 1, '/');
 	if (call_args_only(c, names) < 0 || call_arg_int(c, "up", 2, 0, 20, &l->up) < 0 ||
 	    call_arg_int(c, "down", 2, 0, 20, &l->down) < 0)
 		return c->err.code;

@@ -43,7 +43,7 @@ static int docs_work(struct call *c, struct reader *r)
 static int docs_get(struct call *c, enum store_doc_kind kind)
 {
 	static const char *const names[] = { "limit", "cursor", "order", "all", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	q->kind = kind;
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
@@ -70,7 +70,7 @@ static int doc_whole(void *ctx, const struct store_doc *d)
 	struct query *q = c->extra;
 
 	q->id = d->id;
-	snprintf(c->etag, sizeof(c->etag), "\"%u\"", d->version);
+	snprintf(c->etag, sizeof c->etag, "\"%u\"", d->version);
 	if (q->plain)
 		buf_put(&c->out, d->body,
 		        q->kind == DOC_WORKFLOW ? workflow_written(d->body, d->body_len)
@@ -108,18 +108,18 @@ static int document_done(struct call *c)
 static int doc_get(struct call *c, enum store_doc_kind kind)
 {
 	static const char *const names[] = { "version", "format", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 	const char *format = call_arg(c, "format");
 	int64_t version;
 
 	if (call_args_only(c, names) < 0 ||
 	    call_arg_int(c, "version", 0, 0, UINT32_MAX, &version) < 0)
 		return c->err.code;
-	if (format != NULL && strcmp(format, "yaml") != 0 && strcmp(format, "json") != 0)
+	if (format && strcmp(format, "yaml") != 0 && strcmp(format, "json") != 0)
 		return call_fail(c, E_INVALID, "format", "format wants json or yaml");
 	q->kind = kind;
 	q->version = (uint32_t)version;
-	q->plain = format != NULL && format[0] == 'y';
+	q->plain = format && format[0] == 'y';
 	if (q->plain)
 		c->then = document_done;
 	return call_read(c, doc_work);
@@ -185,7 +185,7 @@ static int parameters_work(struct call *c, struct reader *r)
 int parameters_get(struct call *c)
 {
 	static const char *const names[] = { "limit", "cursor", "order", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, READ_ROWS_MAX) < 0)
 		return c->err.code;
@@ -216,7 +216,7 @@ static int task_states(struct call *c, uint32_t *ret)
 	const char *v = call_arg(c, "states");
 
 	*ret = 0;
-	for (; v != NULL && *v != '\0'; v += *v == ',') {
+	for (; v && *v != '\0'; v += *v == ',') {
 		size_t n = strcspn(v, ",");
 		uint8_t st = 0;
 
@@ -236,7 +236,7 @@ int tasks_get(struct call *c)
 {
 	static const char *const names[] = { "limit",  "cursor",      "order", "prefix",
 		                             "states", "workflow_id", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 	const char *prefix = call_arg(c, "prefix");
 	int64_t workflow;
 
@@ -244,9 +244,9 @@ int tasks_get(struct call *c)
 	    task_states(c, &q->filter.states) < 0 ||
 	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0)
 		return c->err.code;
-	if (prefix != NULL && strlen(prefix) >= sizeof(q->prefix))
+	if (prefix && strlen(prefix) >= sizeof q->prefix)
 		return call_fail(c, E_INVALID, "prefix", "prefix is too long");
-	snprintf(q->prefix, sizeof(q->prefix), "%s", prefix != NULL ? prefix : "");
+	snprintf(q->prefix, sizeof q->prefix, "%s", prefix ? prefix : "");
 	q->filter.prefix = q->prefix;
 	q->filter.workflow = (uint32_t)workflow;
 	return call_read(c, tasks_work);

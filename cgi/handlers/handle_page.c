@@ -60,7 +60,7 @@ static int page_reply(struct call *c, const struct page *p)
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 		known ? 0 : b->len, (void *)(uintptr_t)buf_at(b), MHD_RESPMEM_PERSISTENT);
 
-	CHECK(r != NULL);
+	CHECK(r);
 	header(r, "Content-Type", p->type);
 	header(r, "ETag", etag);
 	header(r, "Cache-Control", p->immutable ? CACHE_FOR_EVER : CACHE_ASK);
@@ -75,7 +75,7 @@ int reply_to(struct call *c, const char *to)
 	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
 	                                                         MHD_RESPMEM_PERSISTENT);
 
-	CHECK(r != NULL);
+	CHECK(r);
 	header(r, "Location", to);
 	if (c->cookie[0] != '\0')
 		header(r, "Set-Cookie", c->cookie);
@@ -84,7 +84,7 @@ int reply_to(struct call *c, const char *to)
 
 int page_get(struct call *c)
 {
-	return c->cgi->pages != NULL ? reply_to(c, "/ui/") : status_page_get(c);
+	return c->cgi->pages ? reply_to(c, "/ui/") : status_page_get(c);
 }
 
 /* A file, or the one page that shows every path of the console. */
@@ -93,10 +93,10 @@ int console_get(struct call *c)
 	const char *path = c->params[0];
 	const struct page *p;
 
-	if (c->cgi->pages == NULL)
+	if (!c->cgi->pages)
 		return reply_to(c, "/");
 	p = pages_find(c->cgi->pages, path);
-	if (p == NULL && strncmp(path, "assets/", strlen("assets/")) == 0)
+	if (!p && strncmp(path, "assets/", strlen("assets/")) == 0)
 		return call_fail(c, E_NOT_FOUND, "path", "no such file of the console");
-	return page_reply(c, p != NULL ? p : pages_find(c->cgi->pages, "index.html"));
+	return page_reply(c, p ? p : pages_find(c->cgi->pages, "index.html"));
 }

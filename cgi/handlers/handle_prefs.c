@@ -26,7 +26,7 @@ static int person_check(struct call *c)
 
 static void version_put(struct call *c, uint32_t version, const char *value)
 {
-	snprintf(c->etag, sizeof(c->etag), "\"%u\"", version);
+	snprintf(c->etag, sizeof c->etag, "\"%u\"", version);
 	put_open(&c->out, NULL, '{');
 	put_int(&c->out, "version", version);
 	put_raw(&c->out, "preferences", value);
@@ -79,7 +79,7 @@ static int match_read(struct call *c, uint32_t *ret)
 {
 	const char *match = call_header(c, "If-Match");
 	char *end = NULL;
-	long long version = match != NULL && match[0] == '"' ? strtoll(match + 1, &end, 10) : -1;
+	long long version = match && match[0] == '"' ? strtoll(match + 1, &end, 10) : -1;
 
 	if (version < 0 || version > UINT32_MAX || end == match + 1 || strcmp(end, "\"") != 0)
 		return call_fail(c, E_INVALID, "If-Match",

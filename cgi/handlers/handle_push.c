@@ -28,7 +28,7 @@ static const char *text_of(const cJSON *json, const char *key, const char *other
 {
 	const char *text = json_text(json, key);
 
-	return text != NULL ? text : otherwise;
+	return text ? text : otherwise;
 }
 
 /* --- shown --------------------------------------------------------------------------- */
@@ -39,8 +39,8 @@ static void put_service(struct buf *b, const char *endpoint)
 	const char *host = strstr(endpoint, "://");
 	char text[256];
 
-	host = host != NULL ? host + 3 : endpoint;
-	snprintf(text, sizeof(text), "%.*s", (int)strcspn(host, "/?#"), host);
+	host = host ? host + 3 : endpoint;
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(host, "/?#"), host);
 	put_text(b, "service", text);
 }
 
@@ -83,7 +83,7 @@ static int devices_work(struct call *c, struct reader *r)
 int push_get(struct call *c)
 {
 	static const char *const names[] = { "all", NULL };
-	struct push *p = c->extra = mem_new(sizeof(*p));
+	struct push *p = c->extra = mem_new(sizeof *p);
 
 	if (call_args_only(c, names) < 0 || call_arg_bool(c, "all", &p->all) < 0)
 		return c->err.code;
@@ -192,14 +192,14 @@ int push_post(struct call *c)
 {
 	static const char *const keys[] = { "endpoint", "p256dh",   "auth", "label",
 		                            "least",    "language", NULL };
-	struct push *p = c->extra = mem_new(sizeof(*p));
+	struct push *p = c->extra = mem_new(sizeof *p);
 	cJSON *args;
 	int r;
 
 	if (call_members_only(c, keys) < 0)
 		return c->err.code;
 	for (int i = 0; i < 3; i++)
-		if (json_text(c->json, keys[i]) == NULL)
+		if (!json_text(c->json, keys[i]))
 			return call_fail(c, E_INVALID, keys[i], "'%s' wants a text", keys[i]);
 	if (options_check(c) < 0)
 		return c->err.code;

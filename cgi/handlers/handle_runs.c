@@ -118,7 +118,7 @@ static int sort_read(struct call *c, enum read_sort *ret)
 	const char *v = call_arg(c, "sort");
 
 	*ret = READ_BY_RUN_DATE;
-	if (v == NULL)
+	if (!v)
 		return 0;
 	for (int i = 0; i < READ_SORT_COUNT; i++) {
 		if (strcmp(sorts[i], v) == 0) {
@@ -142,7 +142,7 @@ int instances_get(struct call *c)
 
 	if (fresh_reply(c))
 		return 0;
-	q = c->extra = mem_new(sizeof(*q));
+	q = c->extra = mem_new(sizeof *q);
 	f = &q->filter;
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
 	    sort_read(c, &f->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
@@ -151,14 +151,14 @@ int instances_get(struct call *c)
 	    call_arg_int(c, "broker_id", 0, 0, UINT32_MAX, &broker) < 0 ||
 	    call_arg_bool(c, "parts", &f->parts) < 0)
 		return c->err.code;
-	if (task != NULL && (task[0] == '\0' || strlen(task) >= sizeof(q->name)))
+	if (task && (task[0] == '\0' || strlen(task) >= sizeof q->name))
 		return call_fail(c, E_INVALID, "task", "task wants a name");
 	if (f->from != 0 && f->to == 0)
 		f->to = INT64_MAX;
 	f->each_range = range_put;
 	f->workflow = (uint32_t)workflow;
 	f->broker = (uint32_t)broker;
-	snprintf(q->name, sizeof(q->name), "%s", task != NULL ? task : "");
+	snprintf(q->name, sizeof q->name, "%s", task ? task : "");
 	c->names = true;
 	c->fresh = FRESH_LIST;
 	return call_read(c, instances_work);
@@ -189,7 +189,7 @@ static int data_read(struct call *c, struct reader *r, const struct instance *i)
 		      { ID_PARAMS, "run_parameters" },
 		      { ID_OWN, "instance_parameters" } };
 
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+	for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
 		struct data_put p = { c, kinds[k].key };
 		int code = read_data(r, i, kinds[k].kind, data_put, &p, &c->err);
 		if (code < 0 && code != E_NOT_FOUND)
@@ -304,18 +304,18 @@ static int instance_done(struct call *c)
 	q->number = c->number;
 	key_text(q->key, id);
 	if (q->in_range) {
-		snprintf(args, sizeof(args), "{\"instance\":{\"id\":\"%s\"}}", id);
+		snprintf(args, sizeof args, "{\"instance\":{\"id\":\"%s\"}}", id);
 		c->then = range_done;
 		return call_query(c, "instance", args);
 	}
-	snprintf(args, sizeof(args), "{\"ids\":\"%s\"}", id);
+	snprintf(args, sizeof args, "{\"ids\":\"%s\"}", id);
 	c->then = progress_done;
 	return call_query(c, "progress", args);
 }
 
 static int key_query(struct call *c, const char *const *names)
 {
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	return call_args_only(c, names) < 0 ? c->err.code : key_param(c, &q->key);
 }
@@ -355,7 +355,7 @@ static int events_work(struct call *c, struct reader *r)
 	code = read_events(r, &(struct read_history){ q->key, q->before, q->list.page.limit },
 	                   event_put, c, &q->list.answer.number, &c->err);
 	if (q->last != 0)
-		snprintf(q->list.answer.cursor, sizeof(q->list.answer.cursor), "%llu",
+		snprintf(q->list.answer.cursor, sizeof q->list.answer.cursor, "%llu",
 		         (unsigned long long)q->last);
 	list_end(c, &q->list);
 	return code;
@@ -404,8 +404,8 @@ static int ending_take(void *ctx, const struct read_event *e)
 		return 0;
 	w->is_found = true;
 	w->is_whole = e->event != EV_DEAD_KILLED;
-	if (e->note != NULL)
-		snprintf(w->note, sizeof(w->note), ": %s", e->note);
+	if (e->note)
+		snprintf(w->note, sizeof w->note, ": %s", e->note);
 	if (e->cause != 0)
 		w->cause = e->cause;
 	return 0;
@@ -419,7 +419,7 @@ static int ending_by(void *ctx, const struct store_command *m)
 
 	if (json_parse(m->args, strlen(m->args), &args, NULL) == 0)
 		message = json_text(args, "message");
-	snprintf(w->by, sizeof(w->by), "; command %llu (%s) by %s%s%s", (unsigned long long)m->id,
+	snprintf(w->by, sizeof w->by, "; command %llu (%s) by %s%s%s", (unsigned long long)m->id,
 	         m->kind, m->actor, message ? ": " : "", message ? message : "");
 	json_free(args);
 	return 0;
@@ -432,7 +432,7 @@ static void ending_read(struct reader *r, const struct instance *i, struct endin
 	*ret = (struct ending){ .state = i->state };
 	read_events(r, &(struct read_history){ i->key, 0, BACK_MAX }, ending_take, ret, NULL, NULL);
 	if (i->state == ST_STOP && ret->note[0] == '\0' && i->exit_code != 0)
-		snprintf(ret->note, sizeof(ret->note),
+		snprintf(ret->note, sizeof ret->note,
 		         i->exit_code < 0 ? ": signal %d" : ": exit %d",
 		         i->exit_code < 0 ? -i->exit_code : i->exit_code);
 	if (ret->cause != 0)
@@ -450,7 +450,7 @@ static void over_put(struct call *c, const struct instance *i, const struct endi
 	if (json_parse(buf_str(&c->out), c->out.len, &root, NULL) < 0)
 		return;
 	if (i->reason != 0)
-		snprintf(reason, sizeof(reason), ", %s", reason_text((enum reason)i->reason));
+		snprintf(reason, sizeof reason, ", %s", reason_text((enum reason)i->reason));
 	buf_init(&line);
 	buf_printf(&line, "it is over: %s%s%s%s", state, reason, w->note, w->by);
 	cJSON *args = cJSON_CreateObject();
@@ -496,8 +496,8 @@ static int why_done(struct call *c)
 		return c->err.code;
 	c->then = NULL;
 	bool is_over = strstr(said, "\"code\":\"over\"") != NULL;
-	if ((is_over && strstr(said, "\"state\":\"Succ\"") == NULL) ||
-	    (q->key.part != 0 && strstr(said, "\"code\":\"unplanned\"") != NULL))
+	if ((is_over && !strstr(said, "\"state\":\"Succ\"")) ||
+	    (q->key.part != 0 && strstr(said, "\"code\":\"unplanned\"")))
 		return call_read(c, over_work);
 	return reply_json(c, MHD_HTTP_OK);
 }
@@ -512,7 +512,7 @@ int instance_why_get(struct call *c)
 		return c->err.code;
 	q = c->extra;
 	key_text(q->key, id);
-	snprintf(args, sizeof(args), "{\"instance\":{\"id\":\"%s\"}}", id);
+	snprintf(args, sizeof args, "{\"instance\":{\"id\":\"%s\"}}", id);
 	c->then = why_done;
 	return call_query(c, "why", args);
 }
@@ -529,8 +529,8 @@ int resolve_get(struct call *c)
 	if (call_args_only(c, names) < 0 ||
 	    call_arg_int(c, "part", 0, INT32_MIN, INT32_MAX, &part) < 0)
 		return c->err.code;
-	if (task == NULL || run_date == NULL)
-		return call_fail(c, E_INVALID, task == NULL ? "task" : "run_date",
+	if (!task || !run_date)
+		return call_fail(c, E_INVALID, !task ? "task" : "run_date",
 		                 "want task and run_date");
 	buf_init(&args);
 	put_open(&args, NULL, '{');

@@ -117,7 +117,7 @@ static int health_done(struct call *c)
 	if (json_parse((const char *)buf_at(&c->out), c->out.len, &root, &c->err) == 0) {
 		const char *status = json_text(root, "status");
 
-		fails = status == NULL || strcmp(status, "failing") == 0;
+		fails = !status || strcmp(status, "failing") == 0;
 	}
 	json_free(root);
 	return reply_json(c, fails ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK);
@@ -140,7 +140,7 @@ static int64_t stalls(const struct cgi *cgi, const char **ret_name)
 	for (size_t i = 0; i < 3; i++) {
 		int64_t us = thread_silent_us(threads[i], now, &actor);
 
-		*ret_name = actor != NULL ? actor : names[i];
+		*ret_name = actor ? actor : names[i];
 		if (us > cgi->param.stall_ms * US_PER_MS * (i < 2 ? 1 : DISK_SLOW))
 			return us;
 	}
@@ -299,7 +299,7 @@ static int stats_work(struct call *c, struct reader *r)
 int stats_get(struct call *c)
 {
 	static const char *const names[] = { "from", "to", "workflow_id", NULL };
-	struct read_filter *f = c->extra = mem_new(sizeof(*f));
+	struct read_filter *f = c->extra = mem_new(sizeof *f);
 	int64_t workflow;
 
 	if (call_args_only(c, names) < 0 || instant_arg(c, "from", false, &f->from) < 0 ||

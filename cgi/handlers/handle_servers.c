@@ -33,13 +33,13 @@ static int64_t number(const cJSON *root, const char *key)
 /* Of "v1:KEY:..." (baseserver/model/vault.h) the name of the key, no more. */
 static void put_key(struct buf *b, const char *sealed)
 {
-	const char *from = sealed != NULL ? strchr(sealed, ':') : NULL;
-	const char *to = from != NULL ? strchr(from + 1, ':') : NULL;
+	const char *from = sealed ? strchr(sealed, ':') : NULL;
+	const char *to = from ? strchr(from + 1, ':') : NULL;
 	char name[64];
 
-	if (to != NULL)
-		snprintf(name, sizeof(name), "%.*s", (int)(to - from - 1), from + 1);
-	put_text(b, "key", to != NULL ? name : NULL);
+	if (to)
+		snprintf(name, sizeof name, "%.*s", (int)(to - from - 1), from + 1);
+	put_text(b, "key", to ? name : NULL);
 }
 
 /* All of it but what is sealed. */

@@ -34,11 +34,11 @@ static int whose(struct call *c, struct ask *a)
 
 	if (call_arg_bool(c, "all", &all) < 0)
 		return c->err.code;
-	if (user != NULL && user[0] == '\0')
+	if (user && user[0] == '\0')
 		return call_fail(c, E_INVALID, "user", "'user' is empty, want a person's name");
-	if (all && user != NULL)
+	if (all && user)
 		return call_fail(c, E_INVALID, "all", "'all' and 'user' exclude each other");
-	a->whose = all ? NULL : user != NULL ? user : self(c);
+	a->whose = all ? NULL : user ? user : self(c);
 	if (c->role < ROLE_ADMIN && (all || strcmp(a->whose, self(c)) != 0))
 		return call_fail(c, E_FORBIDDEN, all ? "all" : "user",
 		                 "the sessions of others are an administrator's to see and end");
@@ -50,7 +50,7 @@ static int whose(struct call *c, struct ask *a)
 int sessions_get(struct call *c)
 {
 	static const char *const names[] = { "user", "all", NULL };
-	struct ask *a = c->extra = mem_new(sizeof(*a));
+	struct ask *a = c->extra = mem_new(sizeof *a);
 	char own[SESSION_ID_MAX];
 
 	if (call_args_only(c, names) < 0 || whose(c, a) < 0)
@@ -90,7 +90,7 @@ static int ended_audited(struct call *c)
 
 int sessions_ended(struct call *c, const char *user, int ended, call_fn then)
 {
-	char request[sizeof(c->request_id) + 8], *text;
+	char request[sizeof c->request_id + 8], *text;
 	cJSON *args;
 	int r;
 
@@ -105,7 +105,7 @@ int sessions_ended(struct call *c, const char *user, int ended, call_fn then)
 	cJSON_AddNumberToObject(args, "sessions", ended);
 	text = cJSON_PrintUnformatted(args);
 	/* The call may have sent a command already: this is another one. */
-	snprintf(request, sizeof(request), "%s.end", c->request_id);
+	snprintf(request, sizeof request, "%s.end", c->request_id);
 	c->then = ended_audited;
 	r = call_command(c, "session-end", text, false, request);
 	free(text);
@@ -150,7 +150,7 @@ int user_sessions_delete(struct call *c)
 
 int session_delete(struct call *c)
 {
-	struct ask *a = c->extra = mem_new(sizeof(*a));
+	struct ask *a = c->extra = mem_new(sizeof *a);
 
 	a->whose = c->role >= ROLE_ADMIN ? NULL : self(c);
 	a->ended = auth_sessions_end(c->cgi->auth, a->whose, c->params[0], NULL, a->user);

@@ -120,7 +120,7 @@ static int statistics_work(struct call *c, struct reader *r)
 int statistics_get(struct call *c)
 {
 	static const char *const names[] = { "days", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 ||
 	    call_arg_int(c, "days", DAYS_DEFAULT, 1, DAYS_MAX, &q->days) < 0)
@@ -162,7 +162,7 @@ static int retention_work(struct call *c, struct reader *r)
 int retention_get(struct call *c)
 {
 	static const char *const names[] = { "days", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 ||
 	    call_arg_int(c, "days", RETENTION_DAYS_DEFAULT, 1, 36500, &q->days) < 0)

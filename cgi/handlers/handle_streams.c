@@ -41,10 +41,10 @@ static int from_read(struct call *c, uint64_t *ret)
 	const char *v = call_header(c, "Last-Event-ID");
 	size_t n;
 
-	if (v == NULL || v[0] == '\0')
+	if (!v || v[0] == '\0')
 		v = call_arg(c, "from");
 	*ret = 0;
-	if (v == NULL)
+	if (!v)
 		return 0;
 	n = strspn(v, "0123456789");
 	if (n == 0 || n > 18 || v[n] != '\0')
@@ -66,7 +66,7 @@ static int events_begin(struct call *c)
 	struct MHD_Response *resp = feed_response(f);
 
 	if (a->is_ahead)
-		feed_put(f, EVENT_GAP, sizeof(EVENT_GAP) - 1);
+		feed_put(f, EVENT_GAP, sizeof EVENT_GAP - 1);
 	int r = net_follow_events(c->cgi->net, f, a->is_ahead ? 0 : a->from, a->task, a->states);
 	if (r < 0) {
 		MHD_destroy_response(resp);
@@ -98,7 +98,7 @@ static int number_done(struct call *c)
 int events_get(struct call *c)
 {
 	static const char *const names[] = { "from", "task_id", "states", NULL };
-	struct events_ask *a = c->extra = mem_new(sizeof(*a));
+	struct events_ask *a = c->extra = mem_new(sizeof *a);
 	int64_t task;
 
 	if (call_args_only(c, names) < 0 || from_read(c, &a->from) < 0 ||
@@ -156,7 +156,7 @@ static void number_header(struct MHD_Response *r, const char *name, uint64_t v)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%" PRIu64, v);
+	snprintf(text, sizeof text, "%" PRIu64, v);
 	MHD_add_response_header(r, name, text);
 }
 
@@ -196,9 +196,9 @@ static int file_came(struct call *c)
 	if (c->err.code < 0)
 		return c->err.code;
 	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FEED_BYTES, file_take, c, NULL);
-	CHECK(r != NULL);
+	CHECK(r);
 	key_text(a->key, id);
-	snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s.log\"", id);
+	snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.log\"", id);
 	MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
 	MHD_add_response_header(r, "Content-Disposition", disposition);
 	c->streaming = true;
@@ -239,7 +239,7 @@ static int log_done(struct call *c)
 	if (q->download) {
 		char disposition[120];
 
-		snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s.log\"",
+		snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.log\"",
 		         q->name);
 		MHD_add_response_header(r, "Content-Disposition", disposition);
 	}
@@ -262,9 +262,9 @@ static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 	    call_arg_int(c, "generation", 0, 0, UINT32_MAX, &generation) < 0 ||
 	    call_arg_bool(c, "download", &q->download) < 0)
 		return c->err.code;
-	if (stream != NULL && strcmp(stream, "stdout") != 0 && strcmp(stream, "stderr") != 0)
+	if (stream && strcmp(stream, "stdout") != 0 && strcmp(stream, "stderr") != 0)
 		return call_fail(c, E_INVALID, "stream", "stream wants stdout or stderr");
-	q->ask.stream = stream != NULL && strcmp(stream, "stderr") == 0 ? 2 : 1;
+	q->ask.stream = stream && strcmp(stream, "stderr") == 0 ? 2 : 1;
 	q->ask.offset = q->lines > 0 ? UINT64_MAX - TAIL_BYTES + 1 : (uint64_t)offset;
 	q->ask.bytes_max = q->lines > 0 ? TAIL_BYTES : (uint32_t)bytes;
 	q->ask.attempt = (uint32_t)attempt;
@@ -275,19 +275,19 @@ static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 
 int instance_log_get(struct call *c)
 {
-	struct log_query *q = c->extra = mem_new(sizeof(*q));
+	struct log_query *q = c->extra = mem_new(sizeof *q);
 	const char *last = call_header(c, "Last-Event-ID");
 	bool follow = false;
 
 	if (log_args(c, q, &follow) < 0)
 		return c->err.code;
-	if (q->download && !follow && q->lines == 0 && call_arg(c, "bytes") == NULL)
+	if (q->download && !follow && q->lines == 0 && !call_arg(c, "bytes"))
 		return log_file(c);
 	if (!follow) {
 		c->then = log_done;
 		return call_log(c);
 	}
-	if (last != NULL && strspn(last, "0123456789") == strlen(last) && strlen(last) <= 18)
+	if (last && strspn(last, "0123456789") == strlen(last) && strlen(last) <= 18)
 		q->ask.offset = strtoull(last, NULL, 10);
 	return log_follow(c, &q->ask);
 }

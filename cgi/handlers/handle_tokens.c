@@ -76,25 +76,25 @@ int token_members(struct call *c, struct token_new *t, bool name_required)
 	const char *name = json_text(c->json, "name"), *role = json_text(c->json, "role");
 
 	t->days = json_int(c->json, "days", 0);
-	if (days != NULL && (!cJSON_IsNumber(days) || t->days < 0 || t->days > TOKEN_DAYS_MAX))
+	if (days && (!cJSON_IsNumber(days) || t->days < 0 || t->days > TOKEN_DAYS_MAX))
 		return call_fail(c, E_INVALID, "days", "'days' wants a number, 0 to %d",
 		                 TOKEN_DAYS_MAX);
-	if (name == NULL && (name_required || json_get(c->json, "name") != NULL))
+	if (!name && (name_required || json_get(c->json, "name")))
 		return call_fail(c, E_INVALID, "name", "'name' wants a text");
-	if (name != NULL && strlen(name) >= sizeof(t->name))
+	if (name && strlen(name) >= sizeof t->name)
 		return call_fail(c, E_INVALID, "name", "'name' has %zu bytes, want at most %zu",
-		                 strlen(name), sizeof(t->name) - 1);
-	snprintf(t->name, sizeof(t->name), "%s", name != NULL ? name : "");
-	if (json_get(c->json, "role") != NULL && (role == NULL || !role_from_name(role, &t->role)))
+		                 strlen(name), sizeof t->name - 1);
+	snprintf(t->name, sizeof t->name, "%s", name ? name : "");
+	if (json_get(c->json, "role") && (!role || !role_from_name(role, &t->role)))
 		return call_fail(c, E_INVALID, "role", "want viewer, developer, operator or admin");
 	return 0;
 }
 
 static void add_list(cJSON *args, const char *key, char **json)
 {
-	cJSON *list = *json != NULL ? cJSON_Parse(*json) : NULL;
+	cJSON *list = *json ? cJSON_Parse(*json) : NULL;
 
-	if (list != NULL)
+	if (list)
 		cJSON_AddItemToObject(args, key, list);
 	free(*json);
 	*json = NULL;
@@ -167,7 +167,7 @@ static int token_told(struct call *c)
 	put_bool(&c->out, "app", t->is_app);
 	put_text(&c->out, t->as_app ? "key" : "token", t->token);
 	put_close(&c->out, '}');
-	sodium_memzero(t->token, sizeof(t->token));
+	sodium_memzero(t->token, sizeof t->token);
 	return reply_json(c, MHD_HTTP_CREATED);
 }
 
@@ -192,14 +192,14 @@ static int scope_take(struct call *c, struct token_new *t)
 {
 	const cJSON *projects = json_get(c->json, "projects"), *list = json_get(c->json, "rights");
 	char *has = auth_within(c, ROLE_VIEWER, 0);
-	cJSON *mine = has != NULL ? cJSON_Parse(has) : NULL;
+	cJSON *mine = has ? cJSON_Parse(has) : NULL;
 	const cJSON *v, *m;
 	unsigned rights = 0;
 	int r = 0;
 
 	cJSON_ArrayForEach(v, projects)
 	{
-		bool found = mine == NULL;
+		bool found = !mine;
 
 		cJSON_ArrayForEach(m, mine)
 		{
@@ -218,9 +218,9 @@ static int scope_take(struct call *c, struct token_new *t)
 	}
 	if (r == 0 && (rights & ~c->rights))
 		r = call_fail(c, E_FORBIDDEN, "rights", "%s has not this right", c->actor);
-	if (projects != NULL)
+	if (projects)
 		t->projects = cJSON_PrintUnformatted(projects);
-	if (list != NULL)
+	if (list)
 		t->rights = cJSON_PrintUnformatted(list);
 	else if (t->owner[0] == '\0')
 		t->rights = rights_text(t->role >= ROLE_OPERATOR ? c->rights : 0);
@@ -248,7 +248,7 @@ int tokens_post(struct call *c)
 {
 	static const char *const keys[] = { "name",     "role",   "days", "app",
 		                            "projects", "rights", NULL };
-	struct token_new *t = c->extra = mem_new(sizeof(*t));
+	struct token_new *t = c->extra = mem_new(sizeof *t);
 
 	if (call_members_only(c, keys) < 0 || token_members(c, t, true) < 0 ||
 	    call_truth_member(c, "app", &t->is_app) < 0)
@@ -256,7 +256,7 @@ int tokens_post(struct call *c)
 	if (c->user[0] == '\0' && c->role < ROLE_ADMIN)
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
 	if (strcmp(c->user, "admin") != 0)
-		snprintf(t->owner, sizeof(t->owner), "%s", c->user);
+		snprintf(t->owner, sizeof t->owner, "%s", c->user);
 	return token_make(c, t);
 }
 
@@ -264,7 +264,7 @@ int tokens_post(struct call *c)
 int apps_post(struct call *c)
 {
 	static const char *const keys[] = { "name", "role", "days", "projects", "rights", NULL };
-	struct token_new *t = c->extra = mem_new(sizeof(*t));
+	struct token_new *t = c->extra = mem_new(sizeof *t);
 
 	if (call_members_only(c, keys) < 0 || token_members(c, t, true) < 0)
 		return c->err.code;
@@ -354,7 +354,7 @@ int token_delete(struct call *c)
 
 int app_delete(struct call *c)
 {
-	struct token_new *t = c->extra = mem_new(sizeof(*t));
+	struct token_new *t = c->extra = mem_new(sizeof *t);
 
 	t->is_app = true;
 	c->then = token_end;

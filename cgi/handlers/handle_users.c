@@ -35,7 +35,7 @@ static int user_put(void *ctx, const struct store_doc *d)
 	put_text(b, "chat", json_text(root, "chat"));
 	put_bool(b, "disabled", json_true(root, "disabled"));
 	put_bool(b, "has_password", json_text(root, "secret") != NULL);
-	put_text(b, "source", source != NULL ? source : "local");
+	put_text(b, "source", source ? source : "local");
 	people_effective_put(c->cgi->people, d->name, b);
 	doc_close(b, d, root);
 	return 0;
@@ -67,7 +67,7 @@ static int group_put(void *ctx, const struct store_doc *d)
 	put_texts(b, "rights", json_get(root, "rights"));
 	put_texts(b, "members", json_get(root, "members"));
 	people_members_put(c->cgi->people, d->name, "belong", b);
-	put_text(b, "source", source != NULL ? source : "local");
+	put_text(b, "source", source ? source : "local");
 	put_text(b, "external", json_text(root, "external"));
 	doc_close(b, d, root);
 	return 0;
@@ -113,7 +113,7 @@ int outsider_enter(struct call *c, const struct outsider *o, call_fn then)
 	int r = outsider_admit(c, o, &changes);
 
 	if (r == 0)
-		r = changes != NULL ? user_command(c, "user-set", changes, then) : then(c);
+		r = changes ? user_command(c, "user-set", changes, then) : then(c);
 	cJSON_Delete(changes);
 	return r;
 }
@@ -128,7 +128,7 @@ static int hash_work(struct call *c, struct reader *r)
 	int code = auth_password_hash(g->password, g->secret, &c->err);
 
 	(void)r;
-	sodium_memzero(g->password, sizeof(g->password));
+	sodium_memzero(g->password, sizeof g->password);
 	return code;
 }
 
@@ -139,11 +139,11 @@ static int user_send(struct call *c)
 	int r;
 
 	cJSON_DeleteItemFromObjectCaseSensitive(args, "password");
-	if (json_get(args, "source") != NULL) /* whoever comes next is he */
+	if (json_get(args, "source")) /* whoever comes next is he */
 		cJSON_AddStringToObject(args, "subject", "");
 	if (g->secret[0] != '\0')
 		cJSON_AddStringToObject(args, "secret", g->secret);
-	sodium_memzero(g->secret, sizeof(g->secret));
+	sodium_memzero(g->secret, sizeof g->secret);
 	r = user_command(c, "user-set", args, NULL);
 	cJSON_Delete(args);
 	return r;
@@ -159,18 +159,18 @@ int users_post(struct call *c)
 	static const char *const keys[] = { "user",     "role",     "projects", "rights",
 		                            "mail",     "phone",    "chat",     "full_name",
 		                            "disabled", "password", "source",   NULL };
-	struct change *g = c->extra = mem_new(sizeof(*g));
+	struct change *g = c->extra = mem_new(sizeof *g);
 	const cJSON *given = json_get(c->json, "password");
 	const char *password = json_text(c->json, "password");
 
 	if (call_members_only(c, keys) < 0)
 		return c->err.code;
-	if (given == NULL)
+	if (!given)
 		return user_send(c);
-	if (password == NULL || strlen(password) >= sizeof(g->password))
+	if (!password || strlen(password) >= sizeof g->password)
 		return call_fail(c, E_INVALID, "password", "'password' wants a text of at most %zu",
-		                 sizeof(g->password) - 1);
-	snprintf(g->password, sizeof(g->password), "%s", password);
+		                 sizeof g->password - 1);
+	snprintf(g->password, sizeof g->password, "%s", password);
 	c->then = hashed;
 	return call_hash(c, hash_work);
 }
@@ -193,12 +193,12 @@ int groups_post(struct call *c)
 
 	if (call_members_only(c, keys) < 0)
 		return c->err.code;
-	if (given == NULL || strlen(given) >= USER_NAME_MAX)
+	if (!given || strlen(given) >= USER_NAME_MAX)
 		return call_fail(c, E_INVALID, "name", "'name' wants a text of at most %d bytes",
 		                 USER_NAME_MAX - 1);
 	args = cJSON_Duplicate(c->json, true);
 	cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(args, "name");
-	if (name != NULL)
+	if (name)
 		cJSON_AddItemToObject(args, "group", name);
 	r = user_command(c, "group-set", args, NULL);
 	cJSON_Delete(args);

@@ -21,9 +21,9 @@ static void put_way(struct buf *out, const char *kind, const char *name, const c
 {
 	put_open(out, NULL, '{');
 	put_text(out, "kind", kind);
-	if (name != NULL)
+	if (name)
 		put_text(out, "name", name);
-	if (href != NULL)
+	if (href)
 		put_text(out, "href", href);
 	put_close(out, '}');
 }
@@ -37,7 +37,7 @@ int ways_get(struct call *c)
 	put_way(&c->out, "password", NULL, NULL);
 	if (ways_has_ldap(c->cgi->ways))
 		put_way(&c->out, "ldap", NULL, NULL);
-	if (ways_oidc(c->cgi->ways) != NULL)
+	if (ways_oidc(c->cgi->ways))
 		put_way(&c->out, "oidc", c->cgi->param.oidc_name, "/api/v1/login/oidc");
 	put_close(&c->out, ']');
 	put_close(&c->out, '}');
@@ -58,7 +58,7 @@ static const char *cookie_name(const struct cgi *cgi)
 
 static int oidc_check(struct call *c, const char *const *args)
 {
-	if (ways_oidc(c->cgi->ways) == NULL)
+	if (!ways_oidc(c->cgi->ways))
 		return call_fail(c, E_NOT_FOUND, "path", "no OpenID provider is set");
 	return call_args_only(c, args);
 }
@@ -77,7 +77,7 @@ static int begun(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	snprintf(c->cookie, sizeof(c->cookie),
+	snprintf(c->cookie, sizeof c->cookie,
 	         "%s=%s; Path=/; Max-Age=600; HttpOnly; SameSite=Lax%s", cookie_name(c->cgi),
 	         t->browser, c->cgi->tls ? "; Secure" : "");
 	return reply_to(c, buf_str(&c->out));
@@ -131,7 +131,7 @@ static int entered(struct call *c)
 		person_unref(p);
 		return call_fail(c, E_FORBIDDEN, "", "%s has no role here", t->outsider.name);
 	}
-	snprintf(c->user, sizeof(c->user), "%s", t->outsider.name);
+	snprintf(c->user, sizeof c->user, "%s", t->outsider.name);
 	auth_session_begin(c->cgi->auth, c, p->since, "oidc", csrf);
 	person_unref(p);
 	log_info("login.done", "user=%s via=oidc address=%s token=", c->user, c->address);
@@ -161,19 +161,18 @@ static int trip_take(struct call *c, struct trip *t)
 	const char *browser = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
 	                                                  cookie_name(c->cgi));
 
-	snprintf(c->hint, sizeof(c->hint), "begin again: /api/v1/login/oidc");
-	if (state == NULL || browser == NULL ||
-	    !oidc_back(ways_oidc(c->cgi->ways), state, browser, &t->keys))
+	snprintf(c->hint, sizeof c->hint, "begin again: /api/v1/login/oidc");
+	if (!state || !browser || !oidc_back(ways_oidc(c->cgi->ways), state, browser, &t->keys))
 		return call_fail(c, E_AUTH, "state",
 		                 "nobody here began this, or it is too long ago");
-	if (wrong != NULL)
+	if (wrong)
 		return call_fail(c, E_AUTH, "error", "the provider refuses: %.100s", wrong);
-	if (issuer != NULL && strcmp(issuer, c->cgi->param.oidc_issuer) != 0)
+	if (issuer && strcmp(issuer, c->cgi->param.oidc_issuer) != 0)
 		return call_fail(c, E_AUTH, "iss", "this comes from another provider");
-	if (code == NULL || code[0] == '\0' || strlen(code) >= sizeof(t->code))
+	if (!code || code[0] == '\0' || strlen(code) >= sizeof t->code)
 		return call_fail(c, E_AUTH, "code", "want a code of at most %zu bytes",
-		                 sizeof(t->code) - 1);
-	snprintf(t->code, sizeof(t->code), "%s", code);
+		                 sizeof t->code - 1);
+	snprintf(t->code, sizeof t->code, "%s", code);
 	c->hint[0] = '\0';
 	return 0;
 }
@@ -187,7 +186,7 @@ int oidc_callback_get(struct call *c)
 
 	if (oidc_check(c, args) < 0)
 		return c->err.code;
-	c->extra = t = mem_new(sizeof(*t));
+	c->extra = t = mem_new(sizeof *t);
 	if (trip_take(c, t) < 0)
 		return c->err.code;
 	c->then = people_known;

@@ -22,15 +22,15 @@ struct routes *routes_new(void)
 {
 	struct routes *l = mem_new(sizeof *l);
 
-	l->n = sizeof(own) / sizeof(own[0]);
-	l->items = mem_array(l->n, sizeof(*l->items));
+	l->n = sizeof own / sizeof own[0];
+	l->items = mem_array(l->n, sizeof *l->items);
 	memcpy(l->items, own, sizeof own);
 	return l;
 }
 
 void routes_free(struct routes *l)
 {
-	if (l == NULL)
+	if (!l)
 		return;
 	free(l->items);
 	free(l);
@@ -38,8 +38,8 @@ void routes_free(struct routes *l)
 
 void routes_add(struct routes *l, const struct route *row)
 {
-	CHECK(row->path[0] == '/' && row->run != NULL && row->role <= ROLE_ADMIN);
-	l->items = mem_grow(l->items, l->n + 1, sizeof(*l->items));
+	CHECK(row->path[0] == '/' && row->run && row->role <= ROLE_ADMIN);
+	l->items = mem_grow(l->items, l->n + 1, sizeof *l->items);
 	l->items[l->n++] = *row;
 }
 
@@ -73,7 +73,7 @@ static int decode(const char *p, size_t n, char ret[CALL_PARAM_BYTES])
 	}
 	ret[out] = '\0';
 	char *nfc = name_nfc(ret); /* as names are kept */
-	if (nfc != NULL && strlen(nfc) < CALL_PARAM_BYTES)
+	if (nfc && strlen(nfc) < CALL_PARAM_BYTES)
 		memcpy(ret, nfc, strlen(nfc) + 1);
 	free(nfc);
 	return out > 0 ? 0 : E_INVALID;
@@ -100,7 +100,7 @@ static int path_match(const char *pattern, const char *p, const char *end,
 			stop = end;
 		} else {
 			stop = memchr(p, '/', (size_t)(end - p));
-			if (stop == NULL)
+			if (!stop)
 				stop = end;
 		}
 		if (stop == p)
@@ -108,7 +108,7 @@ static int path_match(const char *pattern, const char *p, const char *end,
 		if (close[1] == '\0' && stop != end)
 			return 0;
 		CHECK(n_params < CALL_PARAMS_MAX && stop > p && stop <= end);
-		if (params != NULL && decode(p, (size_t)(stop - p), params[n_params++]) < 0)
+		if (params && decode(p, (size_t)(stop - p), params[n_params++]) < 0)
 			return E_INVALID;
 		p = stop;
 		pattern = close + 1;
@@ -135,7 +135,7 @@ int route_find(const struct routes *l, const char *method, const char *path, siz
 			*ret_route = &l->items[i];
 			return 0;
 		}
-		if (strstr(ret_allow, l->items[i].method) == NULL)
+		if (!strstr(ret_allow, l->items[i].method))
 			snprintf(ret_allow + strlen(ret_allow), 64 - strlen(ret_allow), "%s%s",
 			         ret_allow[0] ? ", " : "", l->items[i].method);
 	}

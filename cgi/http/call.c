@@ -24,12 +24,12 @@
 int call_fail(struct call *c, int code, const char *place, const char *fmt, ...)
 {
 	va_list ap;
-	char text[sizeof(c->err.text)];
+	char text[sizeof c->err.text];
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	snprintf(c->place, sizeof(c->place), "%s", place != NULL ? place : "");
+	snprintf(c->place, sizeof c->place, "%s", place ? place : "");
 	return err_set(&c->err, code, "%s", text);
 }
 
@@ -41,10 +41,10 @@ const char *call_arg(struct call *c, const char *name)
 	if (MHD_lookup_connection_value_n(c->conn, MHD_GET_ARGUMENT_KIND, name, strlen(name), &v,
 	                                  &n) == MHD_NO)
 		return NULL;
-	char *nfc = v != NULL ? name_nfc(v) : NULL;
-	if (nfc == NULL)
-		return v != NULL ? v : "";
-	c->normal = mem_grow(c->normal, c->n_normal + 1, sizeof(*c->normal));
+	char *nfc = v ? name_nfc(v) : NULL;
+	if (!nfc)
+		return v ? v : "";
+	c->normal = mem_grow(c->normal, c->n_normal + 1, sizeof *c->normal);
 	return c->normal[c->n_normal++] = nfc;
 }
 
@@ -55,7 +55,7 @@ int call_arg_int(struct call *c, const char *name, int64_t def, int64_t lo, int6
 	char *end = NULL;
 	long long n;
 
-	if (v == NULL) {
+	if (!v) {
 		*ret = def;
 		return 0;
 	}
@@ -72,10 +72,10 @@ int call_arg_bool(struct call *c, const char *name, bool *ret)
 {
 	const char *v = call_arg(c, name);
 
-	if (v != NULL && strcmp(v, "1") != 0 && strcmp(v, "true") != 0 && strcmp(v, "0") != 0 &&
+	if (v && strcmp(v, "1") != 0 && strcmp(v, "true") != 0 && strcmp(v, "0") != 0 &&
 	    strcmp(v, "false") != 0)
 		return call_fail(c, E_INVALID, name, "%s wants true or false", name);
-	*ret = v != NULL && (*v == '1' || *v == 't');
+	*ret = v && (*v == '1' || *v == 't');
 	return 0;
 }
 
@@ -94,9 +94,9 @@ static enum MHD_Result arg_check(void *ctx, enum MHD_ValueKind kind, const char 
 
 	(void)kind;
 	(void)value;
-	while (*n != NULL && strcmp(*n, key) != 0)
+	while (*n && strcmp(*n, key) != 0)
 		n++;
-	if (*n != NULL || (k->is_get && strcmp(key, "fields") == 0))
+	if (*n || (k->is_get && strcmp(key, "fields") == 0))
 		return MHD_YES;
 	k->code = call_fail(k->c, E_INVALID, "query", "there is no argument '%.60s' here", key);
 	return MHD_NO;
@@ -112,7 +112,7 @@ int call_args_only(struct call *c, const char *const *names)
 
 static bool is_one_of(const char *name, const char *const *names)
 {
-	while (*names != NULL && strcmp(*names, name) != 0)
+	while (*names && strcmp(*names, name) != 0)
 		names++;
 	return *names != NULL;
 }
@@ -127,8 +127,8 @@ int call_members_only(struct call *c, const char *const *names)
 	{
 		if (is_one_of(m->string, names))
 			continue;
-		for (size_t i = 0; names[i] != NULL && n < sizeof(known); i++)
-			n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "",
+		for (size_t i = 0; names[i] && n < sizeof known; i++)
+			n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
 			                      names[i]);
 		return call_fail(c, E_INVALID, "body", "there is no key '%.60s' here, want %s",
 		                 m->string, known);
@@ -140,9 +140,9 @@ int call_truth_member(struct call *c, const char *key, bool *ret)
 {
 	const cJSON *v = json_get(c->json, key);
 
-	if (v != NULL && !cJSON_IsBool(v))
+	if (v && !cJSON_IsBool(v))
 		return call_fail(c, E_INVALID, key, "'%s' wants true or false", key);
-	if (v != NULL)
+	if (v)
 		*ret = cJSON_IsTrue(v);
 	return 0;
 }
@@ -156,13 +156,13 @@ bool call_has_type(const char *given, const char *type)
 {
 	size_t n = strlen(type);
 
-	return given != NULL && strncasecmp(given, type, n) == 0 &&
+	return given && strncasecmp(given, type, n) == 0 &&
 	       (given[n] == '\0' || given[n] == ';' || given[n] == ' ');
 }
 
 int call_json(struct call *c)
 {
-	snprintf(c->place, sizeof(c->place), "body");
+	snprintf(c->place, sizeof c->place, "body");
 	if (json_parse(buf_str(&c->body), c->body.len, &c->json, &c->err) < 0)
 		return c->err.code;
 	c->place[0] = '\0';
@@ -179,7 +179,7 @@ static int call_wait(struct call *c, enum waits_for what)
 	const struct waiter *to = &c->cgi->waiters[what];
 	int r;
 
-	CHECK(to->actor != NULL && to->deliver != NULL);
+	CHECK(to->actor && to->deliver);
 	CHECK(c->streaming || (!c->suspended && !c->answered)); /* a call waits for one */
 	c->letter.deliver = to->deliver;
 	c->letter.discard = call_discard;
@@ -225,7 +225,7 @@ int call_command(struct call *c, const char *kind, const char *args, bool dry_ru
 	c->ask_kind = kind;
 	c->ask_command = true;
 	c->ask_dry = dry_run;
-	snprintf(c->ask_request, sizeof(c->ask_request), "%s", request_id);
+	snprintf(c->ask_request, sizeof c->ask_request, "%s", request_id);
 	buf_clear(&c->ask_args);
 	buf_puts(&c->ask_args, args);
 	return call_wait(c, FOR_SERVER);

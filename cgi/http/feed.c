@@ -30,7 +30,7 @@ struct feed {
 
 struct feed *feed_new(struct MHD_Connection *conn, size_t bytes_max)
 {
-	struct feed *f = mem_new(sizeof(*f));
+	struct feed *f = mem_new(sizeof *f);
 
 	pthread_mutex_init(&f->mu, NULL);
 	f->conn = conn;
@@ -98,7 +98,7 @@ struct MHD_Response *feed_response(struct feed *f)
 	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BUFFER_BYTES,
 	                                                           take, f, response_gone);
 
-	CHECK(r != NULL);
+	CHECK(r);
 	return r;
 }
 

@@ -24,7 +24,7 @@ static bool is_named(const char *fields, const char *name)
 
 static void object_cut(cJSON *object, const char *fields)
 {
-	for (cJSON *m = object->child, *next; m != NULL; m = next) {
+	for (cJSON *m = object->child, *next; m; m = next) {
 		next = m->next;
 		if (!is_named(fields, m->string))
 			cJSON_Delete(cJSON_DetachItemViaPointer(object, m));
@@ -38,8 +38,7 @@ static cJSON *list_of(cJSON *root)
 
 	cJSON_ArrayForEach(m, root)
 	{
-		if (cJSON_IsArray(m) &&
-		    (strcmp(m->string, "items") == 0 || root->child->next == NULL))
+		if (cJSON_IsArray(m) && (strcmp(m->string, "items") == 0 || !root->child->next))
 			list = m;
 	}
 	return list;
@@ -50,18 +49,18 @@ static int name_check(struct call *c, const cJSON *root, const cJSON *list, cons
                       size_t n)
 {
 	char text[64] = "";
-	bool found = n < sizeof(text);
+	bool found = n < sizeof text;
 	const cJSON *m;
 
 	if (found)
 		memcpy(text, name, n);
-	if (found && list == NULL)
+	if (found && !list)
 		found = cJSON_HasObjectItem(root, text);
-	if (found && list != NULL && list->child != NULL) {
+	if (found && list && list->child) {
 		found = false;
 		cJSON_ArrayForEach(m, list)
 		{
-			found = found || cJSON_GetObjectItemCaseSensitive(m, text) != NULL;
+			found = found || cJSON_GetObjectItemCaseSensitive(m, text);
 		}
 	}
 	if (found)
@@ -79,7 +78,7 @@ static int cut(struct call *c, cJSON *root, const char *fields)
 		r = name_check(c, root, list, p, strcspn(p, ","));
 	if (r < 0)
 		return r;
-	if (list == NULL) {
+	if (!list) {
 		object_cut(root, fields);
 		return 0;
 	}
@@ -98,7 +97,7 @@ int fields_cut(struct call *c)
 	char *text;
 	int r;
 
-	if (fields == NULL)
+	if (!fields)
 		return 0;
 	if (fields[0] == '\0')
 		return call_fail(c, E_INVALID, "fields", "fields wants names with commas");

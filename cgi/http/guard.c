@@ -26,7 +26,7 @@ static bool name_is_token(const char *p)
 		return false;
 	for (; *p != '\0'; p++)
 		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		      (*p >= '0' && *p <= '9') || strchr("!#$%&'*+-.^_`|~", *p) != NULL))
+		      (*p >= '0' && *p <= '9') || strchr("!#$%&'*+-.^_`|~", *p)))
 			return false;
 	return true;
 }
@@ -73,7 +73,7 @@ static int guard_target(struct call *c)
 		return refuse(c, 414, "target", "the request target is longer than 4096 bytes");
 	if (c->raw[0] != '/')
 		return refuse(c, 400, "target", "the request target does not begin with '/'");
-	if (strstr(c->raw, "%00") != NULL)
+	if (strstr(c->raw, "%00"))
 		return refuse(c, 400, "target", "NUL in the request target");
 	for (const unsigned char *p = (const unsigned char *)c->raw; *p != '\0'; p++)
 		if (*p <= 0x20 || *p >= 0x7f || *p == '\\' || *p == '#')
@@ -107,7 +107,7 @@ static long long length_of(struct call *c)
 {
 	const char *length = call_header(c, "Content-Length");
 
-	return length != NULL ? strtoll(length, NULL, 10) : 0;
+	return length ? strtoll(length, NULL, 10) : 0;
 }
 
 int guard_length(struct call *c)
@@ -143,12 +143,12 @@ int guard_origin(struct call *c)
 	const char *site = call_header(c, "Sec-Fetch-Site");
 	char want[320];
 
-	if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+	if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
 		return call_fail(c, E_FORBIDDEN, "Sec-Fetch-Site",
 		                 "the request comes from another site");
-	if (origin == NULL)
+	if (!origin)
 		return 0;
-	snprintf(want, sizeof(want), "%s://%.300s", c->cgi->tls ? "https" : "http", host);
+	snprintf(want, sizeof want, "%s://%.300s", c->cgi->tls ? "https" : "http", host);
 	if (strcmp(origin, want) != 0)
 		return call_fail(c, E_FORBIDDEN, "Origin", "the request comes from another site");
 	return 0;
@@ -160,7 +160,7 @@ int guard_csrf(struct call *c, const char *csrf)
 
 	if (guard_origin(c) < 0)
 		return c->err.code;
-	if (given == NULL || strlen(given) != strlen(csrf) ||
+	if (!given || strlen(given) != strlen(csrf) ||
 	    sodium_memcmp(given, csrf, strlen(csrf)) != 0)
 		return call_fail(c, E_FORBIDDEN, "X-CSRF-Token",
 		                 "a change with a session cookie needs the session's CSRF token");

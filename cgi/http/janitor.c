@@ -38,21 +38,21 @@ static void watch_take(struct letter *l, void *self)
 	struct watch *w = OF_OPENED(l);
 	struct janitor *j = self;
 
-	CHECK(w->back == NULL);
+	CHECK(!w->back);
 	w->next = j->all;
 	w->back = &j->all;
-	if (w->next != NULL)
+	if (w->next)
 		w->next->back = &w->next;
 	j->all = w;
 }
 
 static void watch_free(struct watch *w)
 {
-	CHECK(w->fd < 0 || w->back != NULL); /* closed, or the janitor's to the end */
-	if (w->back != NULL) {
+	CHECK(w->fd < 0 || w->back); /* closed, or the janitor's to the end */
+	if (w->back) {
 		CHECK(*w->back == w);
 		*w->back = w->next;
-		if (w->next != NULL)
+		if (w->next)
 			w->next->back = w->back;
 	}
 	free(w);
@@ -80,7 +80,7 @@ static void round_alarm(void *self)
 	struct janitor *j = self;
 	int64_t now = actor_mono_us(j->me);
 
-	for (struct watch *w = j->all; w != NULL; w = w->next) {
+	for (struct watch *w = j->all; w; w = w->next) {
 		int64_t until = atomic_load_explicit(&w->until_us, memory_order_relaxed);
 
 		if (until == 0 || until > now)
@@ -107,7 +107,7 @@ static int janitor_init(void *self, struct actor *me, struct err *err)
 
 struct janitor *janitor_new(struct thread *th, int connections_max)
 {
-	struct janitor *j = mem_new(sizeof(*j));
+	struct janitor *j = mem_new(sizeof *j);
 
 	pthread_mutex_init(&j->mu, NULL);
 	j->ops = (struct actor_ops){ .name = "janitor",
@@ -120,9 +120,9 @@ struct janitor *janitor_new(struct thread *th, int connections_max)
 
 void janitor_free(struct janitor *j)
 {
-	if (j == NULL)
+	if (!j)
 		return;
-	for (struct watch *w = j->all, *next; w != NULL; w = next) {
+	for (struct watch *w = j->all, *next; w; w = next) {
 		next = w->next;
 		watch_free(w);
 	}
@@ -132,7 +132,7 @@ void janitor_free(struct janitor *j)
 
 struct watch *watch_open(struct janitor *j, int fd)
 {
-	struct watch *w = mem_new(sizeof(*w));
+	struct watch *w = mem_new(sizeof *w);
 
 	w->janitor = j;
 	w->fd = fd;
@@ -148,7 +148,7 @@ struct watch *watch_open(struct janitor *j, int fd)
 
 void watch_set(struct watch *w, int64_t ms)
 {
-	if (w == NULL)
+	if (!w)
 		return;
 	atomic_store_explicit(&w->until_us,
 	                      ms == 0 ? 0 : clock_mono_us(&clock_machine) + ms * US_PER_MS,
@@ -159,7 +159,7 @@ void watch_set(struct watch *w, int64_t ms)
  * still be in its list; janitor_free() then finds it there, and this must not free it. */
 void watch_close(struct watch *w)
 {
-	if (w == NULL)
+	if (!w)
 		return;
 	atomic_store_explicit(&w->until_us, 0, memory_order_relaxed);
 	pthread_mutex_lock(&w->janitor->mu);

@@ -17,7 +17,7 @@ static bool weight_is_zero(const char *p, const char *end)
 {
 	const char *q = memchr(p, '=', (size_t)(end - p));
 
-	if (q == NULL)
+	if (!q)
 		return false;
 	q++;
 	return q < end && *q == '0' && strcspn(q, "123456789") >= (size_t)(end - q);
@@ -27,14 +27,14 @@ bool pack_taken(const char *accept, const char *coding)
 {
 	size_t n = strlen(coding);
 
-	if (accept == NULL)
+	if (!accept)
 		return false;
 	while (*accept != '\0') {
 		const char *end;
 
 		accept += strspn(accept, " \t,");
 		end = accept + strcspn(accept, ",");
-		if (strncasecmp(accept, coding, n) == 0 && strchr(" \t;,", accept[n]) != NULL)
+		if (strncasecmp(accept, coding, n) == 0 && strchr(" \t;,", accept[n]))
 			return !weight_is_zero(accept, end);
 		accept = end;
 	}
@@ -78,9 +78,9 @@ static const struct {
 
 const char *pack(const char *accept, const void *p, size_t n, struct buf *ret_packed)
 {
-	if (accept == NULL || n < PACK_BYTES_MIN)
+	if (!accept || n < PACK_BYTES_MIN)
 		return NULL;
-	for (size_t i = 0; i < sizeof(codings) / sizeof(codings[0]); i++)
+	for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++)
 		if (pack_taken(accept, codings[i].name) && codings[i].pack(p, n, ret_packed))
 			return codings[i].name;
 	return NULL;

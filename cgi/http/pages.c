@@ -50,7 +50,7 @@ static bool ends_with(const char *s, const char *end)
 
 static const char *type_of(const char *path)
 {
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
 		if (ends_with(path, types[i].ending))
 			return types[i].type;
 	return "application/octet-stream";
@@ -61,10 +61,10 @@ static void etags_make(struct page *p)
 	unsigned char sum[16];
 	char hex[33];
 
-	crypto_generichash(sum, sizeof(sum), buf_at(&p->plain), p->plain.len, NULL, 0);
-	sodium_bin2hex(hex, sizeof(hex), sum, sizeof(sum));
-	snprintf(p->etag, sizeof(p->etag), "\"%s\"", hex);
-	snprintf(p->etag_gzip, sizeof(p->etag_gzip), "\"%s-gz\"", hex);
+	crypto_generichash(sum, sizeof sum, buf_at(&p->plain), p->plain.len, NULL, 0);
+	sodium_bin2hex(hex, sizeof hex, sum, sizeof sum);
+	snprintf(p->etag, sizeof p->etag, "\"%s\"", hex);
+	snprintf(p->etag_gzip, sizeof p->etag_gzip, "\"%s-gz\"", hex);
 }
 
 static int file_load(struct pages *all, const char *dir, const char *path, struct err *err)
@@ -78,9 +78,9 @@ static int file_load(struct pages *all, const char *dir, const char *path, struc
 		r = err_set(err, E_TOO_BIG, "%s has more than %d files", dir, FILES_MAX);
 		goto out;
 	}
-	all->all = mem_grow(all->all, all->n + 1, sizeof(*all->all));
+	all->all = mem_grow(all->all, all->n + 1, sizeof *all->all);
 	p = &all->all[all->n++];
-	memset(p, 0, sizeof(*p));
+	memset(p, 0, sizeof *p);
 	buf_init(&p->plain);
 	buf_init(&p->gzip);
 	p->path = mem_str(path);
@@ -114,11 +114,11 @@ static int folder_load(struct pages *all, const char *dir, const char *below, in
 	struct dirent *e;
 	int r = 0;
 
-	if (d == NULL) {
+	if (!d) {
 		r = err_set(err, errno == ENOENT ? E_NOT_FOUND : E_IO, "%s: %m", place);
 		goto out;
 	}
-	while (r == 0 && (e = readdir(d)) != NULL) {
+	while (r == 0 && (e = readdir(d))) {
 		char *path;
 
 		if (e->d_name[0] == '.' || ends_with(e->d_name, ".gz"))
@@ -138,10 +138,10 @@ out:
 
 int pages_load(const char *dir, struct pages **ret_pages, struct err *err)
 {
-	struct pages *p = mem_new(sizeof(*p));
+	struct pages *p = mem_new(sizeof *p);
 	int r = folder_load(p, dir, "", 0, err);
 
-	if (r == 0 && pages_find(p, "index.html") == NULL)
+	if (r == 0 && !pages_find(p, "index.html"))
 		r = err_set(err, E_NOT_FOUND, "%s has no index.html", dir);
 	if (r < 0) {
 		pages_free(p);
@@ -153,7 +153,7 @@ int pages_load(const char *dir, struct pages **ret_pages, struct err *err)
 
 void pages_free(struct pages *p)
 {
-	if (p == NULL)
+	if (!p)
 		return;
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->all[i].path);
@@ -176,7 +176,7 @@ bool page_etag_in(const char *list, const char *etag)
 {
 	size_t n = strlen(etag);
 
-	if (list == NULL)
+	if (!list)
 		return false;
 	while (*list != '\0') {
 		list += strspn(list, " \t,");
@@ -184,7 +184,7 @@ bool page_etag_in(const char *list, const char *etag)
 			list += 2;
 		if (*list == '*')
 			return true;
-		if (strncmp(list, etag, n) == 0 && strchr(" \t,", list[n]) != NULL)
+		if (strncmp(list, etag, n) == 0 && strchr(" \t,", list[n]))
 			return true;
 		list += strcspn(list, ",");
 	}

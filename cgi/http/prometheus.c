@@ -32,7 +32,7 @@ static const struct {
 
 static bool name_ok(const char *s)
 {
-	return s != NULL && s[0] != '\0' && (s[0] < '0' || s[0] > '9') &&
+	return s && s[0] != '\0' && (s[0] < '0' || s[0] > '9') &&
 	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
 	               strlen(s);
 }
@@ -62,7 +62,7 @@ static void head(struct buf *out, const char *name, const char *type, const char
 
 static int decimals(const char *unit)
 {
-	if (unit == NULL)
+	if (!unit)
 		return 0;
 	return strcmp(unit, "us") == 0                                    ? 6
 	       : strcmp(unit, "ms") == 0 || strcmp(unit, "permille") == 0 ? 3
@@ -92,7 +92,7 @@ struct labels {
 
 static bool label(struct buf *out, bool first, const char *name, const char *value)
 {
-	if (!name_ok(name) || value == NULL)
+	if (!name_ok(name) || !value)
 		return first;
 	buf_printf(out, "%s%s=\"", first ? "{" : ",", name);
 	escaped(out, value, true);
@@ -106,11 +106,11 @@ static void put_labels(struct buf *out, const struct labels *ls, const char *le)
 	const cJSON *l;
 	bool first = true;
 
-	for (const char *const *own = ls->own; own != NULL && *own != NULL; own += 2)
+	for (const char *const *own = ls->own; own && *own; own += 2)
 		first = label(out, first, own[0], own[1]);
 	cJSON_ArrayForEach(l, ls->json)
 		first = label(out, first, l->string, cJSON_IsString(l) ? l->valuestring : NULL);
-	if (le != NULL)
+	if (le)
 		first = label(out, first, "le", le);
 	if (!first)
 		buf_putc(out, '}');
@@ -215,7 +215,7 @@ void prometheus_server(struct buf *out, const char *json, size_t n)
 
 		if (!name_ok(name) || !name_ok(type))
 			continue;
-		head(out, name, type, help != NULL ? help : name);
+		head(out, name, type, help ? help : name);
 		cJSON_ArrayForEach(s, json_get(m, "samples"))
 		{
 			struct labels ls = { NULL, json_get(s, "labels") };

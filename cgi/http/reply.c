@@ -33,7 +33,7 @@ int reply_queue(struct call *c, int status, struct MHD_Response *r)
 	header(r, "Referrer-Policy", "no-referrer");
 	header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	header(r, "X-Request-Id", c->request_id);
-	if (MHD_get_response_header(r, "Cache-Control") == NULL)
+	if (!MHD_get_response_header(r, "Cache-Control"))
 		header(r, "Cache-Control", "no-store");
 	if (c->etag[0] != '\0')
 		header(r, "ETag", c->etag);
@@ -54,7 +54,7 @@ int reply_bytes(struct call *c, int status, const char *type, const char *data, 
 	struct MHD_Response *r = MHD_create_response_from_buffer(n, (void *)(uintptr_t)data,
 	                                                         MHD_RESPMEM_MUST_COPY);
 
-	CHECK(r != NULL);
+	CHECK(r);
 	header(r, "Content-Type", type);
 	return reply_queue(c, status, r);
 }
@@ -64,7 +64,7 @@ int reply_empty(struct call *c, int status)
 	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
 	                                                         MHD_RESPMEM_PERSISTENT);
 
-	CHECK(r != NULL);
+	CHECK(r);
 	return reply_queue(c, status, r);
 }
 
@@ -74,7 +74,7 @@ int reply_as_json(struct call *c, int status, struct MHD_Response *r)
 	if (c->number != 0) {
 		char text[24];
 
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)c->number);
+		snprintf(text, sizeof text, "%llu", (unsigned long long)c->number);
 		header(r, "X-Sirdar-Number", text);
 	}
 	if (c->cookie[0] != '\0')
@@ -90,10 +90,10 @@ struct MHD_Response *reply_packed(struct call *c, const void *p, size_t n)
 
 	buf_init(&packed);
 	coding = pack(call_header(c, "Accept-Encoding"), p, n, &packed);
-	if (coding != NULL) {
+	if (coding) {
 		r = MHD_create_response_from_buffer(packed.len, (void *)(uintptr_t)buf_at(&packed),
 		                                    MHD_RESPMEM_MUST_COPY);
-		CHECK(r != NULL);
+		CHECK(r);
 		header(r, "Content-Encoding", coding);
 		header(r, "Vary", "Accept-Encoding");
 	}
@@ -106,8 +106,8 @@ static bool is_known(struct call *c)
 {
 	const char *known = call_header(c, "If-None-Match");
 
-	return c->etag[0] != '\0' && known != NULL && strcmp(c->method, "GET") == 0 &&
-	       (strstr(known, c->etag) != NULL || strcmp(known, "*") == 0);
+	return c->etag[0] != '\0' && known && strcmp(c->method, "GET") == 0 &&
+	       (strstr(known, c->etag) || strcmp(known, "*") == 0);
 }
 
 int reply_json(struct call *c, int status)
@@ -121,10 +121,10 @@ int reply_json(struct call *c, int status)
 	if (is_known(c))
 		return reply_empty(c, MHD_HTTP_NOT_MODIFIED);
 	r = reply_packed(c, buf_str(&c->out), c->out.len);
-	if (r == NULL)
+	if (!r)
 		r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
 		                                    MHD_RESPMEM_MUST_COPY);
-	CHECK(r != NULL);
+	CHECK(r);
 	return reply_as_json(c, status, r);
 }
 
@@ -151,7 +151,7 @@ static void put_html(struct buf *b, const char *text)
 	static const char special[] = "&<>\"'";
 
 	for (const char *p = text; *p != '\0'; p++)
-		if (strchr(special, *p) != NULL)
+		if (strchr(special, *p))
 			buf_printf(b, "&#%d;", *p);
 		else
 			buf_putc(b, *p);
@@ -175,7 +175,7 @@ static void error_page(struct call *c, struct buf *b)
 /* What the route and who asks make of an error. Returns the content type. */
 static const char *error_body(struct call *c, int *status)
 {
-	unsigned flags = c->route != NULL ? c->route->flags : 0;
+	unsigned flags = c->route ? c->route->flags : 0;
 	const char *wants = call_header(c, "Accept");
 
 	if (flags & RF_SEED && c->cgi->words_of_seed(c, status))
@@ -184,7 +184,7 @@ static const char *error_body(struct call *c, int *status)
 		buf_printf(&c->out, "%s\n", c->err.text);
 		return "text/plain; charset=utf-8";
 	}
-	if (flags & RF_PAGE && wants != NULL && strstr(wants, "text/html") != NULL) {
+	if (flags & RF_PAGE && wants && strstr(wants, "text/html")) {
 		error_page(c, &c->out);
 		return "text/html; charset=utf-8";
 	}
@@ -202,7 +202,7 @@ int reply_error(struct call *c)
 	type = error_body(c, &status);
 	r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
 	                                    MHD_RESPMEM_MUST_COPY);
-	CHECK(r != NULL);
+	CHECK(r);
 	header(r, "Content-Type", type);
 	if (c->allow[0] != '\0')
 		header(r, "Allow", c->allow);
@@ -211,7 +211,7 @@ int reply_error(struct call *c)
 	if (c->retry_after_s > 0) {
 		char text[16];
 
-		snprintf(text, sizeof(text), "%d", c->retry_after_s);
+		snprintf(text, sizeof text, "%d", c->retry_after_s);
 		header(r, "Retry-After", text);
 	}
 	if (c->err.code == E_AUTH)

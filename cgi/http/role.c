@@ -12,7 +12,7 @@ const char *role_name(enum role r)
 
 bool role_from_name(const char *name, enum role *ret_role)
 {
-	for (size_t i = ROLE_VIEWER; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = ROLE_VIEWER; i < sizeof names / sizeof names[0]; i++) {
 		if (strcmp(name, names[i]) == 0) {
 			*ret_role = (enum role)i;
 			return true;

@@ -43,7 +43,7 @@ struct traffic *traffic_new(const struct route *routes, size_t n)
 
 void traffic_free(struct traffic *t)
 {
-	if (t == NULL)
+	if (!t)
 		return;
 	free(t->rows);
 	free(t);
@@ -51,10 +51,10 @@ void traffic_free(struct traffic *t)
 
 void traffic_count(struct traffic *t, const struct route *route, int status, int64_t us)
 {
-	size_t at = route != NULL ? (size_t)(route - t->routes) : t->n, i = 0;
+	size_t at = route ? (size_t)(route - t->routes) : t->n, i = 0;
 	struct row *row = &t->rows[at];
 
-	CHECK(at <= t->n && (route == NULL || at < t->n)); /* of this table */
+	CHECK(at <= t->n && (!route || at < t->n)); /* of this table */
 	while (i < STATUSES - 1 && statuses[i] != status)
 		i++;
 	atomic_fetch_add_explicit(&row->answers[i], 1, memory_order_relaxed);

@@ -117,13 +117,13 @@ static int caller_work(struct call *c, struct reader *r)
 	const struct seed_row *row = seed_of(c)->row;
 	int64_t given = json_int(c->json, "user_id", -1);
 
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+	for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++)
 		if (strcmp(targets[i], row->path) == 0)
 			return row->work(c, r);
 	if (chin_user_id(r, c->user[0] != '\0' ? c->user : "admin") != given)
 		return call_fail(c, E_FORBIDDEN, "user_id",
 		                 "user_id is not that of the token's user");
-	return row->work != NULL ? row->work(c, r) : 0;
+	return row->work ? row->work(c, r) : 0;
 }
 
 /* What was read failed, or goes on. */
@@ -134,7 +134,7 @@ static int worked(struct call *c)
 
 int chin_post(struct call *c)
 {
-	int r = seed_begin(c, rows, sizeof(rows) / sizeof(rows[0]), true);
+	int r = seed_begin(c, rows, sizeof rows / sizeof rows[0], true);
 	const struct seed_row *row = seed_of(c)->row;
 
 	if (r < 0)
@@ -149,7 +149,7 @@ int chin_post(struct call *c)
 	}
 	if (r < 0)
 		return r;
-	if (row->work == NULL && json_get(c->json, "user_id") == NULL)
+	if (!row->work && !json_get(c->json, "user_id"))
 		return row->then(c);
 	c->then = worked;
 	return call_read(c, caller_work);

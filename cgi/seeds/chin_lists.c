@@ -44,9 +44,9 @@ int chin_log_query_work(struct call *c, struct reader *r)
 
 	if (code < 0)
 		return code;
-	if (given && json_get(c->json, "task_id") == NULL)
+	if (given && !json_get(c->json, "task_id"))
 		return call_fail(c, E_INVALID, "task_id", "task_id is missing");
-	if (!given && !batch && log_id == NULL)
+	if (!given && !batch && !log_id)
 		return call_fail(c, E_INVALID, "log_id", "log_id is missing");
 	if (!given && !batch)
 		return log_of_id(c, r, log_id);
@@ -73,7 +73,7 @@ static bool wanted(struct call *c, int column)
 		if (strcmp(v->valuestring, columns[column]) == 0)
 			return true;
 	}
-	return list == NULL;
+	return !list;
 }
 
 static int columns_check(struct call *c)
@@ -164,9 +164,9 @@ static int action_take(void *ctx, const struct read_action *a)
 		return 0;
 	t->rows[t->n].id = a->id;
 	t->rows[t->n].at_us = a->at_us;
-	snprintf(t->rows[t->n].actor, sizeof(t->rows[0].actor), "%s", a->actor);
+	snprintf(t->rows[t->n].actor, sizeof t->rows[0].actor, "%s", a->actor);
 	t->rows[t->n].actor[strcspn(t->rows[t->n].actor, "/")] = '\0';
-	snprintf(t->rows[t->n].content, sizeof(t->rows[0].content), "%s %s: %s", a->action,
+	snprintf(t->rows[t->n].content, sizeof t->rows[0].content, "%s %s: %s", a->action,
 	         a->object, a->detail);
 	t->n++;
 	return 0;
@@ -199,7 +199,7 @@ static void actions_put(struct call *c, struct reader *r, const struct actions *
 /* Newest first. Without pages: the newest of them. */
 int chin_action_query_work(struct call *c, struct reader *r)
 {
-	struct actions *t = mem_new(sizeof(*t));
+	struct actions *t = mem_new(sizeof *t);
 	struct read_answer at = { 0 };
 	int code = 0;
 
@@ -232,7 +232,7 @@ static int machine_take(void *ctx, const struct store_doc *d)
 	struct seed *s = ctx;
 
 	s->found = !d->retired;
-	snprintf(s->name, sizeof(s->name), "%s", d->name);
+	snprintf(s->name, sizeof s->name, "%s", d->name);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ static void text_time_put(struct buf *b, const char *key, const char *rfc3339)
 {
 	char at[20];
 
-	snprintf(at, sizeof(at), "%.19s", rfc3339 != NULL ? rfc3339 : "");
+	snprintf(at, sizeof at, "%.19s", rfc3339 ? rfc3339 : "");
 	if (at[0] != '\0')
 		at[10] = ' ';
 	put_text(b, key, at);

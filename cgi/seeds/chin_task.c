@@ -66,19 +66,19 @@ static int schedule_put(struct call *c, cJSON *task, char ret_window[40])
 	} else if (strcmp(type, "day") == 0) {
 		if (!is_clock(format))
 			return call_fail(c, E_INVALID, "schedule_format", "of day wants 02:30");
-		snprintf(offset, sizeof(offset), "%s", clock);
+		snprintf(offset, sizeof offset, "%s", clock);
 	} else if (strcmp(type, "week") == 0) {
 		if (!is_day_and_clock(format, 7, &day, &clock))
 			return call_fail(c, E_INVALID, "schedule_format",
 			                 "of week wants a weekday, 1 Monday to 7 Sunday, and a "
 			                 "time: 3 02:30");
-		snprintf(offset, sizeof(offset), "%s %s", weekdays[day - 1], clock);
+		snprintf(offset, sizeof offset, "%s %s", weekdays[day - 1], clock);
 		snprintf(ret_window, 40, "{@week+%ldd}", day - 1);
 	} else if (strcmp(type, "month") == 0) {
 		if (!is_day_and_clock(format, 31, &day, &clock))
 			return call_fail(c, E_INVALID, "schedule_format",
 			                 "of month wants a day, 1 to 31, and a time: 15 02:30");
-		snprintf(offset, sizeof(offset), "day %ld %s", day, clock);
+		snprintf(offset, sizeof offset, "day %ld %s", day, clock);
 		snprintf(ret_window, 40, "{@month+%ldd}", day - 1);
 	} else {
 		return call_fail(c, E_INVALID, "schedule_type",
@@ -96,22 +96,22 @@ static void schedule_show(struct buf *b, const struct def *d)
 	const char *cycle = def_text(d, "cycle"), *offset = def_text(d, "offset");
 	char format[96];
 
-	snprintf(format, sizeof(format), "%.70s", offset != NULL ? offset : "");
-	if (cycle == NULL && def_text(d, "cron") != NULL) {
+	snprintf(format, sizeof format, "%.70s", offset ? offset : "");
+	if (!cycle && def_text(d, "cron")) {
 		cycle = "cron";
-		snprintf(format, sizeof(format), "%.70s", def_text(d, "cron"));
+		snprintf(format, sizeof format, "%.70s", def_text(d, "cron"));
 	}
-	if (cycle != NULL && strcmp(cycle, "once") == 0 && def_text(d, "start_date") != NULL)
-		snprintf(format, sizeof(format), "%.70s", def_text(d, "start_date"));
-	if (offset != NULL && strncmp(offset, "day ", 4) == 0)
-		snprintf(format, sizeof(format), "%.70s", offset + 4);
-	for (int i = 0; offset != NULL && i < 7; i++) {
+	if (cycle && strcmp(cycle, "once") == 0 && def_text(d, "start_date"))
+		snprintf(format, sizeof format, "%.70s", def_text(d, "start_date"));
+	if (offset && strncmp(offset, "day ", 4) == 0)
+		snprintf(format, sizeof format, "%.70s", offset + 4);
+	for (int i = 0; offset && i < 7; i++) {
 		size_t n = strlen(weekdays[i]);
 
 		if (strncmp(offset, weekdays[i], n) == 0)
-			snprintf(format, sizeof(format), "%d%.70s", i + 1, offset + n);
+			snprintf(format, sizeof format, "%d%.70s", i + 1, offset + n);
 	}
-	put_text(b, "schedule_type", cycle != NULL ? cycle : "");
+	put_text(b, "schedule_type", cycle ? cycle : "");
 	put_text(b, "schedule_format", format);
 }
 
@@ -198,7 +198,7 @@ int chin_task_new_work(struct call *c, struct reader *r)
 	struct seed *s = seed_of(c);
 
 	full_name(c, r);
-	if (json_get(c->json, "task_id") != NULL)
+	if (json_get(c->json, "task_id"))
 		return call_fail(c, E_INVALID, "task_id", "a new task has no task_id yet");
 	if (seed_task(c, r) == 0)
 		return call_fail(c, E_EXISTS, "task_name",
@@ -234,7 +234,7 @@ static int numbered(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	snprintf(info, sizeof(info), "task_id %u", seed_of(c)->id);
+	snprintf(info, sizeof info, "task_id %u", seed_of(c)->id);
 	return chin_answer(c, info);
 }
 
@@ -296,8 +296,8 @@ static int task_take(void *ctx, const struct store_task *t)
 	if ((int64_t)p->n == p->take)
 		return 0;
 	*f = (struct found){ t->id, t->workflow_id, t->state, "", "" };
-	snprintf(f->name, sizeof(f->name), "%s", t->name);
-	snprintf(f->owner, sizeof(f->owner), "%s", t->owner != NULL ? t->owner : "");
+	snprintf(f->name, sizeof f->name, "%s", t->name);
+	snprintf(f->owner, sizeof f->owner, "%s", t->owner ? t->owner : "");
 	p->n++;
 	return 0;
 }
@@ -335,7 +335,7 @@ static void pool_put(struct reader *r, const struct def *d, struct buf *text)
 {
 	const struct yaml_node *m = def_node(d, "machines");
 
-	for (size_t i = 0; m != NULL && m->kind == YAML_LIST && i < m->n; i++)
+	for (size_t i = 0; m && m->kind == YAML_LIST && i < m->n; i++)
 		(void)read_doc(r, &(struct read_which){ DOC_BROKER, .name = m->items[i]->text },
 		               broker_put, text, NULL);
 }
@@ -346,9 +346,8 @@ static const char *title_of(const struct call *c, const struct found *f, const s
 	size_t n = strlen(seed_project(c));
 	const char *title = def_text(d, "description");
 
-	return strncmp(f->name, seed_project(c), n) == 0 && f->name[n] == '/' && title != NULL
-	               ? title
-	               : f->name;
+	return strncmp(f->name, seed_project(c), n) == 0 && f->name[n] == '/' && title ? title
+	                                                                               : f->name;
 }
 
 static int row_put(struct call *c, struct reader *r, const struct found *f)
@@ -415,7 +414,7 @@ static int page_put(struct call *c, struct reader *r, struct page *p)
 
 int chin_task_query_work(struct call *c, struct reader *r)
 {
-	struct page *p = mem_new(sizeof(*p));
+	struct page *p = mem_new(sizeof *p);
 	struct seed *s = seed_of(c);
 	int code;
 
@@ -423,7 +422,7 @@ int chin_task_query_work(struct call *c, struct reader *r)
 	if (json_true(c->json, "batch")) {
 		code = seed_page(c, &p->skip, &p->take);
 		code = code < 0 ? code : page_put(c, r, p);
-	} else if (json_get(c->json, "task_id") == NULL) {
+	} else if (!json_get(c->json, "task_id")) {
 		code = call_fail(c, E_INVALID, "task_id", "task_id is missing");
 	} else {
 		s->id = (uint32_t)json_int(c->json, "task_id", 0);

@@ -27,7 +27,7 @@ static int hash_work(struct call *c, struct reader *r)
 	int code = auth_password_hash(s->password, s->secret, &c->err);
 
 	(void)r;
-	sodium_memzero(s->password, sizeof(s->password));
+	sodium_memzero(s->password, sizeof s->password);
 	return code;
 }
 
@@ -44,13 +44,13 @@ static int user_send(struct call *c)
 	cJSON_AddStringToObject(args, "user", s->name);
 	cJSON_AddStringToObject(args, "secret", s->secret);
 	cJSON_AddStringToObject(args, "mail", json_text(c->json, "email"));
-	if (json_get(c->json, "user_name") != NULL) {
+	if (json_get(c->json, "user_name")) {
 		cJSON *projects = cJSON_AddArrayToObject(args, "projects");
 
 		cJSON_AddStringToObject(args, "role", role_name(ROLE_DEVELOPER));
 		cJSON_AddItemToArray(projects, cJSON_CreateString(seed_project(c)));
 	}
-	sodium_memzero(s->secret, sizeof(s->secret));
+	sodium_memzero(s->secret, sizeof s->secret);
 	r = user_command(c, "user-set", args, chin_done);
 	cJSON_Delete(args);
 	return r;
@@ -60,7 +60,7 @@ static int password_take(struct call *c, call_fn then)
 {
 	struct seed *s = seed_of(c);
 
-	snprintf(s->password, sizeof(s->password), "%s", json_text(c->json, "password"));
+	snprintf(s->password, sizeof s->password, "%s", json_text(c->json, "password"));
 	c->then = then;
 	return call_hash(c, hash_work);
 }
@@ -91,7 +91,7 @@ static int user_take(void *ctx, const struct store_doc *d)
 	struct seed *s = ctx;
 
 	s->found = !d->retired;
-	snprintf(s->name, sizeof(s->name), "%s", d->name);
+	snprintf(s->name, sizeof s->name, "%s", d->name);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ int chin_user_target_work(struct call *c, struct reader *r)
 
 	s->id = (uint32_t)json_int(c->json, "user_id", 0);
 	if (s->id == CHIN_ROOT) {
-		snprintf(s->name, sizeof(s->name), "admin");
+		snprintf(s->name, sizeof s->name, "admin");
 		return 0;
 	}
 	if (read_doc(r, &(struct read_which){ DOC_USER, .id = s->id }, user_take, s, NULL) < 0 ||
@@ -117,7 +117,7 @@ static int root_work(struct call *c, struct reader *r)
 	int code = auth_password_set(c->cgi->auth, s->password, &c->err);
 
 	(void)r;
-	sodium_memzero(s->password, sizeof(s->password));
+	sodium_memzero(s->password, sizeof s->password);
 	if (code == 0)
 		s->n = (size_t)auth_sessions_end(c->cgi->auth, "admin", NULL, NULL, s->owner);
 	return code;
@@ -141,7 +141,7 @@ int chin_user_modify(struct call *c)
 		return password_take(c, user_send);
 	if (json_text(c->json, "email")[0] != '\0')
 		return call_fail(c, E_INVALID, "email", "root has no mail here: send an empty one");
-	snprintf(s->password, sizeof(s->password), "%s", json_text(c->json, "password"));
+	snprintf(s->password, sizeof s->password, "%s", json_text(c->json, "password"));
 	c->then = root_done;
 	return call_hash(c, root_work);
 }
@@ -205,7 +205,7 @@ static int row_take(void *ctx, const struct store_doc *d)
 	u->rows[u->n].changed_us = d->at_us;
 	snprintf(u->rows[u->n].name, USER_NAME_MAX, "%s", d->name);
 	snprintf(u->rows[u->n].mail, 201, "%s",
-	         json_text(root, "mail") != NULL ? json_text(root, "mail") : "");
+	         json_text(root, "mail") ? json_text(root, "mail") : "");
 	u->n++;
 	json_free(root);
 	return 0;
@@ -225,7 +225,7 @@ static void user_put(struct buf *b, uint32_t id, const char *name, const char *m
 
 int chin_user_query_work(struct call *c, struct reader *r)
 {
-	struct users *u = mem_new(sizeof(*u));
+	struct users *u = mem_new(sizeof *u);
 	int code;
 
 	buf_clear(&c->details);
@@ -278,8 +278,8 @@ static int verify_work(struct call *c, struct reader *r)
 	code = auth_password_verify(c->cgi->auth, s->name, p, s->password, &c->err);
 
 	auth_tried(c->cgi->auth, c, code == 0);
-	sodium_memzero(s->password, sizeof(s->password));
-	s->since = p != NULL ? p->since : 0;
+	sodium_memzero(s->password, sizeof s->password);
+	s->since = p ? p->since : 0;
 	person_unref(p);
 	return code;
 }
@@ -295,11 +295,11 @@ static int verified(struct call *c)
 	buf_clear(&c->out);
 	put_open(&c->out, NULL, '{');
 	put_text(&c->out, "status", "SUCCEED");
-	snprintf(s->owner, sizeof(s->owner), "user_id %u", s->id);
+	snprintf(s->owner, sizeof s->owner, "user_id %u", s->id);
 	put_text(&c->out, "info", s->owner);
 	put_text(&c->out, "token", secret);
 	put_close(&c->out, '}');
-	sodium_memzero(secret, sizeof(secret));
+	sodium_memzero(secret, sizeof secret);
 	return reply_json(c, MHD_HTTP_OK);
 }
 
@@ -307,8 +307,8 @@ int chin_login(struct call *c)
 {
 	struct seed *s = seed_of(c);
 
-	snprintf(s->name, sizeof(s->name), "%s", json_text(c->json, "user_name"));
-	snprintf(s->password, sizeof(s->password), "%s", json_text(c->json, "password"));
+	snprintf(s->name, sizeof s->name, "%s", json_text(c->json, "user_name"));
+	snprintf(s->password, sizeof s->password, "%s", json_text(c->json, "password"));
 	if (auth_may_try(c->cgi->auth, c, s->name) < 0)
 		return c->err.code;
 	c->then = verified;

@@ -60,7 +60,7 @@ static const struct seed_row rows[] = {
 
 int crontab_call(struct call *c)
 {
-	int r = seed_begin(c, rows, sizeof(rows) / sizeof(rows[0]), false);
+	int r = seed_begin(c, rows, sizeof rows / sizeof rows[0], false);
 
 	return r < 0 ? r : seed_go(c);
 }
@@ -91,9 +91,9 @@ static int job_put(struct call *c, struct reader *r, const char *task, uint32_t 
 		char *command = def_command(&d);
 
 		put_open(b, NULL, '{');
-		put_text(b, "name", title != NULL ? title : strrchr(task, '/') + 1);
+		put_text(b, "name", title ? title : strrchr(task, '/') + 1);
 		put_text(b, "command", command);
-		put_text(b, "cronExpr", cron != NULL ? cron : "");
+		put_text(b, "cronExpr", cron ? cron : "");
 		put_close(b, '}');
 		free(command);
 	}
@@ -109,7 +109,7 @@ static int job_old(struct call *c, struct reader *r, const char *title)
 	int code;
 
 	seed_name_of(c, r, title, name);
-	snprintf(s->name, sizeof(s->name), "%s/%s/%s", seed_project(c), name, name);
+	snprintf(s->name, sizeof s->name, "%s/%s/%s", seed_project(c), name, name);
 	buf_clear(&c->details);
 	code = seed_task(c, r);
 	return code < 0 ? code : job_put(c, r, s->name, s->workflow);
@@ -138,14 +138,14 @@ static int old_work(struct call *c, struct reader *r)
 /* As a form has it, {"name", "command", "cronExpr"} in `job`; or the three themselves. */
 static int save_work(struct call *c, struct reader *r)
 {
-	const cJSON *job = json_get(c->json, "job") != NULL ? json_get(c->json, "job") : c->json;
+	const cJSON *job = json_get(c->json, "job") ? json_get(c->json, "job") : c->json;
 	static const char *const keys[] = { "name", "command", "cronExpr" };
 	char name[SEED_NAME_BYTES];
 	cJSON *doc, *task, *m;
 	int code;
 
 	for (size_t i = 0; i < 3; i++) {
-		if (json_text(job, keys[i]) == NULL || json_text(job, keys[i])[0] == '\0')
+		if (!json_text(job, keys[i]) || json_text(job, keys[i])[0] == '\0')
 			return call_fail(c, E_INVALID, keys[i], "%s is missing", keys[i]);
 		if ((code = seed_bounds(c, &rows[0], keys[i], json_get(job, keys[i]))) < 0)
 			return code;
@@ -207,7 +207,7 @@ static int job_take(void *ctx, const struct store_task *t)
 
 	if (j->n == JOBS_MAX)
 		return E_LIMIT;
-	j->items = mem_room(j->items, &j->cap, j->n + 1, sizeof(*j->items));
+	j->items = mem_room(j->items, &j->cap, j->n + 1, sizeof *j->items);
 	snprintf(j->items[j->n].name, NAMES_MAX, "%s", t->name);
 	j->items[j->n++].workflow = t->workflow_id;
 	return 0;
@@ -222,7 +222,7 @@ static int list_work(struct call *c, struct reader *r)
 	struct jobs j = { 0 };
 	int code;
 
-	snprintf(prefix, sizeof(prefix), "%s/", seed_project(c));
+	snprintf(prefix, sizeof prefix, "%s/", seed_project(c));
 	do {
 		struct read_page page = { .limit = READ_ROWS_MAX,
 			                  .cursor = at.cursor,
@@ -280,7 +280,7 @@ static void log_begin(struct call *c, const struct seed_log *l)
 	char why[80] = "";
 
 	if (l->state != ST_SUCC && l->ended_us != 0)
-		snprintf(why, sizeof(why), "%s: %s, exit status %d",
+		snprintf(why, sizeof why, "%s: %s, exit status %d",
 		         state_name((enum state)l->state), reason_name((enum reason)l->reason),
 		         l->exit_code);
 	put_open(b, NULL, '{');

@@ -51,12 +51,12 @@ int def_read(struct reader *r, const char *task, uint32_t workflow, struct def *
 	if (code == 0)
 		code = read_doc_versions(r, DOC_WORKFLOW, workflow, version_take, ret, err);
 	ret->workflow = ret->n > 0 ? yaml_root(ret->docs[0]) : NULL;
-	if (ret->workflow != NULL && ret->workflow->kind != YAML_MAP)
+	if (ret->workflow && ret->workflow->kind != YAML_MAP)
 		ret->workflow = NULL;
-	if (ret->workflow != NULL && last != NULL) {
+	if (ret->workflow && last) {
 		const struct yaml_node *tasks = yaml_get(ret->workflow, "tasks");
 
-		if (tasks != NULL && tasks->kind == YAML_MAP)
+		if (tasks && tasks->kind == YAML_MAP)
 			ret->task = yaml_get(tasks, last + 1);
 	}
 	return code;
@@ -72,19 +72,18 @@ void def_done(struct def *d)
 
 const struct yaml_node *def_node(const struct def *d, const char *key)
 {
-	const struct yaml_node *defaults = d->workflow != NULL ? yaml_get(d->workflow, "defaults")
-	                                                       : NULL;
-	const struct yaml_node *shared = d->task != NULL && d->workflow != NULL
+	const struct yaml_node *defaults = d->workflow ? yaml_get(d->workflow, "defaults") : NULL;
+	const struct yaml_node *shared = d->task && d->workflow
 	                                         ? workflow_kept(d->workflow, d->task)
 	                                         : NULL;
 	const struct yaml_node *places[] = { d->task, shared, defaults, d->workflow };
 
 	for (size_t i = 0; i < 4; i++) {
-		const struct yaml_node *n = places[i] != NULL && places[i]->kind == YAML_MAP
+		const struct yaml_node *n = places[i] && places[i]->kind == YAML_MAP
 		                                    ? yaml_get(places[i], key)
 		                                    : NULL;
 
-		if (n != NULL)
+		if (n)
 			return n;
 	}
 	return NULL;
@@ -94,7 +93,7 @@ const char *def_text(const struct def *d, const char *key)
 {
 	const struct yaml_node *n = def_node(d, key);
 
-	return n != NULL && n->kind == YAML_SCALAR ? n->text : NULL;
+	return n && n->kind == YAML_SCALAR ? n->text : NULL;
 }
 
 /* How the types name what they run. */
@@ -106,10 +105,9 @@ char *def_command(const struct def *d)
 	const struct yaml_node *params = def_node(d, "params"), *n = NULL;
 	char *text, *to;
 
-	for (size_t i = 0; params != NULL && params->kind == YAML_MAP && i < COMMAND_KEYS && !n;
-	     i++)
+	for (size_t i = 0; params && params->kind == YAML_MAP && i < COMMAND_KEYS && !n; i++)
 		n = yaml_get(params, command_keys[i]);
-	text = to = mem_str(n != NULL && n->kind == YAML_SCALAR ? n->text : "");
+	text = to = mem_str(n && n->kind == YAML_SCALAR ? n->text : "");
 	for (const char *p = text; *p != '\0'; p++) {
 		*to++ = *p;
 		p += *p == '$' && p[1] == '$';
@@ -138,14 +136,13 @@ int def_needs(const struct def *d, const char *task, int (*each)(void *ctx, cons
 	const struct yaml_node *needs = def_node(d, "needs");
 	int r = 0;
 
-	for (size_t i = 0; needs != NULL && needs->kind == YAML_LIST && r == 0 && i < needs->n;
-	     i++) {
+	for (size_t i = 0; needs && needs->kind == YAML_LIST && r == 0 && i < needs->n; i++) {
 		const struct yaml_node *n = needs->items[i];
 		char name[NAMES_MAX];
 
 		if (n->kind == YAML_MAP)
 			n = yaml_get(n, "task");
-		if (n == NULL || n->kind != YAML_SCALAR)
+		if (!n || n->kind != YAML_SCALAR)
 			continue;
 		full_name(task, n->text, name);
 		r = each(ctx, name);
@@ -194,7 +191,7 @@ void def_command_put(cJSON *task, const char *type, const char *command)
 	const char *key = "script";
 	char *text = plain(command);
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		if (strcmp(others[i].type, type) == 0)
 			key = others[i].key;
 	cJSON_AddStringToObject(task, "type", type);

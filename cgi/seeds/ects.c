@@ -17,7 +17,7 @@ static int nodes_came(struct call *c)
 	if (c->err.code < 0 || json_parse(buf_str(&c->out), c->out.len, &root, &c->err) < 0)
 		return c->err.code;
 	text = cJSON_PrintUnformatted(json_get(root, "nodes"));
-	buf_puts(&c->details, text != NULL ? text : "[]");
+	buf_puts(&c->details, text ? text : "[]");
 	free(text);
 	json_free(root);
 	return ects_answer(c);

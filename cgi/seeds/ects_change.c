@@ -55,8 +55,8 @@ static void ask_apply(struct change *x, const struct buf *text, uint32_t version
 
 static void name_it(struct change *x, const char *id, const char *name)
 {
-	snprintf(x->id, sizeof(x->id), "%s", id);
-	snprintf(x->name, sizeof(x->name), "%s", name);
+	snprintf(x->id, sizeof x->id, "%s", id);
+	snprintf(x->name, sizeof x->name, "%s", name);
 }
 
 /* The body, with the name that it has when it says none. Another is refused: what it is called
@@ -67,7 +67,7 @@ static int check_name(struct call *c, const char *is)
 
 	if (!cJSON_IsObject(c->json))
 		return call_fail(c, E_INVALID, "body", "an object is wanted");
-	if (name == NULL) {
+	if (!name) {
 		cJSON_AddStringToObject(c->json, "name", is);
 		return 0;
 	}
@@ -81,7 +81,7 @@ static int check_id(struct call *c)
 {
 	const char *id = json_text(c->json, "id");
 
-	return id == NULL || strcmp(id, c->params[0]) == 0
+	return !id || strcmp(id, c->params[0]) == 0
 	               ? 0
 	               : call_fail(c, E_CONFLICT, "id",
 	                           "the body has the id '%.100s', '%.100s' keeps its own", id,
@@ -96,8 +96,8 @@ static int node_take(void *ctx, const struct store_doc *s)
 	cJSON *root = NULL;
 
 	if (s->body_len > 0 && json_parse(s->body, s->body_len, &root, NULL) == 0 &&
-	    json_text(root, "name") != NULL)
-		snprintf(x->node, sizeof(x->node), "%s", json_text(root, "name"));
+	    json_text(root, "name"))
+		snprintf(x->node, sizeof x->node, "%s", json_text(root, "name"));
 	json_free(root);
 	return 0;
 }
@@ -121,14 +121,14 @@ static int find(struct change *x, const char *id, const char *name, struct def *
 	bool found = false;
 
 	for (size_t i = 0; code == 0 && !found && i < l.n; i++) {
-		if (id == NULL && strcmp(strchr(l.items[i].name, '/') + 1, name) != 0)
+		if (!id && strcmp(strchr(l.items[i].name, '/') + 1, name) != 0)
 			continue;
 		code = def_read(x->r, l.items[i].name, l.items[i].id, ret, &x->c->err);
-		if (code == 0 && ret->workflow != NULL && yaml_get(ret->workflow, "pipeline")) {
+		if (code == 0 && ret->workflow && yaml_get(ret->workflow, "pipeline")) {
 			ects_pipeline_id(ret->workflow, x->project, is);
-			found = id == NULL || strcmp(is, id) == 0;
+			found = !id || strcmp(is, id) == 0;
 		} else if (code == 0) {
-			found = id == NULL; /* a workflow has that name */
+			found = !id; /* a workflow has that name */
 		}
 		if (!found)
 			def_done(ret);
@@ -174,7 +174,7 @@ static int pipeline_end(struct change *x, const struct def *was)
 	cJSON *args = cJSON_CreateObject();
 	char full[NAMES_MAX];
 
-	snprintf(full, sizeof(full), "%s/%s", x->project, name);
+	snprintf(full, sizeof full, "%s/%s", x->project, name);
 	cJSON_AddStringToObject(cJSON_AddObjectToObject(args, "selection"), "workflow", full);
 	cJSON_AddTrueToObject(args, "detach");
 	cJSON_AddStringToObject(args, "running", "wait"); /* what runs ends as it does */
@@ -188,13 +188,13 @@ static int pipeline_change(struct change *x)
 	struct call *c = x->c;
 	struct def was = { 0 };
 	const char *name = json_text(c->json, "name"), *id = json_text(c->json, "id");
-	int code = x->makes ? find(x, NULL, name != NULL ? name : "", &was)
+	int code = x->makes ? find(x, NULL, name ? name : "", &was)
 	                    : find(x, c->params[0], NULL, &was);
 
 	if (x->makes && code == 0) {
 		code = call_fail(c, E_CONFLICT, "name", "'%s' is there already", name);
 	} else if (x->makes && code == E_NOT_FOUND) {
-		code = id != NULL && find(x, id, NULL, &was) == 0
+		code = id && find(x, id, NULL, &was) == 0
 		               ? call_fail(c, E_CONFLICT, "id", "a pipeline has the id '%.100s'",
 		                           id)
 		               : pipeline_put(x, &(struct def){ 0 });
@@ -218,19 +218,18 @@ static int pipeline_change(struct change *x)
 
 static const struct yaml_node *shared(const struct change *x, const char *name)
 {
-	const struct yaml_node *tasks = x->library.workflow != NULL
-	                                        ? yaml_get(x->library.workflow, "tasks")
-	                                        : NULL;
+	const struct yaml_node *tasks = x->library.workflow ? yaml_get(x->library.workflow, "tasks")
+	                                                    : NULL;
 
-	return tasks != NULL ? yaml_get(tasks, name) : NULL;
+	return tasks ? yaml_get(tasks, name) : NULL;
 }
 
 static int task_put(struct change *x, const char *name)
 {
 	struct call *c = x->c;
 	const struct yaml_node *was = shared(x, name);
-	const struct yaml_node *had = was != NULL ? yaml_get(was, "id") : NULL;
-	const char *given = had != NULL ? had->text : json_text(c->json, "id");
+	const struct yaml_node *had = was ? yaml_get(was, "id") : NULL;
+	const char *given = had ? had->text : json_text(c->json, "id");
 	struct err err = { 0 };
 	char id[ECTS_ID_BYTES];
 	struct buf value, text;
@@ -265,7 +264,7 @@ static int task_end(struct change *x, const char *name)
 		buf_done(&text);
 		return 0;
 	}
-	snprintf(full, sizeof(full), "%s/" ECTS_LIBRARY, x->project);
+	snprintf(full, sizeof full, "%s/" ECTS_LIBRARY, x->project);
 	cJSON_AddItemToArray(cJSON_AddArrayToObject(args, "retire_libraries"),
 	                     cJSON_CreateString(full));
 	ask(x, "apply", args);
@@ -278,15 +277,14 @@ static int task_make(struct change *x)
 	const char *name = json_text(c->json, "name"), *id = json_text(c->json, "id");
 	char why[NAME_WHY_BYTES];
 
-	if (name == NULL)
+	if (!name)
 		return call_fail(c, E_INVALID, "name", "name is missing");
 	if (name_wrong(name, why))
 		return call_fail(c, E_INVALID, "name", "a task cannot be called '%.100s': %s", name,
 		                 why);
-	if (shared(x, name) != NULL)
+	if (shared(x, name))
 		return call_fail(c, E_CONFLICT, "name", "'%s' is there already", name);
-	if (id != NULL && x->library.workflow != NULL &&
-	    ects_task_find(x->library.workflow, x->project, id) != NULL)
+	if (id && x->library.workflow && ects_task_find(x->library.workflow, x->project, id))
 		return call_fail(c, E_CONFLICT, "id", "a task has the id '%.100s'", id);
 	return task_put(x, name);
 }
@@ -298,10 +296,9 @@ static int task_change(struct change *x)
 
 	if (x->makes)
 		return task_make(x);
-	name = x->library.workflow != NULL
-	               ? ects_task_find(x->library.workflow, x->project, c->params[0])
-	               : NULL;
-	if (name == NULL)
+	name = x->library.workflow ? ects_task_find(x->library.workflow, x->project, c->params[0])
+	                           : NULL;
+	if (!name)
 		return call_fail(c, E_NOT_FOUND, "path",
 		                 "no task of the library has the id '%.100s'; one that stands in a "
 		                 "pipeline alone is changed there",
@@ -348,7 +345,7 @@ int ects_change(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	snprintf(kind, sizeof(kind), "%s", json_text(c->json, "kind"));
+	snprintf(kind, sizeof kind, "%s", json_text(c->json, "kind"));
 	args = cJSON_DetachItemFromObjectCaseSensitive(c->json, "args");
 	return seed_ask(c, kind, args, done);
 }

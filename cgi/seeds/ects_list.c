@@ -40,7 +40,7 @@ static int doc_take(void *ctx, const struct store_doc *s)
 		return 0;
 	if (l->n == PIPELINES_MAX)
 		return E_LIMIT;
-	l->items = mem_room(l->items, &l->cap, l->n + 1, sizeof(*l->items));
+	l->items = mem_room(l->items, &l->cap, l->n + 1, sizeof *l->items);
 	snprintf(l->items[l->n].name, NAMES_MAX, "%s", s->name);
 	l->items[l->n++].id = s->id;
 	return 0;
@@ -76,7 +76,7 @@ int ects_library(struct call *c, struct reader *r, struct def *d)
 	int code;
 
 	*d = (struct def){ 0 };
-	snprintf(name, sizeof(name), "%s/" ECTS_LIBRARY, seed_project(c));
+	snprintf(name, sizeof name, "%s/" ECTS_LIBRARY, seed_project(c));
 	code = read_doc(r, &(struct read_which){ DOC_WORKFLOW, .name = name }, library_take, &id,
 	                &c->err);
 	if (code == E_NOT_FOUND)
@@ -84,7 +84,7 @@ int ects_library(struct call *c, struct reader *r, struct def *d)
 	if (code < 0 || id == 0)
 		return code == E_NOT_FOUND ? 0 : code;
 	code = def_read(r, name, id, d, &c->err);
-	if (d->workflow != NULL && yaml_get(d->workflow, "library") == NULL)
+	if (d->workflow && !yaml_get(d->workflow, "library"))
 		d->workflow = NULL;
 	return code;
 }
@@ -122,7 +122,7 @@ static int put_document(struct listing *l, const char *name, uint32_t id)
 	int code = def_read(l->r, name, id, &d, &l->c->err);
 
 	times_of(l, &d);
-	if (code == 0 && d.workflow != NULL && yaml_get(d.workflow, "pipeline") != NULL)
+	if (code == 0 && d.workflow && yaml_get(d.workflow, "pipeline"))
 		(l->tasks ? ects_own_tasks_print : ects_pipeline_print)(
 			d.workflow, l->project, l->created, l->updated, &l->c->details);
 	def_done(&d);
@@ -143,12 +143,12 @@ static int pick(struct call *c, const char *id)
 	{
 		const char *is = json_text(m, "id");
 
-		if (text == NULL && is != NULL && strcmp(is, id) == 0)
+		if (!text && is && strcmp(is, id) == 0)
 			text = cJSON_PrintUnformatted(m);
 	}
-	buf_puts(&c->details, text != NULL ? text : "");
+	buf_puts(&c->details, text ? text : "");
 	json_free(list);
-	if (text == NULL)
+	if (!text)
 		return call_fail(c, E_NOT_FOUND, "path", "there is nothing of the id '%.100s'", id);
 	free(text);
 	return 0;

@@ -89,7 +89,7 @@ static const struct seed_row rows[] = {
 
 int jarvis2_call(struct call *c)
 {
-	int r = seed_begin(c, rows, sizeof(rows) / sizeof(rows[0]), false);
+	int r = seed_begin(c, rows, sizeof rows / sizeof rows[0], false);
 	const struct seed_row *row = seed_of(c)->row;
 
 	if (r == 0)
@@ -121,7 +121,7 @@ static int parent_take(void *ctx, const struct store_task *t)
 
 	s->found = t->state != TS_RETIRED;
 	s->workflow = t->workflow_id;
-	snprintf(s->name, sizeof(s->name), "%s", t->name);
+	snprintf(s->name, sizeof s->name, "%s", t->name);
 	return 0;
 }
 
@@ -143,13 +143,13 @@ static void schedule_put(struct call *c, const struct def *parent, cJSON *task)
 {
 	const char *cycle = def_text(parent, "cycle"), *cron = def_text(parent, "cron");
 
-	if (cycle != NULL && strcmp(cycle, "once") == 0) {
+	if (cycle && strcmp(cycle, "once") == 0) {
 		once_put(c, task);
 		return;
 	}
-	if (cycle != NULL)
+	if (cycle)
 		cJSON_AddStringToObject(task, "cycle", cycle);
-	if (cron != NULL)
+	if (cron)
 		cJSON_AddStringToObject(task, "cron", cron);
 }
 
@@ -158,13 +158,12 @@ static void schedule_put(struct call *c, const struct def *parent, cJSON *task)
 static void need_put(const struct def *parent, const char *name, const cJSON *task, cJSON *needs)
 {
 	const char *cycle = def_text(parent, "cycle"), *own = json_text(task, "cycle");
-	const char *window = cycle != NULL && strcmp(cycle, "once") == 0
-	                             ? "[@day-36500d, @day+36500d)"
-	                     : own != NULL && strcmp(own, "once") == 0 ? "{@day}"
-	                                                               : NULL;
+	const char *window = cycle && strcmp(cycle, "once") == 0 ? "[@day-36500d, @day+36500d)"
+	                     : own && strcmp(own, "once") == 0   ? "{@day}"
+	                                                         : NULL;
 	cJSON *need;
 
-	if (window == NULL) {
+	if (!window) {
 		cJSON_AddItemToArray(needs, cJSON_CreateString(name));
 		return;
 	}
@@ -200,7 +199,7 @@ static int parents_put(struct call *c, struct reader *r, cJSON *task)
 	const cJSON *id, *ids = json_get(c->json, "dependency_jobids");
 	int code = 0;
 
-	bool has_cron = cron != NULL && cron[0] != '\0';
+	bool has_cron = cron && cron[0] != '\0';
 
 	if (has_cron)
 		cJSON_AddStringToObject(task, "cron", cron);
@@ -224,11 +223,11 @@ static cJSON *home_of(cJSON *params, const char *type, const char *name)
 
 	if (strcmp(type, "mapreduce") != 0)
 		return params;
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (strcmp(own[i], name) == 0)
 			return params;
 	conf = cJSON_GetObjectItemCaseSensitive(params, "conf");
-	return conf != NULL ? conf : cJSON_AddObjectToObject(params, "conf");
+	return conf ? conf : cJSON_AddObjectToObject(params, "conf");
 }
 
 static void parameters_put(struct call *c, cJSON *task)
@@ -263,17 +262,17 @@ static int owner_check(struct call *c, struct reader *r, const char *name)
 	struct when last;
 	int code;
 
-	snprintf(s->name, sizeof(s->name), "%s/%s/%s", seed_project(c), name, name);
+	snprintf(s->name, sizeof s->name, "%s/%s/%s", seed_project(c), name, name);
 	if (seed_task(c, r) < 0) {
 		c->err = (struct err){ 0 };
 		c->place[0] = '\0';
 		return 0;
 	}
 	code = def_read(r, s->name, s->workflow, &d, &c->err);
-	app = d.workflow != NULL ? yaml_get(d.workflow, "description") : NULL;
-	if (code == 0 && (app == NULL || !yaml_is(app, json_text(c->json, "app_name"))))
+	app = d.workflow ? yaml_get(d.workflow, "description") : NULL;
+	if (code == 0 && (!app || !yaml_is(app, json_text(c->json, "app_name"))))
 		code = call_fail(c, E_FORBIDDEN, "job_name", "another app has a job of this name");
-	if (code == 0 && def_text(&d, "start_date") != NULL &&
+	if (code == 0 && def_text(&d, "start_date") &&
 	    when_parse(def_text(&d, "start_date"), &last))
 		s->since = last.at;
 	def_done(&d);
@@ -302,7 +301,7 @@ static int submit_work(struct call *c, struct reader *r)
 		return c->err.code;
 	parameters_put(c, task);
 	if (group_id > 0) {
-		snprintf(group, sizeof(group), "group-%" PRId64, group_id);
+		snprintf(group, sizeof group, "group-%" PRId64, group_id);
 		cJSON_AddStringToObject(task, "group", group);
 	}
 	cJSON_AddNumberToObject(task, "priority", (double)json_int(c->json, "priority", 1));
@@ -337,7 +336,7 @@ static bool type_is_known(const cJSON *types, const char *type, struct buf *name
 	const cJSON *t;
 	bool is = false;
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
 		is = is || strcmp(own[i], type) == 0;
 		buf_printf(names, "%s%s", i > 0 ? ", " : "", own[i]);
 	}
@@ -345,8 +344,8 @@ static bool type_is_known(const cJSON *types, const char *type, struct buf *name
 	{
 		const char *name = json_text(t, "type");
 
-		is = is || (name != NULL && strcmp(name, type) == 0);
-		if (name != NULL && strstr(buf_str(names), name) == NULL)
+		is = is || (name && strcmp(name, type) == 0);
+		if (name && !strstr(buf_str(names), name))
 			buf_printf(names, ", %s", name);
 	}
 	return is;

@@ -21,7 +21,7 @@ static void mark_put(const char *text, char ret[SEED_NAME_BYTES])
 	unsigned char hash[crypto_generichash_BYTES_MIN];
 	size_t n = strlen(ret);
 
-	crypto_generichash(hash, sizeof(hash), (const unsigned char *)text, strlen(text), NULL, 0);
+	crypto_generichash(hash, sizeof hash, (const unsigned char *)text, strlen(text), NULL, 0);
 	ret[n++] = '.';
 	sodium_bin2hex(ret + n, SEED_NAME_BYTES - n, hash, MARK_BYTES);
 }
@@ -29,7 +29,7 @@ static void mark_put(const char *text, char ret[SEED_NAME_BYTES])
 void seed_name(const char *text, char ret[SEED_NAME_BYTES])
 {
 	char *nfc = name_nfc(text);
-	const char *name = nfc != NULL ? nfc : text;
+	const char *name = nfc ? nfc : text;
 
 	if (name_ok(name)) {
 		snprintf(ret, SEED_NAME_BYTES, "%s", name);
@@ -76,7 +76,7 @@ static bool in_force(const struct call *c, struct reader *r, const char *name)
 	char full[3 * SEED_NAME_BYTES];
 	bool is_there = false;
 
-	snprintf(full, sizeof(full), "%s/%s/%s", seed_project(c), name, name);
+	snprintf(full, sizeof full, "%s/%s/%s", seed_project(c), name, name);
 	return read_task(r, full, 0, state_take, &is_there, NULL) == 0 && is_there;
 }
 

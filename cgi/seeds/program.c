@@ -54,7 +54,7 @@ static void words_take(const char *text, struct words *w)
 			return;
 		buf_init(&one);
 		word_take(&text, &one);
-		w->items = mem_grow(w->items, w->n + 1, sizeof(*w->items));
+		w->items = mem_grow(w->items, w->n + 1, sizeof *w->items);
 		w->items[w->n++] = mem_str(buf_str(&one));
 		buf_done(&one);
 	}
@@ -76,7 +76,7 @@ static const char *next(struct words *w)
 static bool skip(struct words *w, const char *program)
 {
 	const char *word = w->at < w->n ? w->items[w->at] : "", *slash = strrchr(word, '/');
-	bool is = strcmp(slash != NULL ? slash + 1 : word, program) == 0;
+	bool is = strcmp(slash ? slash + 1 : word, program) == 0;
 
 	w->at += is;
 	return is;
@@ -86,14 +86,14 @@ static void add(cJSON *params, const char *key, const char *word)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(params, key);
 
-	if (list == NULL)
+	if (!list)
 		list = cJSON_AddArrayToObject(params, key);
 	cJSON_AddItemToArray(list, cJSON_CreateString(word));
 }
 
 static void add_rest(cJSON *params, const char *key, struct words *w)
 {
-	for (const char *word; (word = next(w)) != NULL;)
+	for (const char *word; (word = next(w));)
 		add(params, key, word);
 }
 
@@ -113,20 +113,20 @@ static void java_put(struct words *w, cJSON *params)
 	bool is_jar = false;
 
 	(void)skip(w, "java");
-	while ((word = next(w)) != NULL && word[0] == '-') {
+	while ((word = next(w)) && word[0] == '-') {
 		is_jar = is_jar || strcmp(word, "-jar") == 0;
 		if (strcmp(word, "-jar") == 0)
 			continue;
 		if (strcmp(word, "-cp") == 0 || strcmp(word, "-classpath") == 0 ||
 		    strcmp(word, "--class-path") == 0) {
 			word = next(w);
-			if (word != NULL)
+			if (word)
 				cJSON_AddStringToObject(params, "classpath", word);
 			continue;
 		}
 		add(params, "options", word);
 	}
-	if (word != NULL)
+	if (word)
 		cJSON_AddStringToObject(params, is_jar || ends_in_jar(word) ? "jar" : "class",
 		                        word);
 	add_rest(params, "arguments", w);
@@ -138,7 +138,7 @@ static bool is_class(const char *word)
 {
 	const char *last = strrchr(word, '.');
 
-	last = last != NULL ? last + 1 : word;
+	last = last ? last + 1 : word;
 	return isupper((unsigned char)*last) && !isdigit((unsigned char)*word) &&
 	       word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	                         "0123456789_.$")] == '\0';
@@ -151,7 +151,7 @@ static void mapreduce_put(struct words *w, cJSON *params)
 	if (skip(w, "hadoop") || skip(w, "yarn"))
 		(void)skip(w, "jar");
 	word = next(w);
-	if (word != NULL)
+	if (word)
 		cJSON_AddStringToObject(params, "jar", word);
 	if (w->at < w->n && is_class(w->items[w->at]))
 		cJSON_AddStringToObject(params, "class", next(w));
@@ -168,7 +168,7 @@ static const struct program {
 
 static const struct program *find(const char *type)
 {
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+	for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
 		if (strcmp(programs[i].type, type) == 0)
 			return &programs[i];
 	return NULL;

@@ -95,11 +95,11 @@ static char *form_word(const char *p, size_t n)
 static int form_pair(struct call *c, const char *p, size_t n)
 {
 	const char *is = memchr(p, '=', n);
-	size_t key_n = is != NULL ? (size_t)(is - p) : n;
+	size_t key_n = is ? (size_t)(is - p) : n;
 	char *key = form_word(p, key_n);
-	char *value = is != NULL ? form_word(is + 1, n - key_n - 1) : mem_str("");
-	bool bad = key == NULL || value == NULL || key[0] == '\0';
-	bool twice = !bad && cJSON_GetObjectItemCaseSensitive(c->json, key) != NULL;
+	char *value = is ? form_word(is + 1, n - key_n - 1) : mem_str("");
+	bool bad = !key || !value || key[0] == '\0';
+	bool twice = !bad && cJSON_GetObjectItemCaseSensitive(c->json, key);
 
 	if (!bad && !twice)
 		cJSON_AddStringToObject(c->json, key, value);
@@ -118,7 +118,7 @@ static int form_read(struct call *c)
 	c->json = cJSON_CreateObject();
 	for (int fields = 0; r == 0 && p < end; fields++) {
 		const char *stop = memchr(p, '&', (size_t)(end - p));
-		size_t n = stop != NULL ? (size_t)(stop - p) : (size_t)(end - p);
+		size_t n = stop ? (size_t)(stop - p) : (size_t)(end - p);
 
 		if (fields == 100)
 			return call_fail(c, E_INVALID, "body", "more than 100 fields");
@@ -166,7 +166,7 @@ static cJSON *take_big(const cJSON *v)
 	char text[24];
 
 	if (cJSON_IsNumber(v)) {
-		snprintf(text, sizeof(text), "%" PRId64, (int64_t)v->valuedouble);
+		snprintf(text, sizeof text, "%" PRId64, (int64_t)v->valuedouble);
 		return cJSON_CreateString(text);
 	}
 	if (!cJSON_IsString(v) || strlen(v->valuestring) > 18 || v->valuestring[0] == '\0' ||
@@ -204,7 +204,7 @@ static bool add_words(cJSON *list, const char *text, cJSON *(*one)(const cJSON *
 
 		cJSON_Delete(as_text);
 		free(word);
-		if (item == NULL)
+		if (!item)
 			return false;
 		cJSON_AddItemToArray(list, item);
 		text += n + (text[n] == ',');
@@ -225,7 +225,7 @@ static cJSON *take_list(const cJSON *v, cJSON *(*one)(const cJSON *v))
 		{
 			cJSON *item = one(m);
 
-			ok = ok && item != NULL;
+			ok = ok && item;
 			cJSON_AddItemToArray(list, item);
 		}
 	} else {
@@ -303,16 +303,16 @@ static const struct seed_field *field_of(const struct seed_row *row, const char 
 {
 	const struct seed_field *f = row->fields;
 
-	while (f->name != NULL && strcmp(f->name, name) != 0)
+	while (f->name && strcmp(f->name, name) != 0)
 		f++;
-	return f->name != NULL ? f : NULL;
+	return f->name ? f : NULL;
 }
 
 int seed_bounds(struct call *c, const struct seed_row *row, const char *name, const cJSON *v)
 {
 	const struct seed_field *f = field_of(row, name);
 
-	return f != NULL ? bounds_check(c, f, v) : 0;
+	return f ? bounds_check(c, f, v) : 0;
 }
 
 /* user__id is user_id: the document that was printed has both. */
@@ -335,14 +335,14 @@ static int field_take(struct call *c, const struct seed_row *row, cJSON *to, con
 
 	spelling(given, underscores, name);
 	f = field_of(row, name);
-	if (f == NULL)
+	if (!f)
 		return call_fail(c, E_INVALID, "body", "there is no field '%.60s' here", given);
-	if (cJSON_GetObjectItemCaseSensitive(to, name) != NULL)
+	if (cJSON_GetObjectItemCaseSensitive(to, name))
 		return call_fail(c, E_INVALID, name, "%s is there twice", name);
 	if (cJSON_IsNull(v))
 		return 0;
 	item = types[f->type].take(v);
-	if (item == NULL)
+	if (!item)
 		return call_fail(c, E_INVALID, name, "%s wants %s", name, types[f->type].want);
 	cJSON_AddItemToObject(to, name, item);
 	return bounds_check(c, f, item);
@@ -360,7 +360,7 @@ static enum MHD_Result argument_take(void *ctx, enum MHD_ValueKind kind, const c
                                      const char *value)
 {
 	struct arguments *a = ctx;
-	cJSON *v = cJSON_CreateString(value != NULL ? value : "");
+	cJSON *v = cJSON_CreateString(value ? value : "");
 
 	(void)kind;
 	if (is_text(v->valuestring) && is_text(key))
@@ -385,9 +385,9 @@ static int fields_take(struct call *c, const struct seed_row *row, bool undersco
 	}
 	cJSON_Delete(c->json);
 	c->json = to;
-	for (size_t i = 0; i < SEED_FIELDS_MAX && row->fields[i].name != NULL && a.code == 0; i++) {
+	for (size_t i = 0; i < SEED_FIELDS_MAX && row->fields[i].name && a.code == 0; i++) {
 		const struct seed_field *f = &row->fields[i];
-		if (f->is_needed && json_get(to, f->name) == NULL)
+		if (f->is_needed && !json_get(to, f->name))
 			a.code = call_fail(c, E_INVALID, f->name, "%s is missing", f->name);
 	}
 	return a.code;
@@ -395,12 +395,12 @@ static int fields_take(struct call *c, const struct seed_row *row, bool undersco
 
 int seed_begin(struct call *c, const struct seed_row *rows, size_t n, bool underscores)
 {
-	struct seed *s = c->extra = mem_new(sizeof(*s));
+	struct seed *s = c->extra = mem_new(sizeof *s);
 
-	for (size_t i = 0; i < n && s->row == NULL; i++)
+	for (size_t i = 0; i < n && !s->row; i++)
 		if (strcmp(rows[i].path, c->route->path) == 0)
 			s->row = &rows[i];
-	CHECK(s->row != NULL); /* each seed's routes have their rows */
+	CHECK(s->row); /* each seed's routes have their rows */
 	return fields_take(c, s->row, underscores);
 }
 
@@ -416,7 +416,7 @@ int seed_go(struct call *c)
 {
 	const struct seed_row *row = seed_of(c)->row;
 
-	if (row->work == NULL)
+	if (!row->work)
 		return row->then(c);
 	c->then = row->then;
 	return call_read(c, row->work);
@@ -427,9 +427,9 @@ int seed_page(struct call *c, int64_t *ret_skip, int64_t *ret_take)
 	const cJSON *page = json_get(c->json, "page"), *size = json_get(c->json, "page_size");
 	int64_t number = json_int(c->json, "page", 1);
 
-	if (page == NULL || size == NULL)
-		return call_fail(c, E_INVALID, page == NULL ? "page" : "page_size", "%s is missing",
-		                 page == NULL ? "page" : "page_size");
+	if (!page || !size)
+		return call_fail(c, E_INVALID, !page ? "page" : "page_size", "%s is missing",
+		                 !page ? "page" : "page_size");
 	*ret_take = json_int(c->json, "page_size", 1);
 	*ret_skip = (number - 1) * *ret_take;
 	if (*ret_skip > DEEP_MAX)
@@ -452,8 +452,8 @@ void seed_time(int64_t us, char ret[WHEN_TEXT])
 
 void seed_ip(const char *address, char ret[80])
 {
-	const char *from = address != NULL ? address : "", *colon = strrchr(from, ':');
-	size_t n = colon != NULL ? (size_t)(colon - from) : strlen(from);
+	const char *from = address ? address : "", *colon = strrchr(from, ':');
+	size_t n = colon ? (size_t)(colon - from) : strlen(from);
 
 	if (n >= 2 && from[0] == '[' && from[n - 1] == ']') {
 		from++;
@@ -514,7 +514,7 @@ int seed_apply(struct call *c, cJSON *doc, const char *from, call_fn then)
 	cJSON_AddStringToObject(one, "name", seed_project(c));
 	cJSON_AddStringToObject(one, "text", text);
 	cJSON_AddItemToArray(list, one);
-	if (from != NULL)
+	if (from)
 		cJSON_AddStringToObject(args, "from", from);
 	cJSON_Delete(doc);
 	free(text);
@@ -531,8 +531,8 @@ static int task_take(void *ctx, const struct store_task *t)
 	s->workflow = t->workflow_id;
 	s->found = t->state != TS_RETIRED;
 	s->leaves = t->state == TS_DETACHED;
-	snprintf(s->name, sizeof(s->name), "%s", t->name);
-	snprintf(s->owner, sizeof(s->owner), "%s", t->owner != NULL ? t->owner : "");
+	snprintf(s->name, sizeof s->name, "%s", t->name);
+	snprintf(s->owner, sizeof s->owner, "%s", t->owner ? t->owner : "");
 	return 0;
 }
 
@@ -542,7 +542,7 @@ int seed_task(struct call *c, struct reader *r)
 	char name[NAMES_MAX];
 	int code;
 
-	snprintf(name, sizeof(name), "%s", s->name);
+	snprintf(name, sizeof name, "%s", s->name);
 	code = read_task(r, name[0] != '\0' ? name : NULL, s->id, task_take, s, &c->err);
 	if (code == E_NOT_FOUND || (code == 0 && !s->found))
 		return call_fail(c, E_NOT_FOUND, "task", "there is no such task");
@@ -714,7 +714,7 @@ bool seed_error(struct call *c, int *ret_status)
 
 	if ((flags & RF_ECTS) || ((flags & RF_JARVIS2) && strcmp(c->route->method, "GET") == 0))
 		return false;
-	if (c->extra != NULL && !err_retryable(c->err.code))
+	if (c->extra && !err_retryable(c->err.code))
 		*ret_status =
 			MHD_HTTP_OK; /* the refusal is in the answer, as these seeds have it */
 	if (flags & RF_JARVIS2)

@@ -12,7 +12,7 @@ static const struct route of_seeds[] = {
 
 void seeds_register(struct cgi *cgi)
 {
-	for (size_t i = 0; i < sizeof(of_seeds) / sizeof(of_seeds[0]); i++)
+	for (size_t i = 0; i < sizeof of_seeds / sizeof of_seeds[0]; i++)
 		if (seed_setting(&cgi->param, of_seeds[i].flags)[0] != '\0')
 			routes_add(cgi->routes, &of_seeds[i]);
 	cgi->words_of_seed = seed_error;

@@ -62,7 +62,7 @@ static int reader_need(struct disk *d, struct err *err)
 {
 	int r;
 
-	if (d->reader != NULL)
+	if (d->reader)
 		return 0;
 	r = reader_open(d->cgi->param.store, &d->reader, err);
 	if (r == E_NOT_FOUND)
@@ -96,7 +96,7 @@ void disk_work(struct letter *l, void *self)
 	struct call *c = (struct call *)l;
 	int r = 0;
 
-	CHECK(c->work != NULL && c->suspended); /* nobody else touches it */
+	CHECK(c->work && c->suspended); /* nobody else touches it */
 	if (clock_mono_us(&clock_machine) > c->deadline_us)
 		r = err_set(&c->err, E_TIMEOUT, "it waited too long for its turn");
 	if (r == 0)
@@ -130,7 +130,7 @@ static void round_alarm(void *self)
 		reader_doubt(d, r);
 	}
 
-	if (d->reader != NULL && atomic_load(&d->cgi->streams) > 0 && names_missed(d->cgi->names))
+	if (d->reader && atomic_load(&d->cgi->streams) > 0 && names_missed(d->cgi->names))
 		names_load(d);
 	actor_alarm(d->me, actor_mono_us(d->me) + ROUND_US);
 }
@@ -155,7 +155,7 @@ static void disk_fini(void *self)
 
 struct disk *disk_new(struct thread *th, struct cgi *cgi)
 {
-	struct disk *d = mem_new(sizeof(*d));
+	struct disk *d = mem_new(sizeof *d);
 
 	d->cgi = cgi;
 	d->ops = (struct actor_ops){ .name = "disk",

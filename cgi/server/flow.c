@@ -38,14 +38,14 @@ static void zone_find(const char *p, size_t n, char ret[64])
 		const char *line_end = memchr(p, '\n', (size_t)(end - p));
 		const char *q = p;
 
-		if (line_end == NULL)
+		if (!line_end)
 			line_end = end;
-		while (q < line_end && strchr("{\" ", *q) != NULL && (*p == '{' || q == p))
+		while (q < line_end && strchr("{\" ", *q) && (*p == '{' || q == p))
 			q++;
-		if ((size_t)(line_end - q) > sizeof(key) && strncmp(q, key, sizeof(key) - 1) == 0) {
+		if ((size_t)(line_end - q) > sizeof key && strncmp(q, key, sizeof key - 1) == 0) {
 			size_t len;
 
-			q += sizeof(key) - 1;
+			q += sizeof key - 1;
 			q += strspn(q, "\"': ");
 			len = strcspn(q, "\"',#} \r\n");
 			if (len > 0 && len < 64 && q + len <= end)
@@ -88,7 +88,7 @@ static int task_take(void *ctx, const struct store_task *t)
 		return err_set(&g->c->err, E_LIMIT, "the workflow has more than %d tasks",
 		               TASKS_MAX);
 	CHECK(f->n < TASKS_MAX);
-	f->ids = mem_room(f->ids, &f->cap, f->n + 1, sizeof(*f->ids));
+	f->ids = mem_room(f->ids, &f->cap, f->n + 1, sizeof *f->ids);
 	f->ids[f->n++] = t->id;
 	names_set(g->c->cgi->names, NAMES_TASK, t->id, t->name);
 	cycle_see(f, t->cycle_s);
@@ -103,7 +103,7 @@ int flow_read(struct call *c, struct reader *r, const char *name, struct flow *f
 	struct read_answer at = { 0 };
 	int code;
 
-	snprintf(f->zone, sizeof(f->zone), "%s", c->cgi->param.timezone);
+	snprintf(f->zone, sizeof f->zone, "%s", c->cgi->param.timezone);
 	code = read_doc(r, &(struct read_which){ DOC_WORKFLOW, .name = name }, doc_take, f,
 	                &c->err);
 	while (code == 0) {

@@ -54,7 +54,7 @@ struct fresh {
 
 struct fresh *fresh_new(void)
 {
-	struct fresh *f = mem_new(sizeof(*f));
+	struct fresh *f = mem_new(sizeof *f);
 
 	pthread_mutex_init(&f->mu, NULL);
 	f->live_from = UINT64_MAX;
@@ -74,7 +74,7 @@ static void body_unref(void *ctx)
 /* Locked. */
 static void slot_clear(struct fresh *f, struct slot *s)
 {
-	if (s->body == NULL)
+	if (!s->body)
 		return;
 	CHECK(f->bytes >= s->body->n);
 	f->bytes -= s->body->n;
@@ -91,7 +91,7 @@ static void slots_clear(struct fresh *f)
 
 void fresh_free(struct fresh *f)
 {
-	if (f == NULL)
+	if (!f)
 		return;
 	slots_clear(f);
 	pthread_mutex_destroy(&f->mu);
@@ -120,7 +120,7 @@ static struct slot *slot_of(struct fresh *f, const char *target)
 		x = (x ^ (unsigned char)*p) * 1099511628211u;
 	struct slot *first = &f->slots[mix(x) % (SLOTS / WAYS) * WAYS], *oldest = first;
 	for (struct slot *s = first; s < first + WAYS; s++) {
-		if (s->body != NULL && strcmp(s->target, target) == 0)
+		if (s->body && strcmp(s->target, target) == 0)
 			return s;
 		if (s->read_us < oldest->read_us)
 			oldest = s;
@@ -143,12 +143,12 @@ static int body_reply(struct call *c, struct fresh_body *b)
 	struct MHD_Response *r = reply_packed(c, b->data, b->n);
 
 	c->number = b->number;
-	if (r == NULL)
+	if (!r)
 		r = MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->data,
 		                                                           body_unref, b);
 	else
 		body_unref(b);
-	CHECK(r != NULL);
+	CHECK(r);
 	return reply_as_json(c, c->status != 0 ? c->status : MHD_HTTP_OK, r);
 }
 
@@ -162,13 +162,13 @@ bool fresh_reply(struct call *c)
 	pthread_mutex_lock(&f->mu);
 	f->used_us = now;
 	s = slot_of(f, c->raw);
-	if (s->body != NULL && strcmp(s->target, c->raw) == 0 && now - s->read_us < AGE_US &&
+	if (s->body && strcmp(s->target, c->raw) == 0 && now - s->read_us < AGE_US &&
 	    holds(f, s->kind, s->key, s->body->number)) {
 		b = s->body;
 		atomic_fetch_add(&b->refs, 1);
 	}
 	pthread_mutex_unlock(&f->mu);
-	if (b == NULL)
+	if (!b)
 		return false;
 	atomic_fetch_add_explicit(&c->cgi->kept, 1, memory_order_relaxed);
 	return body_reply(c, b) == 0;
@@ -195,7 +195,7 @@ static void slot_fill(struct fresh *f, struct call *c, struct fresh_body *b)
 int fresh_keep(struct call *c)
 {
 	struct fresh *f = c->cgi->fresh;
-	struct fresh_body *b = mem_new(sizeof(*b) + c->out.len);
+	struct fresh_body *b = mem_new(sizeof *b + c->out.len);
 
 	CHECK(c->fresh != FRESH_NO && c->number != 0); /* whose snapshot it is */
 	atomic_init(&b->refs, 1);

@@ -27,15 +27,15 @@ int list_args(struct call *c, struct list *ret, int64_t def)
 	r = call_arg_int(c, "limit", def < max ? def : max, 1, max, &limit);
 	if (r < 0)
 		return r;
-	if (cursor != NULL && strlen(cursor) >= sizeof(ret->cursor))
+	if (cursor && strlen(cursor) >= sizeof ret->cursor)
 		return call_fail(c, E_INVALID, "cursor", "this cursor was not given by this list");
-	if (order != NULL && strcmp(order, "asc") != 0 && strcmp(order, "desc") != 0)
+	if (order && strcmp(order, "asc") != 0 && strcmp(order, "desc") != 0)
 		return call_fail(c, E_INVALID, "order", "order wants asc or desc");
-	snprintf(ret->cursor, sizeof(ret->cursor), "%s", cursor != NULL ? cursor : "");
+	snprintf(ret->cursor, sizeof ret->cursor, "%s", cursor ? cursor : "");
 	ret->page = (struct read_page){ .limit = (size_t)limit,
 		                        .cursor = ret->cursor,
 		                        .answer = &ret->answer,
-		                        .descending = order != NULL && order[0] == 'd' };
+		                        .descending = order && order[0] == 'd' };
 	return 0;
 }
 
@@ -59,12 +59,12 @@ int states_read(struct call *c, const char *name, uint32_t *ret_states)
 	const char *p = call_arg(c, name);
 	uint32_t bits = 0;
 
-	for (; p != NULL && *p != '\0'; p += *p == ',') {
+	for (; p && *p != '\0'; p += *p == ',') {
 		char word[32];
 		size_t n = strcspn(p, ",");
 		enum state st;
 
-		snprintf(word, sizeof(word), "%.*s", n < sizeof(word) ? (int)n : 0, p);
+		snprintf(word, sizeof word, "%.*s", n < sizeof word ? (int)n : 0, p);
 		if (!state_from_name(word, &st))
 			return call_fail(c, E_INVALID, name, "'%.30s' is not a state", p);
 		bits |= 1u << st;
@@ -79,7 +79,7 @@ int instant_arg(struct call *c, const char *name, bool end, int64_t *ret)
 	const char *v = call_arg(c, name);
 	struct when w;
 
-	if (v == NULL)
+	if (!v)
 		return 0;
 	if (!when_parse(v, &w))
 		return call_fail(c, E_INVALID, name,

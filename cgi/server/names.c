@@ -23,7 +23,7 @@ struct names {
 
 struct names *names_new(void)
 {
-	struct names *n = mem_new(sizeof(*n));
+	struct names *n = mem_new(sizeof *n);
 
 	pthread_mutex_init(&n->mu, NULL);
 	for (int k = 0; k < NAMES_KINDS; k++)
@@ -33,7 +33,7 @@ struct names *names_new(void)
 
 void names_free(struct names *n)
 {
-	if (n == NULL)
+	if (!n)
 		return;
 	for (uint32_t i = 0; i < n->n; i++)
 		free(n->texts[i]);
@@ -52,7 +52,7 @@ void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *n
 	at = map_get(&n->by_id[kind], id);
 	CHECK(at == MAP_NONE || at < n->n);
 	if (at == MAP_NONE) {
-		n->texts = mem_room(n->texts, &n->cap, n->n + 1, sizeof(*n->texts));
+		n->texts = mem_room(n->texts, &n->cap, n->n + 1, sizeof *n->texts);
 		at = n->n++;
 		n->texts[at] = mem_str(name);
 		map_add(&n->by_id[kind], id, at);

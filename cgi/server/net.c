@@ -31,12 +31,12 @@ static void asks_fail(struct net *n, int code, const char *text)
 	struct call *c = n->asks;
 
 	n->asks = NULL;
-	while (c != NULL) {
+	while (c) {
 		struct call *next = c->next;
 
 		if (c->ask_command)
 			snprintf(
-				c->hint, sizeof(c->hint),
+				c->hint, sizeof c->hint,
 				"the command may have been taken: ask again with request_id \"%s\"",
 				c->ask_request);
 		net_call_end(c, code, text);
@@ -48,7 +48,7 @@ static void asks_expire(struct net *n, int64_t now)
 {
 	struct call **p = &n->asks;
 
-	while (*p != NULL) {
+	while (*p) {
 		struct call *c = *p;
 
 		if (c->deadline_us > now) {
@@ -68,11 +68,11 @@ static void answer_error(struct call *c, const char *body, size_t bytes)
 
 	if (bytes == 0 || json_parse(body, bytes, &root, NULL) < 0)
 		return;
-	if (json_text(root, "place") != NULL)
-		snprintf(c->place, sizeof(c->place), "%s", json_text(root, "place"));
-	if (json_text(root, "hint") != NULL)
-		snprintf(c->hint, sizeof(c->hint), "%s", json_text(root, "hint"));
-	if (json_get(root, "errors") != NULL)
+	if (json_text(root, "place"))
+		snprintf(c->place, sizeof c->place, "%s", json_text(root, "place"));
+	if (json_text(root, "hint"))
+		snprintf(c->hint, sizeof c->hint, "%s", json_text(root, "hint"));
+	if (json_get(root, "errors"))
 		buf_put(&c->details, body, bytes);
 	json_free(root);
 }
@@ -81,7 +81,7 @@ static void on_answer(struct net *n, const Sirdar__Answer *a)
 {
 	struct call *c = net_ask_take(n, a->id);
 
-	if (c == NULL)
+	if (!c)
 		return; /* its time was over */
 	net_pieces_end(n, c);
 	c->number = a->number;
@@ -96,7 +96,7 @@ static void on_answer(struct net *n, const Sirdar__Answer *a)
 
 static void on_piece_ack(struct net *n, const Sirdar__PieceAck *a)
 {
-	for (struct call *c = n->asks; c != NULL; c = c->next)
+	for (struct call *c = n->asks; c; c = c->next)
 		if (c->ask_id == a->id && c->in_pieces) {
 			net_pieces_go_on(n, c, a->taken);
 			return;
@@ -108,7 +108,7 @@ static void on_log_data(struct net *n, const Sirdar__LogData *d)
 	struct call *c = net_ask_take(n, d->id);
 	struct log_ask *l;
 
-	if (c == NULL) {
+	if (!c) {
 		net_followers_log(n, d);
 		return;
 	}
@@ -171,7 +171,7 @@ static bool ask_wait(struct net *n, struct call *c)
 	char text[400];
 
 	if (!client_is_up(n->client)) {
-		snprintf(text, sizeof(text), "the baseserver %s cannot be reached: %.200s",
+		snprintf(text, sizeof text, "the baseserver %s cannot be reached: %.200s",
 		         client_server(n->client), client_why(n->client));
 		net_call_end(c, E_AGAIN, text);
 		return false;
@@ -218,7 +218,7 @@ void net_ask(struct letter *l, void *self)
 	Sirdar__Query m = SIRDAR__QUERY__INIT;
 	char *kind;
 
-	CHECK(c->suspended && c->ask_kind != NULL);
+	CHECK(c->suspended && c->ask_kind);
 	c->ask_id = ++n->last_id;
 	if (c->ask_command) {
 		ask_command(n, c);
@@ -241,7 +241,7 @@ void net_log(struct letter *l, void *self)
 	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
 	Sirdar__Key key = SIRDAR__KEY__INIT;
 
-	CHECK(c->suspended && a != NULL && !c->ask_command);
+	CHECK(c->suspended && a && !c->ask_command);
 	c->ask_id = ++n->last_id;
 	key.task_id = a->key.task;
 	key.run_date = a->key.run_date;
@@ -295,7 +295,7 @@ static void net_fini(void *self)
 
 int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err)
 {
-	struct net *n = mem_new(sizeof(*n));
+	struct net *n = mem_new(sizeof *n);
 	const struct param_cgi *p = &cgi->param;
 	const struct client_settings set = { .servers = p->server.items,
 		                             .n_servers = p->server.n,
@@ -322,7 +322,7 @@ int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err
 
 void net_free(struct net *n)
 {
-	if (n == NULL)
+	if (!n)
 		return;
 	client_free(n->client);
 	net_told_done(&n->told);

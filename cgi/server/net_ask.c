@@ -15,15 +15,14 @@ void net_call_end(struct call *c, int code, const char *text)
 {
 	CHECK(c->suspended);
 	if (code < 0)
-		err_set(&c->err, code, "%s",
-		        text != NULL && text[0] != '\0' ? text : err_text(code));
+		err_set(&c->err, code, "%s", text && text[0] != '\0' ? text : err_text(code));
 	call_resume(c);
 }
 
 /* Take the call with this id out of the list. */
 struct call *net_ask_take(struct net *n, uint64_t id)
 {
-	for (struct call **p = &n->asks; *p != NULL; p = &(*p)->next) {
+	for (struct call **p = &n->asks; *p; p = &(*p)->next) {
 		struct call *c = *p;
 
 		if (c->ask_id != id)

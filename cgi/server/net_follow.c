@@ -109,7 +109,7 @@ static int follow(struct net *n, struct follower *f)
 {
 	int r;
 
-	CHECK(f->feed != NULL && f->next == NULL);
+	CHECK(f->feed && !f->next);
 	f->net = n;
 	f->letter.deliver = follow_take;
 	f->letter.discard = follow_discard;
@@ -126,7 +126,7 @@ static int follow(struct net *n, struct follower *f)
 int net_follow_events(struct net *n, struct feed *feed, uint64_t from, uint32_t task,
                       uint32_t states)
 {
-	struct follower *f = mem_new(sizeof(*f));
+	struct follower *f = mem_new(sizeof *f);
 
 	f->feed = feed;
 	f->from = from;
@@ -137,7 +137,7 @@ int net_follow_events(struct net *n, struct feed *feed, uint64_t from, uint32_t 
 
 int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
 {
-	struct follower *f = mem_new(sizeof(*f));
+	struct follower *f = mem_new(sizeof *f);
 
 	f->feed = feed;
 	f->log = true;
@@ -151,7 +151,7 @@ static struct follower *follower_of(struct net *n, uint64_t id)
 {
 	struct follower *f = n->followers;
 
-	while (f != NULL && !(f->log && f->id == id))
+	while (f && !(f->log && f->id == id))
 		f = f->next;
 	return f;
 }
@@ -184,7 +184,7 @@ void net_followers_log(struct net *n, const Sirdar__LogData *d)
 	struct follower *f = follower_of(n, d->id);
 	struct buf b;
 
-	if (f == NULL)
+	if (!f)
 		return;
 	if (d->code == E_NOT_FOUND) { /* nothing printed yet: asked again with the next beat */
 		f->id = 0;
@@ -205,7 +205,7 @@ void net_followers_log(struct net *n, const Sirdar__LogData *d)
 	buf_done(&b);
 	if (d->code >= 0 && !d->end && !f->gap)
 		return;
-	for (struct follower **p = &n->followers; *p != NULL; p = &(*p)->next) {
+	for (struct follower **p = &n->followers; *p; p = &(*p)->next) {
 		if (*p != f)
 			continue;
 		*p = f->next;
@@ -223,7 +223,7 @@ void net_followers_up(struct net *n)
 	uint64_t from = UINT64_MAX;
 	bool any = false;
 
-	for (struct follower *f = n->followers; f != NULL; f = f->next) {
+	for (struct follower *f = n->followers; f; f = f->next) {
 		say(f, "event: up\ndata: {}\n\n");
 		if (f->log) {
 			f->carry_n = 0;
@@ -241,7 +241,7 @@ void net_followers_up(struct net *n)
 void net_followers_down(struct net *n)
 {
 	net_tell(n);
-	for (struct follower *f = n->followers; f != NULL; f = f->next)
+	for (struct follower *f = n->followers; f; f = f->next)
 		say(f, "event: down\ndata: {}\n\n");
 }
 
@@ -252,7 +252,7 @@ void net_followers_beat(struct net *n)
 	bool events = false;
 	size_t gone = 0;
 
-	while (*p != NULL) {
+	while (*p) {
 		struct follower *f = *p;
 
 		if (feed_gone(f->feed)) {
@@ -294,7 +294,7 @@ void net_followers_fresh(struct net *n)
 
 void net_followers_end(struct net *n)
 {
-	while (n->followers != NULL) {
+	while (n->followers) {
 		struct follower *f = n->followers;
 
 		n->followers = f->next;

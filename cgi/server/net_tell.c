@@ -61,7 +61,7 @@ static bool put(struct follower *f, const void *data, size_t bytes)
 	static const char gap[] = EVENT_GAP;
 
 	if (f->gap)
-		f->gap = !feed_put(f->feed, gap, sizeof(gap) - 1);
+		f->gap = !feed_put(f->feed, gap, sizeof gap - 1);
 	if (!f->gap)
 		f->gap = !feed_put(f->feed, data, bytes);
 	return !f->gap;
@@ -92,7 +92,7 @@ void net_tell(struct net *n)
 
 	if (t->n == 0)
 		return;
-	for (struct follower *f = n->followers; f != NULL; f = f->next) {
+	for (struct follower *f = n->followers; f; f = f->next) {
 		if (f->log)
 			continue;
 		const struct picked *p = pick(n, all, &n_all, f);
@@ -132,7 +132,7 @@ static void gap_say(struct follower *f)
 {
 	static const char text[] = EVENT_GAP;
 
-	f->gap = !feed_put(f->feed, text, sizeof(text) - 1);
+	f->gap = !feed_put(f->feed, text, sizeof text - 1);
 }
 
 void net_followers_event(struct net *n, const Sirdar__Events *es)
@@ -143,14 +143,14 @@ void net_followers_event(struct net *n, const Sirdar__Events *es)
 		net_tell(n);
 		fresh_lost(n->cgi->fresh);
 	}
-	for (struct follower *f = n->followers; f != NULL && !some; f = f->next)
+	for (struct follower *f = n->followers; f && !some; f = f->next)
 		some = !f->log;
-	for (struct follower *f = n->followers; f != NULL && es->gap; f = f->next)
+	for (struct follower *f = n->followers; f && es->gap; f = f->next)
 		if (!f->log)
 			gap_say(f);
 	for (size_t i = 0; i < es->n_command; i++)
 		net_news_take(n, es->command[i]);
-	for (struct follower *f = n->followers; f != NULL && es->n_command; f = f->next)
+	for (struct follower *f = n->followers; f && es->n_command; f = f->next)
 		net_news_say(n, f);
 	for (size_t i = 0; i < es->n_event; i++) {
 		const Sirdar__Event *e = es->event[i];

@@ -88,7 +88,7 @@ static void show_flags(struct buf *b, uint16_t flags)
 		                             NULL,     NULL,       NULL,       "notified" };
 
 	put_open(b, "flags", '[');
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (names[i] && flags & 1u << i)
 			put_text(b, NULL, names[i]);
 	put_close(b, ']');
@@ -190,7 +190,7 @@ void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e)
 	show_name(b, n, NAMES_BROKER, "broker", e->broker_id);
 	put_int(b, "broker_id", e->broker_id);
 	put_id(b, "cause", e->cause);
-	put_text(b, "note", e->note != NULL && e->note[0] != '\0' ? e->note : NULL);
+	put_text(b, "note", e->note && e->note[0] != '\0' ? e->note : NULL);
 	buf_puts(b, "}\n\n");
 }
 
@@ -199,7 +199,7 @@ const char *task_state_name(uint8_t state)
 	static const char *const names[] = { "draft",   "online",  "offline",
 		                             "retired", "offline", "offline" };
 
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+	return state < sizeof names / sizeof names[0] ? names[state] : "?";
 }
 
 void show_task(struct buf *b, const struct store_task *t)
@@ -207,8 +207,7 @@ void show_task(struct buf *b, const struct store_task *t)
 	const char *end = strrchr(t->name, '/');
 	char workflow[400];
 
-	snprintf(workflow, sizeof(workflow), "%.*s", end != NULL ? (int)(end - t->name) : 0,
-	         t->name);
+	snprintf(workflow, sizeof workflow, "%.*s", end ? (int)(end - t->name) : 0, t->name);
 	put_open(b, NULL, '{');
 	put_int(b, "task_id", t->id);
 	put_text(b, "task", t->name);
@@ -258,7 +257,7 @@ void show_doc(struct buf *b, const struct store_doc *d, bool body)
 	put_open(b, NULL, '{');
 	put_int(b, "id", d->id);
 	put_text(b, "name", d->name);
-	if (d->title != NULL)
+	if (d->title)
 		put_text(b, "title", d->title);
 	put_int(b, "version", d->version);
 	put_bool(b, "retired", d->retired);
@@ -278,7 +277,7 @@ static const char *command_state_name(uint8_t state)
 #undef COMMAND_STATE
 	};
 
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+	return state < sizeof names / sizeof names[0] ? names[state] : "?";
 }
 
 /* Instances a second since it was made, and the seconds it will take at that rate. */

@@ -65,8 +65,8 @@ static int password_first(struct auth *a, struct err *err)
 	char password[25] = "";
 	int r;
 
-	for (size_t i = 0; i < sizeof(password) - 1; i++)
-		password[i] = alphabet[randombytes_uniform(sizeof(alphabet) - 1)];
+	for (size_t i = 0; i < sizeof password - 1; i++)
+		password[i] = alphabet[randombytes_uniform(sizeof alphabet - 1)];
 	r = password_hash(password, a->password, err);
 	if (r == 0)
 		r = password_store(a, a->password, err);
@@ -76,7 +76,7 @@ static int password_first(struct auth *a, struct err *err)
 		        "sirdar-cgi: it is not shown again and not stored; `sirdar login` uses it "
 		        "once\n",
 		        password);
-	sodium_memzero(password, sizeof(password));
+	sodium_memzero(password, sizeof password);
 	return r;
 }
 
@@ -87,11 +87,11 @@ static int password_load(struct auth *a, struct err *err)
 	int r;
 
 	buf_init(&text);
-	r = fs_read_secret(path, sizeof(a->password) - 1, &text, err);
+	r = fs_read_secret(path, sizeof a->password - 1, &text, err);
 	if (r == E_NOT_FOUND) {
 		r = password_first(a, err);
 	} else if (r == 0) {
-		snprintf(a->password, sizeof(a->password), "%.*s",
+		snprintf(a->password, sizeof a->password, "%.*s",
 		         (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
 		if (strncmp(a->password, "$argon2id$", 10) != 0)
 			r = err_set(err, E_CORRUPT, "%s is not a password's hash", path);
@@ -103,7 +103,7 @@ static int password_load(struct auth *a, struct err *err)
 
 int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 {
-	struct auth *a = mem_new(sizeof(*a));
+	struct auth *a = mem_new(sizeof *a);
 	char *tokens = state_path(cgi, "tokens");
 	int r;
 
@@ -132,13 +132,13 @@ int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 
 void auth_close(struct auth *a)
 {
-	if (a == NULL)
+	if (!a)
 		return;
 	auth_sessions_keep(a, true);
 	pthread_mutex_destroy(&a->save_mu);
 	pthread_mutex_destroy(&a->mu);
 	free(a->tokens);
-	sodium_memzero(a, sizeof(*a));
+	sodium_memzero(a, sizeof *a);
 	free(a);
 }
 
@@ -146,17 +146,17 @@ int auth_password_verify(struct auth *a, const char *user, const struct person *
                          const char *password, struct err *err)
 {
 	bool admin = strcmp(user, "admin") == 0;
-	bool known = admin || (person != NULL && !person->disabled && person->secret[0] != '\0' &&
+	bool known = admin || (person && !person->disabled && person->secret[0] != '\0' &&
 	                       !person_is_outside(person));
 	char hash[128];
 	bool right;
 
 	pthread_mutex_lock(&a->mu);
-	memcpy(hash, admin ? a->password : known ? person->secret : a->dummy, sizeof(hash));
+	memcpy(hash, admin ? a->password : known ? person->secret : a->dummy, sizeof hash);
 	pthread_mutex_unlock(&a->mu);
 	right = strlen(password) <= PASSWORD_MAX &&
 	        crypto_pwhash_str_verify(hash, password, strlen(password)) == 0;
-	sodium_memzero(hash, sizeof(hash));
+	sodium_memzero(hash, sizeof hash);
 	if (!known || !right)
 		return err_set(err, E_AUTH, "wrong user or password");
 	return 0;
@@ -180,7 +180,7 @@ int auth_password_set(struct auth *a, const char *password, struct err *err)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&a->mu);
-	memcpy(a->password, hash, sizeof(hash));
+	memcpy(a->password, hash, sizeof hash);
 	pthread_mutex_unlock(&a->mu);
 	return 0;
 }
@@ -210,7 +210,7 @@ static int person_take(struct call *c, const char *user, int64_t since)
 	c->rights = p->rights;
 	person_unref(c->person);
 	c->person = p;
-	snprintf(c->user, sizeof(c->user), "%s", user);
+	snprintf(c->user, sizeof c->user, "%s", user);
 	return r;
 }
 
@@ -224,7 +224,7 @@ static int token_take(struct call *c, const struct token *t, const char *place)
 	if (t->owner[0] == '\0') {
 		c->role = t->grant.role;
 		c->rights = t->grant.rights;
-		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", t->is_app ? "app" : "token",
+		snprintf(c->actor_text, sizeof c->actor_text, "%s:%s", t->is_app ? "app" : "token",
 		         t->name);
 		return 0;
 	}
@@ -235,7 +235,7 @@ static int token_take(struct call *c, const struct token *t, const char *place)
 		c->role = t->grant.role;
 	c->rights &= t->grant.rights;
 	CHECK(c->role <= t->grant.role && !(c->rights & ~t->grant.rights));
-	snprintf(c->actor_text, sizeof(c->actor_text), "%s/%s", t->owner, t->name);
+	snprintf(c->actor_text, sizeof c->actor_text, "%s/%s", t->owner, t->name);
 	return r < 0 ? r : 0;
 }
 
@@ -248,17 +248,16 @@ static int secret_take(struct auth *a, struct call *c, const char *text, bool is
 	int r = token_kept(a, text, is_app, &t);
 
 	c->via = is_app ? "app" : "token";
-	if (t != NULL && (name == NULL || strcmp(t->name, name) == 0)) {
+	if (t && (!name || strcmp(t->name, name) == 0)) {
 		r = token_take(c, t, place);
 		return r < 0 ? r : 1;
 	}
 	token_unref(t);
-	if (token_find(a, text, is_app, &local) &&
-	    (name == NULL || strcmp(local.name, name) == 0)) {
+	if (token_find(a, text, is_app, &local) && (!name || strcmp(local.name, name) == 0)) {
 		c->role = local.role;
 		c->rights = local.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
 		c->may_credential = local.role == ROLE_ADMIN && !is_app && !local.by_login;
-		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", is_app ? "app" : "token",
+		snprintf(c->actor_text, sizeof c->actor_text, "%s:%s", is_app ? "app" : "token",
 		         local.name);
 		return 1;
 	}
@@ -294,9 +293,7 @@ int auth_check_app(struct auth *a, struct call *c, const char *name, const char 
 
 char *auth_within(const struct call *c, enum role least, unsigned rights)
 {
-	return c->person != NULL || c->token != NULL
-	               ? grants_within(c->person, c->token, least, rights)
-	               : NULL;
+	return c->person || c->token ? grants_within(c->person, c->token, least, rights) : NULL;
 }
 
 /* The person of a session: 1 with what he may do, 0 there is none. */
@@ -310,9 +307,9 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 
 	pthread_mutex_lock(&a->mu);
 	s = session_find(a, secret);
-	if (s != NULL) {
+	if (s) {
 		session_csrf(secret, ret_csrf);
-		memcpy(user, s->user, sizeof(user));
+		memcpy(user, s->user, sizeof user);
 		since = session_since(s);
 		c->via = s->via;
 	}
@@ -320,13 +317,13 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 	if (strcmp(user, "admin") == 0) {
 		c->role = ROLE_ADMIN;
 		c->rights = RIGHTS_ALL;
-		snprintf(c->user, sizeof(c->user), "admin");
+		snprintf(c->user, sizeof c->user, "admin");
 		r = 1;
-	} else if (s != NULL) {
+	} else if (s) {
 		r = person_take(c, user, since);
 	}
 	if (r > 0) {
-		snprintf(c->actor_text, sizeof(c->actor_text), "%s", user);
+		snprintf(c->actor_text, sizeof c->actor_text, "%s", user);
 		c->may_credential = true;
 	}
 	return r;
@@ -342,7 +339,7 @@ static int check_cookie(struct auth *a, struct call *c)
 	if (r < 0)
 		return r;
 	if (r == 0) {
-		snprintf(c->hint, sizeof(c->hint), "log in, or send a token: `sirdar login`");
+		snprintf(c->hint, sizeof c->hint, "log in, or send a token: `sirdar login`");
 		return call_fail(c, E_AUTH, "", "who are you?");
 	}
 	if (!method_safe(c->method) && guard_csrf(c, csrf) < 0)
@@ -371,7 +368,7 @@ int auth_check(struct auth *a, struct call *c)
 
 	if (c->route->role == ROLE_NONE)
 		return 0;
-	r = authorization != NULL ? check_token(a, c, authorization) : check_cookie(a, c);
+	r = authorization ? check_token(a, c, authorization) : check_cookie(a, c);
 	if (r < 0)
 		return r;
 	c->actor = c->actor_text;
@@ -386,7 +383,7 @@ int auth_credential(struct call *c)
 {
 	if (c->may_credential)
 		return 0;
-	snprintf(c->hint, sizeof(c->hint),
+	snprintf(c->hint, sizeof c->hint,
 	         "sign in with your password: in the console, or where `sirdar` asks for it");
 	return call_fail(c, E_FORBIDDEN, "session",
 	                 "a token changes no password, person, token or secret; %s is one",

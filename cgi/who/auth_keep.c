@@ -48,7 +48,7 @@ static void session_put(const struct session *s, int64_t ago_us, struct buf *out
 	put_open(out, NULL, '{');
 	put_text(out, "user", s->user);
 	put_text(out, "id", s->id);
-	put_text(out, "hash", sodium_bin2hex(hex, sizeof(hex), s->hash, sizeof(s->hash)));
+	put_text(out, "hash", sodium_bin2hex(hex, sizeof hex, s->hash, sizeof s->hash));
 	put_text(out, "address", s->address);
 	put_text(out, "agent", s->agent);
 	put_text(out, "via", s->via);
@@ -128,7 +128,7 @@ static const char *via_known(const char *text)
 {
 	static const char *const ways[] = { "password", "ldap", "oidc" };
 
-	for (size_t i = 0; text != NULL && i < sizeof(ways) / sizeof(ways[0]); i++)
+	for (size_t i = 0; text && i < sizeof ways / sizeof ways[0]; i++)
 		if (strcmp(ways[i], text) == 0)
 			return ways[i];
 	return NULL;
@@ -138,7 +138,7 @@ static bool text_take(const cJSON *o, const char *key, char *ret, size_t size)
 {
 	const char *text = json_text(o, key);
 
-	if (text == NULL || strlen(text) >= size)
+	if (!text || strlen(text) >= size)
 		return false;
 	memcpy(ret, text, strlen(text) + 1);
 	return true;
@@ -154,11 +154,10 @@ static bool session_read(const cJSON *o, int64_t wall, int64_t now, struct sessi
 		                 .since = json_int(o, "since", 0),
 		                 .begun_us = now - (wall - begun),
 		                 .used_us = now - (wall - used) };
-	return text_take(o, "user", ret->user, sizeof(ret->user)) && ret->user[0] != '\0' &&
-	       text_take(o, "id", ret->id, sizeof(ret->id)) &&
-	       text_take(o, "address", ret->address, sizeof(ret->address)) &&
-	       text_take(o, "agent", ret->agent, sizeof(ret->agent)) && ret->via != NULL &&
-	       hex != NULL &&
+	return text_take(o, "user", ret->user, sizeof ret->user) && ret->user[0] != '\0' &&
+	       text_take(o, "id", ret->id, sizeof ret->id) &&
+	       text_take(o, "address", ret->address, sizeof ret->address) &&
+	       text_take(o, "agent", ret->agent, sizeof ret->agent) && ret->via && hex &&
 	       sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) == 0 &&
 	       n == HASH_BYTES && begun <= wall + SLACK_US && used <= wall + SLACK_US;
 }

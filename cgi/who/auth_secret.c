@@ -9,12 +9,12 @@ void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX])
 	unsigned char bytes[AUTH_SECRET_BYTES];
 	size_t n = strlen(prefix);
 
-	randombytes_buf(bytes, sizeof(bytes));
+	randombytes_buf(bytes, sizeof bytes);
 	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the next call ends it */
 	memcpy(ret_text, prefix, n);
-	sodium_bin2base64(ret_text + n, AUTH_TEXT_MAX - n, bytes, sizeof(bytes),
+	sodium_bin2base64(ret_text + n, AUTH_TEXT_MAX - n, bytes, sizeof bytes,
 	                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	sodium_memzero(bytes, sizeof(bytes));
+	sodium_memzero(bytes, sizeof bytes);
 }
 
 void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES])

@@ -32,7 +32,7 @@ void session_csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
 	crypto_hash_sha256_update(&st, (const unsigned char *)"csrf:", 5);
 	crypto_hash_sha256_update(&st, (const unsigned char *)secret, strlen(secret));
 	crypto_hash_sha256_final(&st, hash);
-	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof(hash));
+	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof hash);
 }
 
 bool session_over(const struct auth *a, const struct session *s, int64_t now_us)
@@ -57,19 +57,19 @@ static struct session *place(struct auth *a, const char *user)
 		struct session *s = &a->sessions[i];
 
 		if (s->user[0] == '\0') {
-			empty = empty == NULL ? s : empty;
+			empty = !empty ? s : empty;
 			continue;
 		}
 		if (strcmp(s->user, user) == 0) {
 			n++;
-			own = own == NULL || s->used_us < own->used_us ? s : own;
+			own = !own || s->used_us < own->used_us ? s : own;
 		}
 		if (s->used_us < oldest->used_us)
 			oldest = s;
 	}
 	if (n >= SESSIONS_EACH_MAX)
 		return own;
-	return empty != NULL ? empty : oldest;
+	return empty ? empty : oldest;
 }
 
 static void drop(struct auth *a, struct session *s)
@@ -85,7 +85,7 @@ static void agent_take(struct call *c, char *ret, size_t size)
 	const char *said = call_header(c, "User-Agent");
 	size_t n = 0;
 
-	for (; said != NULL && *said != '\0' && n + 1 < size; said++)
+	for (; said && *said != '\0' && n + 1 < size; said++)
 		ret[n++] = (char)(*said >= 0x20 && *said < 0x7f ? *said : '?');
 	ret[n] = '\0';
 }
@@ -99,11 +99,11 @@ void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t
 
 	secret_new("", ret_secret);
 	secret_hash(ret_secret, fresh.hash);
-	randombytes_buf(id, sizeof(id));
-	sodium_bin2hex(fresh.id, sizeof(fresh.id), id, sizeof(id));
-	snprintf(fresh.user, sizeof(fresh.user), "%s", user);
-	snprintf(fresh.address, sizeof(fresh.address), "%s", c->address);
-	agent_take(c, fresh.agent, sizeof(fresh.agent));
+	randombytes_buf(id, sizeof id);
+	sodium_bin2hex(fresh.id, sizeof fresh.id, id, sizeof id);
+	snprintf(fresh.user, sizeof fresh.user, "%s", user);
+	snprintf(fresh.address, sizeof fresh.address, "%s", c->address);
+	agent_take(c, fresh.agent, sizeof fresh.agent);
 	pthread_mutex_lock(&a->mu);
 	*place(a, user) = fresh;
 	a->sessions_changed = true;
@@ -117,9 +117,9 @@ void auth_session_begin(struct auth *a, struct call *c, int64_t since, const cha
 
 	auth_session_open(a, c, c->user, since, via, secret);
 	session_csrf(secret, ret_csrf);
-	snprintf(c->cookie, sizeof(c->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
+	snprintf(c->cookie, sizeof c->cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
 	         session_cookie(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
-	sodium_memzero(secret, sizeof(secret));
+	sodium_memzero(secret, sizeof secret);
 }
 
 struct session *session_find(struct auth *a, const char *secret)
@@ -127,13 +127,13 @@ struct session *session_find(struct auth *a, const char *secret)
 	int64_t now = clock_mono_us(&clock_machine);
 	unsigned char hash[HASH_BYTES];
 
-	if (secret == NULL || strlen(secret) >= AUTH_TEXT_MAX)
+	if (!secret || strlen(secret) >= AUTH_TEXT_MAX)
 		return NULL;
 	secret_hash(secret, hash);
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *s = &a->sessions[i];
 
-		if (s->user[0] == '\0' || sodium_memcmp(s->hash, hash, sizeof(hash)) != 0)
+		if (s->user[0] == '\0' || sodium_memcmp(s->hash, hash, sizeof hash) != 0)
 			continue;
 		if (session_over(a, s, now)) {
 			drop(a, s);
@@ -164,8 +164,8 @@ bool auth_session_close(struct auth *a, const char *secret, char ret_user[64])
 
 	pthread_mutex_lock(&a->mu);
 	s = session_find(a, secret);
-	if (s != NULL) {
-		snprintf(ret_user, sizeof(s->user), "%s", s->user);
+	if (s) {
+		snprintf(ret_user, sizeof s->user, "%s", s->user);
 		drop(a, s);
 	}
 	pthread_mutex_unlock(&a->mu);
@@ -178,7 +178,7 @@ void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_M
 
 	ret_csrf[0] = '\0';
 	pthread_mutex_lock(&a->mu);
-	if (secret != NULL && session_find(a, secret) != NULL)
+	if (secret && session_find(a, secret))
 		session_csrf(secret, ret_csrf);
 	pthread_mutex_unlock(&a->mu);
 }
@@ -189,7 +189,7 @@ void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX
 
 	pthread_mutex_lock(&a->mu);
 	s = c->by_cookie ? session_find(a, secret_of(a, c)) : NULL;
-	snprintf(ret_id, SESSION_ID_MAX, "%s", s != NULL ? s->id : "");
+	snprintf(ret_id, SESSION_ID_MAX, "%s", s ? s->id : "");
 	pthread_mutex_unlock(&a->mu);
 }
 
@@ -198,9 +198,8 @@ bool auth_session_end(struct auth *a, struct call *c)
 	char user[64];
 	bool was = auth_session_close(a, secret_of(a, c), user);
 
-	snprintf(c->cookie, sizeof(c->cookie),
-	         "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s", session_cookie(a->cgi),
-	         a->cgi->tls ? "; Secure" : "");
+	snprintf(c->cookie, sizeof c->cookie, "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
+	         session_cookie(a->cgi), a->cgi->tls ? "; Secure" : "");
 	return was;
 }
 
@@ -210,7 +209,7 @@ void auth_session_hold(struct auth *a, const char *id)
 
 	pthread_mutex_lock(&a->mu);
 	s = by_id(a, id);
-	if (s != NULL)
+	if (s)
 		s->changing_us = clock_mono_us(&clock_machine) + CHANGING_US;
 	pthread_mutex_unlock(&a->mu);
 }
@@ -221,7 +220,7 @@ void auth_session_renew(struct auth *a, const char *id, int64_t since)
 
 	pthread_mutex_lock(&a->mu);
 	s = by_id(a, id);
-	if (s != NULL) {
+	if (s) {
 		s->since = since;
 		s->changing_us = 0;
 		a->sessions_changed = true;
@@ -238,11 +237,10 @@ int auth_sessions_end(struct auth *a, const char *user, const char *id, const ch
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *s = &a->sessions[i];
 
-		if (s->user[0] == '\0' || (user != NULL && strcmp(s->user, user) != 0) ||
-		    (id != NULL && strcmp(s->id, id) != 0) ||
-		    (keep != NULL && strcmp(s->id, keep) == 0))
+		if (s->user[0] == '\0' || (user && strcmp(s->user, user) != 0) ||
+		    (id && strcmp(s->id, id) != 0) || (keep && strcmp(s->id, keep) == 0))
 			continue;
-		memcpy(ret_user, s->user, sizeof(s->user));
+		memcpy(ret_user, s->user, sizeof s->user);
 		drop(a, s);
 		n++;
 	}
@@ -262,7 +260,7 @@ static bool is_of_now(struct auth *a, const struct session *s)
 	if (strcmp(s->user, "admin") == 0)
 		return true;
 	(void)people_find(a->cgi->people, s->user, &p);
-	is = p != NULL && !p->disabled && (since < 0 || p->since == since);
+	is = p && !p->disabled && (since < 0 || p->since == since);
 	person_unref(p);
 	return is;
 }
@@ -288,13 +286,13 @@ static void one_put(const struct session *s, const char *own, int64_t now, int64
 void auth_sessions_put(struct auth *a, const char *user, const char *own, struct buf *out)
 {
 	int64_t now = clock_mono_us(&clock_machine), wall = clock_wall_us(&clock_machine);
-	struct session *all = mem_array(SESSIONS_MAX, sizeof(*all));
+	struct session *all = mem_array(SESSIONS_MAX, sizeof *all);
 
 	pthread_mutex_lock(&a->mu);
-	memcpy(all, a->sessions, sizeof(a->sessions));
+	memcpy(all, a->sessions, sizeof a->sessions);
 	pthread_mutex_unlock(&a->mu);
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
-		if (all[i].user[0] != '\0' && (user == NULL || strcmp(all[i].user, user) == 0) &&
+		if (all[i].user[0] != '\0' && (!user || strcmp(all[i].user, user) == 0) &&
 		    !session_over(a, &all[i], now) && is_of_now(a, &all[i]))
 			one_put(&all[i], own, now, wall, out);
 	free(all);

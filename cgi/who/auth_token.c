@@ -35,7 +35,7 @@ void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[HAS
 
 	secret_new(is_app ? "sirdar_app_" : "sirdar_", ret_token);
 	secret_hash(ret_token, hash);
-	sodium_bin2hex(ret_hex, HASH_BYTES * 2 + 1, hash, sizeof(hash));
+	sodium_bin2hex(ret_hex, HASH_BYTES * 2 + 1, hash, sizeof hash);
 }
 
 int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
@@ -55,12 +55,12 @@ int auth_token_make(const char *state_dir, const char *name, enum role role, int
 		r = err_set(err, E_EXISTS, "there is a token '%s' already", name);
 	if (r == 0) {
 		auth_token_new(kind == TOKEN_APP, token, hex);
-		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 " -%s\n", role_name(role),
+		snprintf(line, sizeof line, "%s %s %" PRId64 " %" PRId64 " -%s\n", role_name(role),
 		         hex, now, life_s != 0 ? now + life_s : 0, words[kind]);
 		r = fs_write(path, line, strlen(line), 0600, err);
 	}
 	if (r == 0)
-		memcpy(ret_token, token, sizeof(token));
+		memcpy(ret_token, token, sizeof token);
 	free(path);
 	free(dir);
 	return r;
@@ -92,7 +92,7 @@ static int token_read(const char *dir, const char *name, struct local_token *ret
 			"%s is a token of %s from an older version: tokens of people are kept by "
 			"the server now; remove the file and make it anew (sirdar login)",
 			path, owner);
-	snprintf(ret->name, sizeof(ret->name), "%.63s", name);
+	snprintf(ret->name, sizeof ret->name, "%.63s", name);
 	buf_done(&text);
 	free(path);
 	return r;
@@ -101,16 +101,16 @@ static int token_read(const char *dir, const char *name, struct local_token *ret
 int auth_tokens_load(struct auth *a, struct err *err)
 {
 	char *dir = mem_fmt("%s/tokens", a->cgi->param.state_dir);
-	struct local_token *tokens = mem_array(TOKENS_MAX, sizeof(*tokens));
+	struct local_token *tokens = mem_array(TOKENS_MAX, sizeof *tokens);
 	struct stat st = { 0 };
 	int64_t now = clock_wall_us(&clock_machine);
 	size_t n = 0;
 	DIR *d = opendir(dir);
-	int r = d != NULL ? 0 : err_sys(err, E_IO, errno, "cannot read %s", dir);
+	int r = d ? 0 : err_sys(err, E_IO, errno, "cannot read %s", dir);
 
-	if (d != NULL)
+	if (d)
 		fstat(dirfd(d), &st);
-	for (struct dirent *e; d != NULL && n < TOKENS_MAX && (e = readdir(d)) != NULL;) {
+	for (struct dirent *e; d && n < TOKENS_MAX && (e = readdir(d));) {
 		struct err why = { 0 };
 
 		if (!fs_name_ok(e->d_name, 63))
@@ -120,9 +120,9 @@ int auth_tokens_load(struct auth *a, struct err *err)
 		else
 			log_warn("token.ignored", "name=%s why=\"%s\"", e->d_name, why.text);
 	}
-	if (d != NULL)
+	if (d)
 		closedir(d);
-	tokens = mem_grow(tokens, n > 0 ? n : 1, sizeof(*tokens));
+	tokens = mem_grow(tokens, n > 0 ? n : 1, sizeof *tokens);
 	pthread_mutex_lock(&a->mu);
 	free(a->tokens);
 	a->tokens = tokens;

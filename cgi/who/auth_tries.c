@@ -42,7 +42,7 @@ static struct tries *tries_of(struct auth *a, const char *who, int64_t now, bool
 	if (!make)
 		return NULL;
 	*oldest = (struct tries){ .last_us = now };
-	snprintf(oldest->who, sizeof(oldest->who), "%s", who);
+	snprintf(oldest->who, sizeof oldest->who, "%s", who);
 	return oldest;
 }
 
@@ -50,7 +50,7 @@ static struct tries *tries_of(struct auth *a, const char *who, int64_t now, bool
 static void network_of(const char *address, size_t bytes, char ret[INET6_ADDRSTRLEN])
 {
 	unsigned char at[16] = { 0 };
-	int family = strchr(address, ':') != NULL ? AF_INET6 : AF_INET;
+	int family = strchr(address, ':') ? AF_INET6 : AF_INET;
 
 	if (inet_pton(family, address, at) != 1) {
 		snprintf(ret, INET6_ADDRSTRLEN, "?");
@@ -58,7 +58,7 @@ static void network_of(const char *address, size_t bytes, char ret[INET6_ADDRSTR
 	}
 	if (family == AF_INET6)
 		bytes = 8;
-	memset(at + bytes, 0, sizeof(at) - bytes);
+	memset(at + bytes, 0, sizeof at - bytes);
 	inet_ntop(family, at, ret, INET6_ADDRSTRLEN);
 }
 
@@ -75,7 +75,7 @@ static void names_of(const struct call *c, const char *user, char ret[BOTH][TRIE
 /* How long until it may be tried; with what is under way counted as wrong. */
 static int64_t wait_of(const struct tries *t, int64_t now, int free_tries)
 {
-	if (t == NULL)
+	if (!t)
 		return 0;
 	if (t->next_us > now)
 		return t->next_us - now;
@@ -100,7 +100,7 @@ int auth_may_try(struct auth *a, struct call *c, const char *user)
 		tries_of(a, who[i], now, true)->open++;
 	pthread_mutex_unlock(&a->mu);
 	if (wait == 0) {
-		snprintf(c->tries, sizeof(c->tries), "%s", user);
+		snprintf(c->tries, sizeof c->tries, "%s", user);
 		return 0;
 	}
 	c->retry_after_s = (int)(wait / US_PER_S) + 1;
@@ -139,9 +139,9 @@ static void tried(struct auth *a, struct call *c, bool is_judged, bool right)
 	for (int i = 0; i < BOTH; i++) {
 		struct tries *t = tries_of(a, who[i], now, is_judged && !right);
 
-		if (t != NULL && t->open > 0)
+		if (t && t->open > 0)
 			t->open--;
-		if (t != NULL && is_judged)
+		if (t && is_judged)
 			judged(t, right, i == 1, now, free_tries);
 	}
 	pthread_mutex_unlock(&a->mu);

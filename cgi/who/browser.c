@@ -33,13 +33,13 @@ static const struct mark systems[] = {
 static const char *find(const struct mark *marks, size_t n, const char *agent)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strstr(agent, marks[i].text) != NULL)
+		if (strstr(agent, marks[i].text))
 			return marks[i].word;
 	return NULL;
 }
 
 struct browser browser_of(const char *agent)
 {
-	return (struct browser){ find(names, sizeof(names) / sizeof(names[0]), agent),
-		                 find(systems, sizeof(systems) / sizeof(systems[0]), agent) };
+	return (struct browser){ find(names, sizeof names / sizeof names[0], agent),
+		                 find(systems, sizeof systems / sizeof systems[0], agent) };
 }

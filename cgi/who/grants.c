@@ -48,7 +48,7 @@ void grant_read(const cJSON *root, enum role role, struct grant *ret)
 		if (!cJSON_IsString(v))
 			continue;
 		ret->in.all = ret->in.all || strcmp(v->valuestring, "*") == 0;
-		ret->in.names = mem_grow(ret->in.names, ret->in.n + 1, sizeof(*ret->in.names));
+		ret->in.names = mem_grow(ret->in.names, ret->in.n + 1, sizeof *ret->in.names);
 		ret->in.names[ret->in.n++] = mem_str(v->valuestring);
 	}
 }
@@ -78,7 +78,7 @@ static bool may_in(const struct person *p, const char *name, enum role least, un
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 
-		if (name != NULL ? !has(&g->in, name) : !g->in.all)
+		if (name ? !has(&g->in, name) : !g->in.all)
 			continue;
 		role = role || g->role >= least;
 		have |= g->rights;
@@ -88,7 +88,7 @@ static bool may_in(const struct person *p, const char *name, enum role least, un
 
 static bool token_lets(const struct token *t, const char *name)
 {
-	return t == NULL || (name != NULL ? has(&t->grant.in, name) : t->grant.in.all);
+	return !t || (name ? has(&t->grant.in, name) : t->grant.in.all);
 }
 
 /* Each name once. */
@@ -109,7 +109,7 @@ static void add_where(cJSON *list, const struct projects *from, const struct per
 {
 	for (size_t i = 0; i < from->n; i++)
 		if (strcmp(from->names[i], "*") != 0 && token_lets(t, from->names[i]) &&
-		    (p == NULL || may_in(p, from->names[i], least, want)))
+		    (!p || may_in(p, from->names[i], least, want)))
 			names_add(list, from->names[i]);
 }
 
@@ -118,12 +118,12 @@ char *grants_within(const struct person *p, const struct token *t, enum role lea
 	cJSON *list;
 	char *text, *copy;
 
-	if ((p == NULL || may_in(p, NULL, least, want)) && token_lets(t, NULL))
+	if ((!p || may_in(p, NULL, least, want)) && token_lets(t, NULL))
 		return NULL;
 	list = cJSON_CreateArray();
-	for (size_t i = 0; p != NULL && i < p->n_grants; i++)
+	for (size_t i = 0; p && i < p->n_grants; i++)
 		add_where(list, &p->grants[i].in, p, t, least, want);
-	if (t != NULL)
+	if (t)
 		add_where(list, &t->grant.in, p, t, least, want);
 	text = cJSON_PrintUnformatted(list);
 	copy = mem_str(text);

@@ -19,7 +19,7 @@ void hash_work(struct letter *l, void *self)
 	int r;
 
 	(void)self;
-	CHECK(c->work != NULL && c->suspended); /* nobody else touches it */
+	CHECK(c->work && c->suspended); /* nobody else touches it */
 	r = c->work(c, NULL);
 	if (r < 0 && c->err.code == 0)
 		err_set(&c->err, r, "%s", err_text(r));
@@ -28,7 +28,7 @@ void hash_work(struct letter *l, void *self)
 
 struct hash *hash_new(struct thread *th, const char *name)
 {
-	struct hash *h = mem_new(sizeof(*h));
+	struct hash *h = mem_new(sizeof *h);
 
 	h->ops = (struct actor_ops){ .name = name, .letters_max = WAITING_MAX };
 	h->me = actor_new(th, &h->ops, h);

@@ -71,7 +71,7 @@ static bool key_part(const cJSON *key, const char *name, struct bytes *ret)
 {
 	const char *text = json_text(key, name);
 
-	return text != NULL && decode(text, strlen(text), ret);
+	return text && decode(text, strlen(text), ret);
 }
 
 static bool key_import(const cJSON *key, const struct algorithm *a, gnutls_pubkey_t to)
@@ -89,7 +89,7 @@ static bool key_import(const cJSON *key, const struct algorithm *a, gnutls_pubke
 			     gnutls_pubkey_get_pk_algorithm(to, &bits) == GNUTLS_PK_RSA &&
 			     bits >= RSA_BITS_MIN;
 		else
-			ok = curve != NULL && strcmp(curve, "P-256") == 0 &&
+			ok = curve && strcmp(curve, "P-256") == 0 &&
 			     gnutls_pubkey_import_ecc_raw(to, GNUTLS_ECC_CURVE_SECP256R1, &x, &y) ==
 			             0;
 	}
@@ -124,10 +124,8 @@ static bool key_fits(const cJSON *key, const struct algorithm *a, const char *id
 	const char *type = json_text(key, "kty"), *use = json_text(key, "use");
 	const char *alg = json_text(key, "alg"), *name = json_text(key, "kid");
 
-	return type != NULL && strcmp(type, a->key_type) == 0 &&
-	       (use == NULL || strcmp(use, "sig") == 0) &&
-	       (alg == NULL || strcmp(alg, a->name) == 0) &&
-	       (id == NULL || (name != NULL && strcmp(name, id) == 0));
+	return type && strcmp(type, a->key_type) == 0 && (!use || strcmp(use, "sig") == 0) &&
+	       (!alg || strcmp(alg, a->name) == 0) && (!id || (name && strcmp(name, id) == 0));
 }
 
 static int check_signature(const cJSON *head, const cJSON *keys, const char *text, size_t n,
@@ -138,15 +136,15 @@ static int check_signature(const cJSON *head, const cJSON *keys, const char *tex
 	const cJSON *key;
 	bool any = false;
 
-	for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++)
-		if (alg != NULL && strcmp(alg, algorithms[i].name) == 0)
+	for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++)
+		if (alg && strcmp(alg, algorithms[i].name) == 0)
 			a = &algorithms[i];
-	if (a == NULL)
+	if (!a)
 		return err_set(err, E_AUTH,
 		               "the provider's token: signed with '%.20s', want RS256 "
 		               "or ES256",
-		               alg != NULL ? alg : "nothing");
-	if (json_get(head, "crit") != NULL)
+		               alg ? alg : "nothing");
+	if (json_get(head, "crit"))
 		return wrong(err, "its header has parts that must be understood and are not");
 	cJSON_ArrayForEach(key, json_get(keys, "keys"))
 	{
@@ -163,7 +161,7 @@ static int check_signature(const cJSON *head, const cJSON *keys, const char *tex
 	}
 	return any ? wrong(err, "its signature is wrong")
 	           : err_set(err, E_NOT_FOUND, "the provider's token: no key '%.60s'",
-	                     id != NULL ? id : "");
+	                     id ? id : "");
 }
 
 /* --- the claims --- */
@@ -180,9 +178,9 @@ static bool is_audience(const cJSON *claims, const char *want)
 			found = found || (cJSON_IsString(v) && strcmp(v->valuestring, want) == 0);
 		}
 	/* For several it must say whom it was given to. */
-	if (cJSON_GetArraySize(aud) > 1 && party == NULL)
+	if (cJSON_GetArraySize(aud) > 1 && !party)
 		return false;
-	return found && (party == NULL || strcmp(party, want) == 0);
+	return found && (!party || strcmp(party, want) == 0);
 }
 
 static bool time_claim(const cJSON *claims, const char *name, int64_t *ret)
@@ -199,14 +197,14 @@ static int check_claims(const cJSON *claims, const struct jwt_want *want, struct
 	const char *subject = json_text(claims, "sub");
 	int64_t expires, issued, from;
 
-	if (issuer == NULL || strcmp(issuer, want->issuer) != 0)
+	if (!issuer || strcmp(issuer, want->issuer) != 0)
 		return wrong(err, "it is of another issuer");
 	if (!is_audience(claims, want->audience))
 		return wrong(err, "it is not for this client");
 	if (time_claim(claims, "exp", &expires) ? expires <= want->now_s - want->skew_s
 	                                        : want->nonce != NULL)
 		return wrong(err, "it is over");
-	if (!time_claim(claims, "iat", &issued) && want->nonce == NULL)
+	if (!time_claim(claims, "iat", &issued) && !want->nonce)
 		issued = want->now_s;
 	if (issued == 0 || issued > want->now_s + want->skew_s)
 		return wrong(err, "it is of a time to come");
@@ -214,9 +212,9 @@ static int check_claims(const cJSON *claims, const struct jwt_want *want, struct
 		return wrong(err, "it is too old");
 	if (time_claim(claims, "nbf", &from) && from > want->now_s + want->skew_s)
 		return wrong(err, "it is not valid yet");
-	if (want->nonce != NULL && (nonce == NULL || strcmp(nonce, want->nonce) != 0))
+	if (want->nonce && (!nonce || strcmp(nonce, want->nonce) != 0))
 		return wrong(err, "it does not answer what was asked (nonce)");
-	if (subject == NULL || subject[0] == '\0' || strlen(subject) > 255)
+	if (!subject || subject[0] == '\0' || strlen(subject) > 255)
 		return wrong(err, "it names nobody (sub)");
 	return 0;
 }
@@ -224,16 +222,16 @@ static int check_claims(const cJSON *claims, const struct jwt_want *want, struct
 int jwt_check(const char *token, const cJSON *keys, const struct jwt_want *want, cJSON **ret_claims,
               struct err *err)
 {
-	const char *one = strchr(token, '.'), *two = one != NULL ? strchr(one + 1, '.') : NULL;
+	const char *one = strchr(token, '.'), *two = one ? strchr(one + 1, '.') : NULL;
 	struct bytes signature = { 0 };
 	cJSON *head = NULL, *claims = NULL;
 	int r;
 
-	if (strlen(token) > JWT_BYTES_MAX || two == NULL || strchr(two + 1, '.') != NULL)
+	if (strlen(token) > JWT_BYTES_MAX || !two || strchr(two + 1, '.'))
 		return wrong(err, "it is none");
 	head = decode_json(token, (size_t)(one - token));
 	claims = decode_json(one + 1, (size_t)(two - one - 1));
-	if (head == NULL || claims == NULL || !decode(two + 1, strlen(two + 1), &signature))
+	if (!head || !claims || !decode(two + 1, strlen(two + 1), &signature))
 		r = wrong(err, "it does not read");
 	else
 		r = check_signature(head, keys, token, (size_t)(two - token), &signature, err);

@@ -75,7 +75,7 @@ static int settings_check(const struct param_cgi *p, struct err *err)
 		return r;
 	if (p->oidc_client_id[0] == '\0')
 		return err_set(err, E_INVALID, "oidc_issuer wants oidc_client_id");
-	if (n < sizeof(back) || strcmp(p->oidc_redirect_url + n - sizeof(back) + 1, back) != 0)
+	if (n < sizeof back || strcmp(p->oidc_redirect_url + n - sizeof back + 1, back) != 0)
 		return err_set(err, E_INVALID, "oidc_redirect_url is '%s', want https://HOST%s",
 		               p->oidc_redirect_url, back);
 	return url_check("oidc_redirect_url", p->oidc_redirect_url, err);
@@ -84,7 +84,7 @@ static int settings_check(const struct param_cgi *p, struct err *err)
 int oidc_open(struct cgi *cgi, struct oidc **ret, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
-	struct oidc *o = *ret = mem_new(sizeof(*o));
+	struct oidc *o = *ret = mem_new(sizeof *o);
 	const void *found = NULL;
 	int r = settings_check(p, err);
 
@@ -104,9 +104,9 @@ int oidc_open(struct cgi *cgi, struct oidc **ret, struct err *err)
 
 void oidc_close(struct oidc *o)
 {
-	if (o == NULL)
+	if (!o)
 		return;
-	if (o->secret != NULL)
+	if (o->secret)
 		sodium_memzero(o->secret, strlen(o->secret));
 	pthread_mutex_destroy(&o->mu);
 	cJSON_Delete(o->keys);
@@ -115,7 +115,7 @@ void oidc_close(struct oidc *o)
 	free(o->token);
 	free(o->keys_url);
 	free(o->userinfo);
-	sodium_memzero(o->pending, sizeof(o->pending));
+	sodium_memzero(o->pending, sizeof o->pending);
 	free(o);
 }
 
@@ -129,11 +129,11 @@ static void put_escaped(struct buf *out, const char *text)
 	char hex[4];
 
 	for (const char *p = text; *p; p++) {
-		if (strchr(plain, *p) != NULL) {
+		if (strchr(plain, *p)) {
 			buf_put(out, p, 1);
 			continue;
 		}
-		snprintf(hex, sizeof(hex), "%%%02X", (unsigned char)*p);
+		snprintf(hex, sizeof hex, "%%%02X", (unsigned char)*p);
 		buf_puts(out, hex);
 	}
 }
@@ -149,10 +149,10 @@ static void random_text(char ret[AUTH_TEXT_MAX])
 {
 	unsigned char bytes[AUTH_SECRET_BYTES];
 
-	randombytes_buf(bytes, sizeof(bytes));
-	sodium_bin2base64(ret, AUTH_TEXT_MAX, bytes, sizeof(bytes),
+	randombytes_buf(bytes, sizeof bytes);
+	sodium_bin2base64(ret, AUTH_TEXT_MAX, bytes, sizeof bytes,
 	                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	sodium_memzero(bytes, sizeof(bytes));
+	sodium_memzero(bytes, sizeof bytes);
 }
 
 static void sha256(const char *text, unsigned char ret[32])
@@ -200,7 +200,7 @@ static int ask_json(struct oidc *o, struct fetch_ask *ask, cJSON **ret, struct e
 	r = ask_page(o, ask, &body, err);
 	if (r == 0)
 		r = read_json(&body, ret, err);
-	if (body.data != NULL)
+	if (body.data)
 		sodium_memzero(body.data, body.cap);
 	buf_done(&body);
 	return r;
@@ -211,8 +211,8 @@ static int take_url(struct oidc *o, const cJSON *said, const char *key, char **r
 {
 	const char *url = json_text(said, key);
 
-	if (url == NULL || (strncmp(url, "https://", 8) != 0 &&
-	                    !(url_is_loopback(o->cgi->param.oidc_issuer) && url_is_loopback(url))))
+	if (!url || (strncmp(url, "https://", 8) != 0 &&
+	             !(url_is_loopback(o->cgi->param.oidc_issuer) && url_is_loopback(url))))
 		return err_set(err, E_AGAIN, "the provider's description has no good %s", key);
 	free(*ret);
 	*ret = mem_str(url);
@@ -249,16 +249,16 @@ static int know(struct oidc *o, struct err *err)
 	struct fetch_ask ask = { .url = url };
 	r = ask_json(o, &ask, &said, err);
 	said_issuer = json_text(said, "issuer");
-	if (r == 0 && (said_issuer == NULL || strcmp(said_issuer, issuer) != 0))
+	if (r == 0 && (!said_issuer || strcmp(said_issuer, issuer) != 0))
 		r = err_set(err, E_AGAIN, "the provider calls itself '%.100s', not oidc_issuer",
-		            said_issuer != NULL ? said_issuer : "");
+		            said_issuer ? said_issuer : "");
 	if (r == 0)
 		r = take_url(o, said, "authorization_endpoint", &o->authorize, err);
 	if (r == 0)
 		r = take_url(o, said, "token_endpoint", &o->token, err);
 	if (r == 0)
 		r = take_url(o, said, "jwks_uri", &o->keys_url, err);
-	if (r == 0 && json_get(said, "userinfo_endpoint") != NULL)
+	if (r == 0 && json_get(said, "userinfo_endpoint"))
 		r = take_url(o, said, "userinfo_endpoint", &o->userinfo, err);
 	if (r == 0)
 		r = take_keys(o, err);
@@ -305,10 +305,10 @@ int oidc_begin(struct oidc *o, struct buf *ret_url, char ret_browser[AUTH_TEXT_M
 	random_text(trip.nonce);
 	random_text(trip.verifier);
 	sha256(trip.verifier, hash);
-	sodium_bin2base64(challenge, sizeof(challenge), hash, sizeof(hash),
+	sodium_bin2base64(challenge, sizeof challenge, hash, sizeof hash,
 	                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	buf_puts(ret_url, o->authorize);
-	buf_puts(ret_url, strchr(o->authorize, '?') != NULL ? "&" : "?");
+	buf_puts(ret_url, strchr(o->authorize, '?') ? "&" : "?");
 	put_arg(ret_url, "response_type", "code");
 	put_arg(ret_url, "&client_id", p->oidc_client_id);
 	put_arg(ret_url, "&redirect_uri", p->oidc_redirect_url);
@@ -337,7 +337,7 @@ bool oidc_back(struct oidc *o, const char *state, const char *browser, struct oi
 			continue;
 		found = sodium_memcmp(p->browser, browser_hash, 32) == 0;
 		*ret = p->trip;
-		sodium_memzero(p, sizeof(*p)); /* once, also for who should not have it */
+		sodium_memzero(p, sizeof *p); /* once, also for who should not have it */
 		break;
 	}
 	pthread_mutex_unlock(&o->mu);
@@ -361,7 +361,7 @@ static int exchange(struct oidc *o, const char *code, const struct oidc_trip *tr
 	put_arg(&form, "&code", code);
 	put_arg(&form, "&redirect_uri", p->oidc_redirect_url);
 	put_arg(&form, "&code_verifier", trip->verifier);
-	if (o->secret == NULL) {
+	if (!o->secret) {
 		put_arg(&form, "&client_id", p->oidc_client_id);
 	} else {
 		put_escaped(&user, p->oidc_client_id);
@@ -372,7 +372,7 @@ static int exchange(struct oidc *o, const char *code, const struct oidc_trip *tr
 	ask.form = buf_str(&form);
 	r = ask_json(o, &ask, ret, err);
 	sodium_memzero(form.data, form.cap);
-	if (secret.data != NULL)
+	if (secret.data)
 		sodium_memzero(secret.data, secret.cap);
 	buf_done(&form);
 	buf_done(&user);
@@ -404,7 +404,7 @@ static void take_text(const cJSON *claims, const char *key, char *ret, size_t si
 {
 	const char *text = json_text(claims, key);
 
-	snprintf(ret, size, "%s", text != NULL && strlen(text) < size ? text : "");
+	snprintf(ret, size, "%s", text && strlen(text) < size ? text : "");
 }
 
 static int take_claims(struct oidc *o, const cJSON *claims, struct outsider *ret, struct err *err)
@@ -412,10 +412,10 @@ static int take_claims(struct oidc *o, const cJSON *claims, struct outsider *ret
 	const struct param_cgi *p = &o->cgi->param;
 	const cJSON *v, *list = NULL;
 
-	take_text(claims, "sub", ret->subject, sizeof(ret->subject));
-	take_text(claims, "name", ret->full_name, sizeof(ret->full_name));
-	take_text(claims, "email", ret->mail, sizeof(ret->mail));
-	take_text(claims, p->oidc_user_claim, ret->name, sizeof(ret->name));
+	take_text(claims, "sub", ret->subject, sizeof ret->subject);
+	take_text(claims, "name", ret->full_name, sizeof ret->full_name);
+	take_text(claims, "email", ret->mail, sizeof ret->mail);
+	take_text(claims, p->oidc_user_claim, ret->name, sizeof ret->name);
 	if (ret->name[0] == '\0')
 		return err_set(err, E_AUTH, "the provider's token: no %.60s that could be a name",
 		               p->oidc_user_claim);
@@ -432,7 +432,7 @@ static int take_claims(struct oidc *o, const cJSON *claims, struct outsider *ret
 
 static bool lacks(const cJSON *claims, const char *claim)
 {
-	return claim[0] != '\0' && json_get(claims, claim) == NULL;
+	return claim[0] != '\0' && !json_get(claims, claim);
 }
 
 /* A visible text: it goes into a header. */
@@ -440,9 +440,9 @@ static bool is_token(const char *text)
 {
 	const char *p = text;
 
-	while (p != NULL && *p > ' ' && *p < 0x7f)
+	while (p && *p > ' ' && *p < 0x7f)
 		p++;
-	return p != NULL && *p == '\0' && p != text;
+	return p && *p == '\0' && p != text;
 }
 
 /* JSON, or signed as the ID token is; of the same person, or of nobody. */
@@ -460,7 +460,7 @@ static int ask_userinfo(struct oidc *o, const char *access, const char *subject,
 		r = buf_str(&body)[0] == '{' ? read_json(&body, ret, err)
 		                             : check_token(o, buf_str(&body), NULL, ret, err);
 	told = json_text(*ret, "sub");
-	if (r == 0 && (told == NULL || strcmp(told, subject) != 0))
+	if (r == 0 && (!told || strcmp(told, subject) != 0))
 		r = err_set(err, E_AUTH, "it tells of somebody else (sub)");
 	buf_done(&body);
 	return r;
@@ -478,12 +478,12 @@ static int complete(struct oidc *o, const cJSON *answer, cJSON *claims, struct e
 	cJSON *more = NULL;
 	int r;
 
-	if (o->userinfo == NULL || !(needed || lacks(claims, all[2]) || lacks(claims, all[3])))
+	if (!o->userinfo || !(needed || lacks(claims, all[2]) || lacks(claims, all[3])))
 		return 0;
 	r = is_token(access) ? ask_userinfo(o, access, json_text(claims, "sub"), &more, &why)
 	                     : err_set(&why, E_AUTH, "there is no access token for it");
-	for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++)
-		if (lacks(claims, all[i]) && json_get(more, all[i]) != NULL)
+	for (size_t i = 0; r == 0 && i < sizeof all / sizeof all[0]; i++)
+		if (lacks(claims, all[i]) && json_get(more, all[i]))
 			cJSON_AddItemToObject(claims, all[i],
 			                      cJSON_Duplicate(json_get(more, all[i]), true));
 	cJSON_Delete(more);
@@ -503,7 +503,7 @@ int oidc_who(struct oidc *o, const char *code, const struct oidc_trip *trip, str
 	if (r == 0)
 		r = exchange(o, code, trip, &answer, err);
 	token = json_text(answer, "id_token");
-	if (r == 0 && token == NULL)
+	if (r == 0 && !token)
 		r = err_set(err, E_AUTH, "the provider's answer has no id_token");
 	if (r == 0)
 		r = check_token(o, token, trip->nonce, &claims, err);

@@ -46,17 +46,17 @@ bool url_is_loopback(const char *url)
 	static const char *const hosts[] = { "127.", "localhost", "[::1]" };
 	const char *host = strstr(url, "://");
 
-	if (host == NULL)
+	if (!host)
 		return false;
 	host += 3;
-	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+	for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
 		size_t n = strlen(hosts[i]);
 
 		/* "127." is an address only when nothing but its numbers follows. */
 		if (i == 0)
 			n += strspn(host + (strncmp(host, hosts[i], n) == 0 ? n : 0),
 			            "0123456789.");
-		if (strncmp(host, hosts[i], strlen(hosts[i])) == 0 && strchr(":/", host[n]) != NULL)
+		if (strncmp(host, hosts[i], strlen(hosts[i])) == 0 && strchr(":/", host[n]))
 			return true;
 	}
 	return false;
@@ -95,7 +95,7 @@ static int check_known(struct call *c, const struct outsider *o, const struct pe
 		                 "%s is a user of this Sirdar with a password here, not of %s",
 		                 o->name, o->source);
 	if (p->subject[0] != '\0' && strcmp(p->subject, o->subject) != 0) {
-		snprintf(c->hint, sizeof(c->hint),
+		snprintf(c->hint, sizeof c->hint,
 		         "an administrator, if it is the same person: sirdar user set %s --source "
 		         "%s",
 		         o->name, o->source);
@@ -139,7 +139,7 @@ int outsider_admit(struct call *c, const struct outsider *o, cJSON **ret_changes
 	/* A directory takes other spellings of a name, too: one person is one user. */
 	if (other[0] != '\0' && strcmp(other, o->name) != 0)
 		r = call_fail(c, E_FORBIDDEN, "", "this person is %s here", other);
-	else if (p != NULL) {
+	else if (p) {
 		r = check_known(c, o, p);
 		same = p->subject[0] != '\0' && same_groups(p, o);
 	} else if (o->n_groups == 0 && strcmp(first_role(c->cgi, o), "none") == 0) {
@@ -151,7 +151,7 @@ int outsider_admit(struct call *c, const struct outsider *o, cJSON **ret_changes
 	person_unref(p);
 	if (r < 0)
 		return r;
-	snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", o->source, o->name);
+	snprintf(c->actor_text, sizeof c->actor_text, "%s:%s", o->source, o->name);
 	c->actor = c->actor_text;
 	if (!same)
 		*ret_changes = changes_of(c->cgi, o, known == 0);

@@ -33,7 +33,7 @@ struct people {
 
 struct people *people_new(void)
 {
-	struct people *p = mem_new(sizeof(*p));
+	struct people *p = mem_new(sizeof *p);
 
 	p->wanted = true; /* as soon as there is a store */
 	pthread_mutex_init(&p->mu, NULL);
@@ -42,7 +42,7 @@ struct people *people_new(void)
 
 void people_free(struct people *p)
 {
-	if (p == NULL)
+	if (!p)
 		return;
 	roster_unref(p->roster);
 	pthread_mutex_destroy(&p->mu);
@@ -56,7 +56,7 @@ static struct roster *roster_now(struct people *p, bool want)
 
 	pthread_mutex_lock(&p->mu);
 	r = p->roster;
-	if (r != NULL)
+	if (r)
 		atomic_fetch_add(&r->refs, 1);
 	p->wanted = p->wanted || want;
 	pthread_mutex_unlock(&p->mu);
@@ -78,7 +78,7 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	uint64_t changes[ROSTER_KINDS] = { 0 };
 	struct roster *old = roster_now(p, false), *fresh = NULL;
 	int code = changes_now(r, changes, err);
-	bool same = old != NULL && memcmp(old->changes, changes, sizeof(changes)) == 0;
+	bool same = old && memcmp(old->changes, changes, sizeof changes) == 0;
 
 	roster_unref(old);
 	if (code < 0 || same)
@@ -88,7 +88,7 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 		return code;
 	CHECK(fresh->refs == 1); /* nobody has seen it: it never changes from now on */
 	memcpy(fresh->changes, changes,
-	       sizeof(changes)); /* of before: what came since is read again */
+	       sizeof changes); /* of before: what came since is read again */
 	pthread_mutex_lock(&p->mu);
 	old = p->roster;
 	p->roster = fresh;
@@ -119,7 +119,7 @@ static const void *item_of(struct roster *r, const void *key, const void *items,
 {
 	const void *found = n > 0 ? bsearch(key, items, n, size, order) : NULL;
 
-	if (found == NULL)
+	if (!found)
 		roster_unref(r);
 	return found;
 }
@@ -129,9 +129,9 @@ int people_find(struct people *p, const char *name, const struct person **ret)
 	struct roster *r = roster_now(p, true);
 
 	*ret = NULL;
-	if (r == NULL)
+	if (!r)
 		return E_AGAIN;
-	*ret = item_of(r, name, r->persons, r->n_persons, sizeof(*r->persons), by_name);
+	*ret = item_of(r, name, r->persons, r->n_persons, sizeof *r->persons, by_name);
 	return *ret != NULL;
 }
 
@@ -142,7 +142,7 @@ bool person_is_outside(const struct person *p)
 
 void person_unref(const struct person *p)
 {
-	if (p != NULL)
+	if (p)
 		roster_unref(p->roster);
 }
 
@@ -157,15 +157,15 @@ int people_token(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
 	struct roster *r = roster_now(p, true);
 
 	*ret = NULL;
-	if (r == NULL)
+	if (!r)
 		return E_AGAIN;
-	*ret = item_of(r, hash, r->tokens, r->n_tokens, sizeof(*r->tokens), by_hash);
+	*ret = item_of(r, hash, r->tokens, r->n_tokens, sizeof *r->tokens, by_hash);
 	return *ret != NULL;
 }
 
 void token_unref(const struct token *t)
 {
-	if (t != NULL)
+	if (t)
 		roster_unref(t->roster);
 }
 
@@ -173,9 +173,9 @@ int people_mapped(struct people *p, const char *source, const char *external,
                   char ret[USER_NAME_MAX])
 {
 	struct roster *r = roster_now(p, false);
-	int found = r == NULL ? E_AGAIN : 0;
+	int found = !r ? E_AGAIN : 0;
 
-	for (size_t i = 0; r != NULL && i < r->n_groups && found == 0; i++) {
+	for (size_t i = 0; r && i < r->n_groups && found == 0; i++) {
 		const struct group *g = &r->groups[i];
 		const char *called = g->external[0] != '\0' ? g->external : g->name;
 
@@ -194,7 +194,7 @@ void people_subject(struct people *p, const char *source, const char *subject,
 	struct roster *r = roster_now(p, false);
 
 	ret[0] = '\0';
-	for (size_t i = 0; r != NULL && i < r->n_persons; i++)
+	for (size_t i = 0; r && i < r->n_persons; i++)
 		if (strcmp(r->persons[i].source, source) == 0 &&
 		    strcmp(r->persons[i].subject, subject) == 0)
 			memcpy(ret, r->persons[i].name, USER_NAME_MAX);
@@ -217,7 +217,7 @@ void people_members_put(struct people *p, const char *group, const char *key, st
 	struct roster *r = roster_now(p, false);
 
 	put_open(out, key, '[');
-	for (size_t i = 0; r != NULL && i < r->n_persons; i++)
+	for (size_t i = 0; r && i < r->n_persons; i++)
 		for (size_t j = 0; j < r->persons[i].n_groups; j++)
 			if (strcmp(r->persons[i].groups[j]->name, group) == 0)
 				put_text(out, NULL, r->persons[i].name);
@@ -232,15 +232,14 @@ void people_effective_put(struct people *p, const char *name, struct buf *out)
 
 	people_find(p, name, &who);
 	put_open(out, "groups", '[');
-	for (size_t i = 0; who != NULL && i < who->n_groups; i++)
+	for (size_t i = 0; who && i < who->n_groups; i++)
 		put_text(out, NULL, who->groups[i]->name);
 	put_close(out, ']');
 	put_open(out, "effective", '{');
-	put_text(out, "role",
-	         who != NULL && who->role != ROLE_NONE ? role_name(who->role) : "none");
-	within = who != NULL ? grants_within(who, NULL, ROLE_NONE, 0) : mem_str("[]");
-	put_raw(out, "projects", within != NULL ? within : "null");
-	put_rights(out, "rights", who != NULL ? who->rights : 0);
+	put_text(out, "role", who && who->role != ROLE_NONE ? role_name(who->role) : "none");
+	within = who ? grants_within(who, NULL, ROLE_NONE, 0) : mem_str("[]");
+	put_raw(out, "projects", within ? within : "null");
+	put_rights(out, "rights", who ? who->rights : 0);
 	put_close(out, '}');
 	free(within);
 	person_unref(who);
@@ -252,7 +251,7 @@ void token_row_put(const struct token_row *t, struct buf *out)
 	put_text(out, "name", t->name);
 	put_text(out, "user", t->owner);
 	put_text(out, "role", role_name(t->role));
-	put_raw(out, "projects", t->projects != NULL ? t->projects : "null");
+	put_raw(out, "projects", t->projects ? t->projects : "null");
 	put_rights(out, "rights", t->rights);
 	put_bool(out, "app", t->is_app);
 	put_bool(out, "here_only", t->here_only);
@@ -290,9 +289,9 @@ void people_tokens_put(struct people *p, const char *owner, bool apps, struct bu
 {
 	struct roster *r = roster_now(p, false);
 
-	for (size_t i = 0; r != NULL && i < r->n_tokens; i++)
+	for (size_t i = 0; r && i < r->n_tokens; i++)
 		if (is_app_of_nobody(&r->tokens[i]) == apps &&
-		    (owner == NULL || strcmp(r->tokens[i].owner, owner) == 0))
+		    (!owner || strcmp(r->tokens[i].owner, owner) == 0))
 			token_put(&r->tokens[i], out);
 	roster_unref(r);
 }
@@ -302,7 +301,7 @@ bool people_token_owner(struct people *p, const char *name, bool app, char ret[U
 	struct roster *r = roster_now(p, false);
 	bool found = false;
 
-	for (size_t i = 0; r != NULL && i < r->n_tokens && !found; i++) {
+	for (size_t i = 0; r && i < r->n_tokens && !found; i++) {
 		const struct token *t = &r->tokens[i];
 
 		if (strcmp(t->name, name) != 0 || is_app_of_nobody(t) != app)

@@ -17,7 +17,7 @@ static void copy(char *ret, size_t size, const cJSON *root, const char *key)
 {
 	const char *text = json_text(root, key);
 
-	snprintf(ret, size, "%s", text != NULL ? text : "");
+	snprintf(ret, size, "%s", text ? text : "");
 }
 
 static void names_read(const cJSON *list, char ***ret, size_t *ret_n)
@@ -28,7 +28,7 @@ static void names_read(const cJSON *list, char ***ret, size_t *ret_n)
 	{
 		if (!cJSON_IsString(v))
 			continue;
-		*ret = mem_grow(*ret, *ret_n + 1, sizeof(**ret));
+		*ret = mem_grow(*ret, *ret_n + 1, sizeof **ret);
 		(*ret)[(*ret_n)++] = mem_str(v->valuestring);
 	}
 }
@@ -46,7 +46,7 @@ static bool role_read(const cJSON *root, enum role *ret)
 	const char *role = json_text(root, "role");
 
 	*ret = ROLE_NONE;
-	return role != NULL && (strcmp(role, "none") == 0 || role_from_name(role, ret));
+	return role && (strcmp(role, "none") == 0 || role_from_name(role, ret));
 }
 
 static cJSON *body_read(const struct store_doc *d, const char *what, enum role *ret_role)
@@ -69,15 +69,15 @@ static int each_group(void *ctx, const struct store_doc *d)
 	enum role role;
 	cJSON *root = body_read(d, "group", &role);
 
-	if (root == NULL)
+	if (!root)
 		return 0;
-	snprintf(g.name, sizeof(g.name), "%s", d->name);
+	snprintf(g.name, sizeof g.name, "%s", d->name);
 	grant_read(root, role, &g.grant);
-	copy(g.source, sizeof(g.source), root, "source");
-	copy(g.external, sizeof(g.external), root, "external");
+	copy(g.source, sizeof g.source, root, "source");
+	copy(g.external, sizeof g.external, root, "external");
 	names_read(json_get(root, "members"), &g.members, &g.n_members);
 	json_free(root);
-	r->groups = mem_grow(r->groups, r->n_groups + 1, sizeof(*r->groups));
+	r->groups = mem_grow(r->groups, r->n_groups + 1, sizeof *r->groups);
 	r->groups[r->n_groups++] = g;
 	return 0;
 }
@@ -89,20 +89,20 @@ static int each_person(void *ctx, const struct store_doc *d)
 	enum role role;
 	cJSON *root = body_read(d, "user", &role);
 
-	if (root == NULL)
+	if (!root)
 		return 0;
-	snprintf(p.name, sizeof(p.name), "%s", d->name);
-	copy(p.secret, sizeof(p.secret), root, "secret");
-	copy(p.source, sizeof(p.source), root, "source");
-	copy(p.subject, sizeof(p.subject), root, "subject");
+	snprintf(p.name, sizeof p.name, "%s", d->name);
+	copy(p.secret, sizeof p.secret, root, "secret");
+	copy(p.source, sizeof p.source, root, "source");
+	copy(p.subject, sizeof p.subject, root, "subject");
 	p.disabled = json_true(root, "disabled");
 	p.since = json_int(root, "since", 0);
-	p.grants = mem_new(sizeof(*p.grants));
+	p.grants = mem_new(sizeof *p.grants);
 	p.n_grants = 1;
 	grant_read(root, role, &p.grants[0]);
 	names_read(json_get(root, "groups"), &p.given, &p.n_given);
 	json_free(root);
-	r->persons = mem_grow(r->persons, r->n_persons + 1, sizeof(*r->persons));
+	r->persons = mem_grow(r->persons, r->n_persons + 1, sizeof *r->persons);
 	r->persons[r->n_persons++] = p;
 	return 0;
 }
@@ -113,28 +113,28 @@ static int each_token(void *ctx, const struct store_doc *d)
 	struct token t = { .roster = r };
 	enum role role;
 	cJSON *root = body_read(d, "token", &role);
-	const char *hash = root != NULL ? json_text(root, "hash") : NULL;
+	const char *hash = root ? json_text(root, "hash") : NULL;
 	size_t n = 0;
 
-	if (hash == NULL ||
-	    sodium_hex2bin(t.hash, sizeof(t.hash), hash, strlen(hash), NULL, &n, NULL) != 0 ||
-	    n != sizeof(t.hash)) {
+	if (!hash ||
+	    sodium_hex2bin(t.hash, sizeof t.hash, hash, strlen(hash), NULL, &n, NULL) != 0 ||
+	    n != sizeof t.hash) {
 		json_free(root);
 		return 0;
 	}
-	snprintf(t.name, sizeof(t.name), "%s", d->name);
-	copy(t.owner, sizeof(t.owner), root, "owner");
+	snprintf(t.name, sizeof t.name, "%s", d->name);
+	copy(t.owner, sizeof t.owner, root, "owner");
 	t.is_app = json_true(root, "app");
 	t.created_s = json_int(root, "created", 0);
 	t.expires_s = json_int(root, "expires", 0);
 	grant_read(root, role, &t.grant);
 	/* What a person's token does not say, it takes as he has it. */
-	if (json_get(root, "projects") == NULL)
+	if (!json_get(root, "projects"))
 		t.grant.in.all = true;
-	if (json_get(root, "rights") == NULL && t.owner[0] != '\0')
+	if (!json_get(root, "rights") && t.owner[0] != '\0')
 		t.grant.rights = RIGHTS_ALL;
 	json_free(root);
-	r->tokens = mem_grow(r->tokens, r->n_tokens + 1, sizeof(*r->tokens));
+	r->tokens = mem_grow(r->tokens, r->n_tokens + 1, sizeof *r->tokens);
 	r->tokens[r->n_tokens++] = t;
 	return 0;
 }
@@ -159,7 +159,7 @@ static bool belongs(const struct person *p, const struct group *g)
 static void projects_copy(const struct projects *from, struct projects *ret)
 {
 	*ret = (struct projects){ .all = from->all, .n = from->n };
-	ret->names = mem_array(from->n > 0 ? from->n : 1, sizeof(*ret->names));
+	ret->names = mem_array(from->n > 0 ? from->n : 1, sizeof *ret->names);
 	for (size_t i = 0; i < from->n; i++)
 		ret->names[i] = mem_str(from->names[i]);
 }
@@ -172,9 +172,9 @@ static void person_join(struct person *p, const struct roster *r)
 
 		if (!belongs(p, g))
 			continue;
-		p->groups = mem_grow(p->groups, p->n_groups + 1, sizeof(*p->groups));
+		p->groups = mem_grow(p->groups, p->n_groups + 1, sizeof *p->groups);
 		p->groups[p->n_groups++] = g;
-		p->grants = mem_grow(p->grants, p->n_grants + 1, sizeof(*p->grants));
+		p->grants = mem_grow(p->grants, p->n_grants + 1, sizeof *p->grants);
 		more = &p->grants[p->n_grants++];
 		*more = g->grant;
 		projects_copy(&g->grant.in, &more->in);
@@ -202,7 +202,7 @@ static int token_order(const void *a, const void *b)
 
 int roster_read(struct reader *reader, struct roster **ret, struct err *err)
 {
-	struct roster *r = mem_new(sizeof(*r));
+	struct roster *r = mem_new(sizeof *r);
 	int code = read_doc_bodies(reader, DOC_USER, each_person, r, err);
 
 	atomic_init(&r->refs, 1);
@@ -215,9 +215,9 @@ int roster_read(struct reader *reader, struct roster **ret, struct err *err)
 		return code;
 	}
 	if (r->n_persons > 0)
-		qsort(r->persons, r->n_persons, sizeof(*r->persons), person_order);
+		qsort(r->persons, r->n_persons, sizeof *r->persons, person_order);
 	if (r->n_tokens > 0)
-		qsort(r->tokens, r->n_tokens, sizeof(*r->tokens), token_order);
+		qsort(r->tokens, r->n_tokens, sizeof *r->tokens, token_order);
 	for (size_t i = 0; i < r->n_persons; i++)
 		person_join(&r->persons[i], r);
 	*ret = r;
@@ -226,7 +226,7 @@ int roster_read(struct reader *reader, struct roster **ret, struct err *err)
 
 static void person_done(struct person *p)
 {
-	sodium_memzero(p->secret, sizeof(p->secret));
+	sodium_memzero(p->secret, sizeof p->secret);
 	for (size_t i = 0; i < p->n_grants; i++)
 		grant_done(&p->grants[i]);
 	names_done(p->given, p->n_given);
@@ -236,9 +236,9 @@ static void person_done(struct person *p)
 
 void roster_unref(struct roster *r)
 {
-	unsigned was = r != NULL ? atomic_fetch_sub(&r->refs, 1) : 0;
+	unsigned was = r ? atomic_fetch_sub(&r->refs, 1) : 0;
 
-	CHECK(r == NULL || was > 0);
+	CHECK(!r || was > 0);
 	if (was != 1)
 		return;
 	for (size_t i = 0; i < r->n_persons; i++)

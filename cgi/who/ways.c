@@ -63,7 +63,7 @@ static int ldap_check(const struct param_cgi *p, struct err *err)
 		               p->ldap_url);
 	if (p->ldap_user_dn[0] == '\0' && p->ldap_base[0] == '\0')
 		return err_set(err, E_INVALID, "ldap_url wants ldap_base, or ldap_user_dn");
-	if (strstr(p->ldap_user_dn[0] != '\0' ? p->ldap_user_dn : p->ldap_filter, "%u") == NULL)
+	if (!strstr(p->ldap_user_dn[0] != '\0' ? p->ldap_user_dn : p->ldap_filter, "%u"))
 		return err_set(err, E_INVALID, "%s has no %%u: everybody would be the same person",
 		               p->ldap_user_dn[0] != '\0' ? "ldap_user_dn" : "ldap_filter");
 	if ((p->ldap_bind_dn[0] != '\0') != (p->ldap_bind_secret_file[0] != '\0'))
@@ -103,7 +103,7 @@ int ways_open(struct cgi *cgi, struct ways **ret, struct err *err)
 	*ret = NULL;
 	if (p->ldap_url[0] == '\0' && p->oidc_issuer[0] == '\0')
 		return 0;
-	*ret = w = mem_new(sizeof(*w));
+	*ret = w = mem_new(sizeof *w);
 	w->cgi = cgi;
 	if (p->ldap_url[0] != '\0')
 		r = ldap_open(w, err);
@@ -121,18 +121,18 @@ int ways_open(struct cgi *cgi, struct ways **ret, struct err *err)
 
 void ways_stop(struct ways *w)
 {
-	if (w != NULL && w->thread != NULL)
+	if (w && w->thread)
 		thread_stop(w->thread);
 }
 
 void ways_close(struct ways *w)
 {
-	if (w == NULL)
+	if (!w)
 		return;
 	thread_free(w->thread);
 	hash_free(w->actor);
 	oidc_close(w->oidc);
-	if (w->bind_secret != NULL)
+	if (w->bind_secret)
 		sodium_memzero(w->bind_secret, strlen(w->bind_secret));
 	free(w->bind_secret);
 	free(w);
@@ -145,12 +145,12 @@ struct actor *ways_actor(struct ways *w)
 
 bool ways_has_ldap(const struct ways *w)
 {
-	return w != NULL && w->directory != NULL;
+	return w && w->directory;
 }
 
 struct oidc *ways_oidc(struct ways *w)
 {
-	return w != NULL ? w->oidc : NULL;
+	return w ? w->oidc : NULL;
 }
 
 /* --- the directory --- */
@@ -176,7 +176,7 @@ int ways_ldap(struct ways *w, const char *user, const char *password, struct out
 		.ca_file = p->ldap_ca_file,
 		.start_tls = p->ldap_start_tls,
 		.bind_dn = p->ldap_bind_dn,
-		.bind_secret = w->bind_secret != NULL ? w->bind_secret : "",
+		.bind_secret = w->bind_secret ? w->bind_secret : "",
 		.user_dn = p->ldap_user_dn,
 		.base = p->ldap_base,
 		.filter = p->ldap_filter,
@@ -201,9 +201,9 @@ int ways_ldap(struct ways *w, const char *user, const char *password, struct out
 		log_warn("ldap.failed", "code=%s why=\"%s\"", err_name(r), err->text);
 	if (r < 0)
 		return r;
-	snprintf(ret->name, sizeof(ret->name), "%s", user);
-	snprintf(ret->subject, sizeof(ret->subject), "%s", answer.subject);
-	snprintf(ret->full_name, sizeof(ret->full_name), "%s", answer.full_name);
-	snprintf(ret->mail, sizeof(ret->mail), "%s", answer.mail);
+	snprintf(ret->name, sizeof ret->name, "%s", user);
+	snprintf(ret->subject, sizeof ret->subject, "%s", answer.subject);
+	snprintf(ret->full_name, sizeof ret->full_name, "%s", answer.full_name);
+	snprintf(ret->mail, sizeof ret->mail, "%s", answer.mail);
 	return 0;
 }

@@ -77,7 +77,7 @@ static void letters_init(struct letters *q)
 
 static void letters_push(struct letters *q, struct letter *l)
 {
-	CHECK(*q->tail == NULL);
+	CHECK(!*q->tail);
 	l->next = NULL;
 	*q->tail = l;
 	q->tail = &l->next;
@@ -241,7 +241,7 @@ static bool take_remote(struct thread *th)
 	pthread_mutex_unlock(&th->mu);
 	if (!got.head)
 		return false;
-	CHECK(*got.tail == NULL);
+	CHECK(!*got.tail);
 	*th->local.tail = got.head;
 	th->local.tail = got.tail;
 	return true;

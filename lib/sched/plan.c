@@ -143,7 +143,7 @@ static int64_t skip_forward(const struct plan *p, int64_t t)
 {
 	int64_t to, at;
 
-	CHECK(p->s.calendar != NULL);
+	CHECK(p->s.calendar);
 	if (due_shifts(p))
 		return t;
 	to = calendar_next(p->s.calendar, due_tested_day(p, t));
@@ -159,7 +159,7 @@ static int64_t skip_back(const struct plan *p, int64_t t)
 {
 	int64_t to, at;
 
-	CHECK(p->s.calendar != NULL);
+	CHECK(p->s.calendar);
 	if (due_shifts(p))
 		return t;
 	to = calendar_prev(p->s.calendar, due_tested_day(p, t));

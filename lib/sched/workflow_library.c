@@ -114,7 +114,7 @@ static const struct workflow *library_of(const struct resolving *x, const char *
 	const struct workflow *found = NULL;
 	struct buf name;
 
-	CHECK(strrchr(shared, '/') != NULL);
+	CHECK(strrchr(shared, '/'));
 	buf_init(&name);
 	buf_put(&name, shared, (size_t)(strrchr(shared, '/') - shared));
 	size_t i = workflow_set_find(x->set, buf_str(&name));

@@ -79,7 +79,7 @@ static int one_page(struct reader *r, const struct list *l, struct err *err)
 	struct read_answer answer = { 0 };
 	int code = read_begin(r, &answer.number, err);
 
-	CHECK(l->page != NULL);
+	CHECK(l->page);
 	if (code < 0) {
 		buf_done(l->text);
 		return code;

@@ -113,7 +113,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *text
 	struct batch_cursor *c = (struct batch_cursor *)base;
 	struct batch_table *t = table_of(base);
 
-	CHECK(t->s->batch != NULL);
+	CHECK(t->s->batch);
 	(void)number, (void)text, (void)argc, (void)argv;
 	c->at = 0;
 	if (t->kind == BATCH_EVENT) {

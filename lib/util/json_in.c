@@ -15,7 +15,7 @@ int json_parse(const char *text, size_t n, struct cJSON **ret_root, struct err *
 	if (r < 0)
 		return r;
 	root = cJSON_ParseWithLength(text, n);
-	if (root == NULL)
+	if (!root)
 		return err_set(err, E_NOMEM, "JSON: no memory for it");
 	*ret_root = root;
 	return 0;

@@ -191,7 +191,7 @@ static int take_first(void *ctx, size_t n, const char *const *values, const size
 
 	if (!f->is && n > 0) {
 		f->is = true;
-		f->is_null = values[0] == NULL;
+		f->is_null = !values[0];
 		if (values[0])
 			text_add(f->value, values[0], lens[0]);
 	}

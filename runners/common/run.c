@@ -407,7 +407,7 @@ static int tell_lines(const struct run *r, run_variable *tell, void *ctx, char *
 {
 	char *line;
 
-	while ((line = strsep(&lines, "\n")) != NULL) {
+	while ((line = strsep(&lines, "\n"))) {
 		char *value = strchr(line, '=');
 
 		if (!*line)

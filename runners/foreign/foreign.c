@@ -170,7 +170,7 @@ static int put_secrets_of(const struct foreign *f, const struct runner_job *job,
 	char asked[NAME_BYTES];
 	const char *name;
 
-	while ((name = strsep(&rest, " ,\t\n")) != NULL) {
+	while ((name = strsep(&rest, " ,\t\n"))) {
 		if (!*name)
 			continue;
 		snprintf(asked, sizeof asked, "secret.%s", name);

@@ -125,7 +125,7 @@ void guests_place(struct foreign *f)
 	struct guest *g;
 	int is_full = 0;
 
-	while (f->waiting && (g = with_room(f)) != NULL) {
+	while (f->waiting && (g = with_room(f))) {
 		struct call *c = f->waiting;
 
 		call_withdraw(f, c);

@@ -59,7 +59,7 @@ static int is_choice(const char *choices, const char *word)
 
 	if (strchr(word, ' '))
 		return 0;
-	for (const char *at = choices; len && (at = strstr(at, word)) != NULL; at += len) {
+	for (const char *at = choices; len && (at = strstr(at, word)); at += len) {
 		if (at > choices && at[-1] == ' ' && at[len] == ' ')
 			return 1;
 	}

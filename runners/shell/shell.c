@@ -96,7 +96,7 @@ static bool use_list(struct start *s, const char *json)
  * start: no need to be finer. */
 static bool is_plain(const char *command)
 {
-	return strpbrk(command, "|&;<>()$`\\\"'*?[]#~=%!{}\n\r") == NULL;
+	return !strpbrk(command, "|&;<>()$`\\\"'*?[]#~=%!{}\n\r");
 }
 
 /* What to run, from whichever of the three parameters there is. 0 or RUNNER_FAILED. */

@@ -48,7 +48,7 @@ struct fuzz_face {
 static inline uint16_t fuzz_port(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t n = sizeof(a);
+	socklen_t n = sizeof a;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&a, n) == 0);
@@ -84,10 +84,10 @@ static inline void fuzz_settings(struct fuzz_face *f, char *dir)
 		         NULL };
 	int code = 0;
 
-	snprintf(listen, sizeof(listen), "listen=127.0.0.1:%u", f->port);
-	snprintf(state, sizeof(state), "state_dir=%s/cgi", dir);
-	snprintf(store, sizeof(store), "store=sqlite:%s/none", dir);
-	CHECK(param_main(&param_cgi_table, &f->cgi.param, (int)(sizeof(argv) / sizeof(argv[0])) - 1,
+	snprintf(listen, sizeof listen, "listen=127.0.0.1:%u", f->port);
+	snprintf(state, sizeof state, "state_dir=%s/cgi", dir);
+	snprintf(store, sizeof store, "store=sqlite:%s/none", dir);
+	CHECK(param_main(&param_cgi_table, &f->cgi.param, (int)(sizeof argv / sizeof argv[0]) - 1,
 	                 argv, "", &f->args, &code));
 }
 
@@ -121,12 +121,12 @@ static inline struct fuzz_face *fuzz_face(void)
 	char dir[] = "build/fuzz/face-XXXXXX";
 	struct err err = { 0 };
 
-	if (face != NULL)
+	if (face)
 		return face;
-	CHECK(sodium_init() >= 0 && mkdtemp(dir) != NULL);
+	CHECK(sodium_init() >= 0 && mkdtemp(dir));
 	log_open("fuzz", LOG_ERROR);
-	face = calloc(1, sizeof(*face));
-	CHECK(face != NULL);
+	face = calloc(1, sizeof *face);
+	CHECK(face);
 	face->port = fuzz_port();
 	fuzz_settings(face, dir);
 	fuzz_actors(&face->cgi);
@@ -150,9 +150,8 @@ static inline void fuzz_judge(struct buf *answer)
 	status = (int)strtol(text + 9, NULL, 10);
 	/* 505: the library's own, of a version that is none */
 	CHECK(status >= 100 && (status < 500 || (status >= 503 && status <= 505)));
-	if (body == NULL || length == NULL || length > body ||
-	    strstr(text, "application/json") == NULL || strstr(text, "application/json") > body ||
-	    strstr(text, "Content-Encoding") != NULL)
+	if (!body || !length || length > body || !strstr(text, "application/json") ||
+	    strstr(text, "application/json") > body || strstr(text, "Content-Encoding"))
 		return;
 	body += 4;
 	size_t n = strtoul(length + 16, NULL, 10), left = answer->len - (size_t)(body - text);
@@ -174,9 +173,9 @@ static inline void fuzz_send(const void *data, size_t bytes)
 
 	CHECK(fd >= 0);
 	buf_init(&answer);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)); /* no port waits for its end */
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 &&
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now); /* no port waits for its end */
+	if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0 &&
 	    send(fd, data, bytes, MSG_NOSIGNAL) == (ssize_t)bytes) {
 		shutdown(fd, SHUT_WR);
 		while (answer.len < 1 << 20 &&
@@ -199,7 +198,7 @@ static inline void fuzz_request(const char *method, const void *target, size_t t
 	buf_printf(&b, "%s ", method);
 	buf_put(&b, target, target_n);
 	buf_printf(&b, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s", headers);
-	if (type != NULL)
+	if (type)
 		buf_printf(&b, "Content-Type: %s\r\nContent-Length: %zu\r\n", type, body_n);
 	buf_puts(&b, "\r\n");
 	buf_put(&b, body, body_n);

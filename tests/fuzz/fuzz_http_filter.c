@@ -20,14 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (bytes < 1)
 		return 0;
-	snprintf(headers, sizeof(headers), "Authorization: Bearer %s\r\nAccept-Encoding: gzip\r\n",
+	snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\nAccept-Encoding: gzip\r\n",
 	         f->token);
 	buf_init(&b);
-	buf_puts(&b, paths[data[0] % (sizeof(paths) / sizeof(paths[0]))]);
+	buf_puts(&b, paths[data[0] % (sizeof paths / sizeof paths[0])]);
 	for (size_t i = 1; i < bytes; i++)
 		if (data[i] > 0x20)
 			buf_put(&b, data + i, 1);
-	if (memmem(buf_at(&b), b.len, "follow", 6) == NULL) /* a stream does not end */
+	if (!memmem(buf_at(&b), b.len, "follow", 6)) /* a stream does not end */
 		fuzz_request("GET", buf_at(&b), b.len, headers, NULL, "", 0);
 	buf_done(&b);
 	return 0;

@@ -81,7 +81,7 @@ void child_start(struct child *c, const char *program, ...)
 	va_list args;
 
 	va_start(args, program);
-	while ((argv[n] = va_arg(args, char *)) != NULL)
+	while ((argv[n] = va_arg(args, char *)))
 		CHECK(++n < 39);
 	va_end(args);
 	CHECK(pipe2(fds, O_CLOEXEC) == 0);

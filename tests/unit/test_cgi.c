@@ -123,7 +123,7 @@ static void an_instance_id_reads_back_and_nothing_else_does(void **state)
 		assert_true(key_read(text, &k));
 		assert_true(inst_key_eq(k, keys[i]));
 	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
 		assert_false(key_read(wrong[i], &k));
 }
 
@@ -196,9 +196,9 @@ static void numbers_beyond_a_double_and_broken_text_are_refused(void **state)
 		                           "nullx" };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
 		assert_int_equal(json_check(good[i], strlen(good[i]), NULL), 0);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_int_equal(json_check(bad[i], strlen(bad[i]), NULL), E_INVALID);
 }
 
@@ -227,7 +227,7 @@ static void metrics_come_out_as_prometheus_reads_them(void **state)
 
 	(void)state;
 	buf_init(&b);
-	prometheus_server(&b, in, sizeof(in) - 1);
+	prometheus_server(&b, in, sizeof in - 1);
 	assert_string_equal(
 		buf_str(&b),
 		"# HELP sirdar_grants_total a\\nb\n# TYPE sirdar_grants_total counter\n"

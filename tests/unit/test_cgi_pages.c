@@ -21,7 +21,7 @@ static void put(const char *name, const char *text)
 	struct err err = { 0 };
 	char path[200];
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	snprintf(path, sizeof path, "%s/%s", dir, name);
 	assert_int_equal(fs_write(path, text, strlen(text), 0644, &err), 0);
 }
 
@@ -31,9 +31,9 @@ static int setup(void **state)
 	char assets[200];
 
 	(void)state;
-	if (mkdtemp(dir) == NULL)
+	if (!mkdtemp(dir))
 		return -1;
-	snprintf(assets, sizeof(assets), "%s/assets", dir);
+	snprintf(assets, sizeof assets, "%s/assets", dir);
 	return fs_mkdirs(assets, 0755, &err);
 }
 

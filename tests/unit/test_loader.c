@@ -259,7 +259,7 @@ static void a_kill_of_what_is_not_held_is_answered(void **state)
 
 static bool is_down(struct fake *f)
 {
-	return f->session == NULL;
+	return !f->session;
 }
 
 static void orders_of_a_lower_epoch_are_refused(void **state)

@@ -139,7 +139,7 @@ static void boot(const char *dir)
 static bool has_card(const char *dir)
 {
 	char *text = text_of(dir, "machine.card");
-	bool has = strstr(text, " none ") == NULL;
+	bool has = !strstr(text, " none ");
 
 	free(text);
 	return has;

@@ -180,10 +180,10 @@ static char *subject_of(const char *mail)
 
 	assert_non_null(at);
 	assert_non_null(end);
-	if (strstr(at, "=?UTF-8?B?") == NULL || strstr(at, "=?UTF-8?B?") > end)
+	if (!strstr(at, "=?UTF-8?B?") || strstr(at, "=?UTF-8?B?") > end)
 		return unfolded(at + strlen("Subject: "), end);
 	buf_init(&all);
-	while ((at = strstr(at, "=?UTF-8?B?")) != NULL && at < end) {
+	while ((at = strstr(at, "=?UTF-8?B?")) && at < end) {
 		const char *stop = strstr(at + 10, "?=");
 		unsigned char bytes[64];
 		size_t n = 0;

@@ -120,7 +120,7 @@ static pid_t keeper_pid(void)
 	struct dirent *entry;
 	pid_t pid = 0;
 
-	while (!pid && (entry = readdir(proc)) != NULL) {
+	while (!pid && (entry = readdir(proc))) {
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    is_our_keeper(entry->d_name))
 			pid = (pid_t)strtol(entry->d_name, NULL, 10);

@@ -24,7 +24,7 @@ const char *text_of(const cJSON *o, const char *key)
 	if (!cJSON_IsNumber(v))
 		return "";
 	char *text = numbers[at++ % 16];
-	snprintf(text, sizeof(numbers[0]), "%.0f", v->valuedouble);
+	snprintf(text, sizeof numbers[0], "%.0f", v->valuedouble);
 	return text;
 }
 
@@ -40,7 +40,7 @@ const char *plural_of(const cJSON *o, const char *key, const char *one)
 	char *text = counts[at++ % 4];
 	long long n = number_of(o, key);
 
-	snprintf(text, sizeof(counts[0]), "%lld %s%s", n, one, n == 1 ? "" : "s");
+	snprintf(text, sizeof counts[0], "%lld %s%s", n, one, n == 1 ? "" : "s");
 	return text;
 }
 
@@ -51,9 +51,9 @@ const char *time_of(const cJSON *o, const char *key)
 	const char *t = json_text(o, key);
 	char *text = times[at++ % 8];
 
-	if (t == NULL || strlen(t) < 19)
+	if (!t || strlen(t) < 19)
 		return "";
-	snprintf(text, sizeof(times[0]), "%.10s %.8s", t, t + 11);
+	snprintf(text, sizeof times[0], "%.10s %.8s", t, t + 11);
 	return text;
 }
 
@@ -64,9 +64,9 @@ const char *date_of(const cJSON *o, const char *key)
 	const char *t = json_text(o, key);
 	char *text = dates[at++ % 8];
 
-	if (t == NULL || strlen(t) < 19)
+	if (!t || strlen(t) < 19)
 		return "";
-	snprintf(text, sizeof(dates[0]), "%.19sZ", t);
+	snprintf(text, sizeof dates[0], "%.19sZ", t);
 	return text;
 }
 

@@ -61,7 +61,7 @@ static bool is_document(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
-	return dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+	return dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
 }
 
 static bool directory_list(const char *dir, int depth, struct words *out)

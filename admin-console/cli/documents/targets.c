@@ -324,7 +324,7 @@ static int send_one(struct online *o, const cJSON *is, const cJSON *wanted, bool
                     cJSON *changes)
 {
 	cJSON *change = cJSON_CreateObject(), *fields = cJSON_CreateArray();
-	bool with_password = json_text(wanted, "password_file") != NULL &&
+	bool with_password = json_text(wanted, "password_file") &&
 	                     (again || !is || !json_true(is, "has_password"));
 
 	compare(is, wanted, fields);

@@ -109,7 +109,7 @@ static void words_take(struct asked *q, struct argp_state *state)
 		                     cJSON_CreateString(word));
 		first = true;
 	}
-	if (cJSON_GetObjectItemCaseSensitive(q->body, "selection") == NULL)
+	if (!cJSON_GetObjectItemCaseSensitive(q->body, "selection"))
 		argp_error(state, "which task?");
 }
 

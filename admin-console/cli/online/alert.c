@@ -131,7 +131,7 @@ static int until_make(struct online *o, struct asked *q)
 	(void)o;
 	if ((given(q, "until") != NULL) == (given(q, "for") != NULL))
 		return cli_fail(CLI_USAGE, "sirdar silence add wants one of --until and --for");
-	if (given(q, "for") != NULL) {
+	if (given(q, "for")) {
 		int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
 
 		when_print(now + span_of(given(q, "for")), until);
@@ -191,7 +191,7 @@ static int channel_test(struct asked *q)
 	buf_puts(&path, "/api/v1/channels/");
 	path_part(&path, word(q, 0));
 	buf_puts(&path, "/test");
-	if (word(q, 1) != NULL)
+	if (word(q, 1))
 		body_text(q, "to", word(q, 1));
 	if (code == CLI_OK)
 		code = online_call(&o, "POST", buf_str(&path), q->body, &answer);

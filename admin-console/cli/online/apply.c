@@ -71,7 +71,7 @@ static int documents_read(struct applying *a)
 		else if (fs_read(name, DOCUMENT_MAX, &text, &err) < 0)
 			code = cli_fail(err.code == E_NOT_FOUND ? CLI_NOT_FOUND : CLI_REFUSED, "%s",
 			                err.text);
-		if (code == CLI_OK && memchr(buf_at(&text), '\0', text.len) != NULL)
+		if (code == CLI_OK && memchr(buf_at(&text), '\0', text.len))
 			code = cli_fail(CLI_REFUSED, "%s is not text", name);
 		if (code == CLI_OK && targets_take(&text, name, a->targets, &d)) {
 			cJSON *one = cJSON_CreateObject();
@@ -158,10 +158,10 @@ static void changes_print(const cJSON *answer, FILE *to)
 		paint(to, sign, false);
 		cJSON_ArrayForEach(f, json_get(c, "fields"))
 		{
-			if (json_get(f, "before") != NULL)
+			if (json_get(f, "before"))
 				cli_line(to, "    - %s: %s", text_of(f, "field"),
 				         text_of(f, "before"));
-			if (json_get(f, "after") != NULL)
+			if (json_get(f, "after"))
 				cli_line(to, "    + %s: %s", text_of(f, "field"),
 				         text_of(f, "after"));
 		}
@@ -301,7 +301,7 @@ static int send_all(struct online *o, const struct applying *a, bool dry, cJSON 
 		*ret = cJSON_CreateObject();
 	if (code == CLI_OK && !json_get(*ret, "changes"))
 		cJSON_AddArrayToObject(*ret, "changes");
-	while (code == CLI_OK && (c = cJSON_DetachItemFromArray(changes, 0)) != NULL)
+	while (code == CLI_OK && (c = cJSON_DetachItemFromArray(changes, 0)))
 		cJSON_AddItemToArray(cJSON_GetObjectItem(*ret, "changes"), c);
 	cJSON_Delete(changes);
 	if (code != CLI_OK && saved > 0)
@@ -329,12 +329,12 @@ static int confirm(struct online *o, const struct applying *a)
 		code = CLI_OK;
 	}
 	o->quiet = false;
-	if (code == CLI_OK && (dry == NULL || changes_count(dry) > 0)) {
-		if (dry != NULL)
+	if (code == CLI_OK && (!dry || changes_count(dry) > 0)) {
+		if (dry)
 			changes_print(dry, stderr);
 		if (!person)
 			code = cli_fail(CLI_REFUSED, "say --yes to retire");
-		else if (fputs("Go on? [y/N] ", stderr) < 0 || !fgets(line, sizeof(line), stdin) ||
+		else if (fputs("Go on? [y/N] ", stderr) < 0 || !fgets(line, sizeof line, stdin) ||
 		         (line[0] != 'y' && line[0] != 'Y'))
 			code = cli_fail(CLI_REFUSED, "nothing was changed");
 	}
@@ -367,7 +367,7 @@ static int run(struct asked *q, bool diff)
 	struct online o = { 0 };
 	cJSON *answer = NULL;
 
-	if (diff && json_get(q->body, "retire") == NULL)
+	if (diff && !json_get(q->body, "retire"))
 		cJSON_AddBoolToObject(q->body, "retire", true); /* tasks that go are a difference */
 	int code = documents_read(&a);
 	if (code == CLI_OK)

@@ -27,7 +27,7 @@ static const struct kind {
 
 static bool is_bulk(const char *kind)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		if (strcmp(kinds[i].name, kind) == 0)
 			return kinds[i].bulk;
 	return false;
@@ -126,7 +126,7 @@ static int confirm(long long total)
 		return cli_fail(CLI_REFUSED, "%lld instances: say --yes to go on", total);
 	fprintf(stderr, "Go on? [y/N] ");
 	fflush(stderr);
-	if (fgets(line, sizeof(line), stdin) == NULL || (line[0] != 'y' && line[0] != 'Y'))
+	if (!fgets(line, sizeof line, stdin) || (line[0] != 'y' && line[0] != 'Y'))
 		return cli_fail(CLI_REFUSED, "nothing was changed");
 	return CLI_OK;
 }
@@ -157,8 +157,8 @@ static bool is_over(const cJSON *c)
 #undef COMMAND_STATE
 	};
 
-	for (size_t i = 0; i < sizeof(over) / sizeof(over[0]); i++)
-		if (over[i] != NULL && strcmp(over[i], text_of(c, "state")) == 0)
+	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
+		if (over[i] && strcmp(over[i], text_of(c, "state")) == 0)
 			return true;
 	return false;
 }
@@ -264,9 +264,9 @@ void request_id_new(char ret[33])
 {
 	unsigned char bytes[16] = { 0 };
 
-	if (getrandom(bytes, sizeof(bytes), 0) < 0)
+	if (getrandom(bytes, sizeof bytes, 0) < 0)
 		cli_fail(0, "no random numbers: %m");
-	for (size_t i = 0; i < sizeof(bytes); i++)
+	for (size_t i = 0; i < sizeof bytes; i++)
 		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
@@ -281,7 +281,7 @@ int command_send(struct online *o, const struct sending *s)
 	if (code != CLI_OK || s->dry_run)
 		return code;
 	request_id_new(fresh);
-	code = post(o, s, false, s->request_id != NULL ? s->request_id : fresh, &answer);
+	code = post(o, s, false, s->request_id ? s->request_id : fresh, &answer);
 	if (code != CLI_OK)
 		return code;
 	id = mem_str(text_of(answer, "command"));

@@ -73,7 +73,7 @@ static int each_item(struct online *o, const char *list,
 		if (code == CLI_OK && text_of(page, "cursor")[0] != '\0')
 			cursor = mem_str(text_of(page, "cursor"));
 		cJSON_Delete(page);
-	} while (cursor != NULL);
+	} while (cursor);
 	return code;
 }
 

@@ -27,9 +27,9 @@ char *online_token_path(void)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 
-	if (config != NULL && config[0] == '/')
+	if (config && config[0] == '/')
 		return mem_fmt("%s/sirdar/token", config);
-	if (home != NULL && home[0] == '/')
+	if (home && home[0] == '/')
 		return mem_fmt("%s/.config/sirdar/token", home);
 	return NULL;
 }
@@ -64,7 +64,7 @@ static bool is_loopback(const char *url)
 		                             "http://localhost:", "http://localhost/",
 		                             "http://[::1]" };
 
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+	for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
 		if (strncasecmp(url, heads[i], strlen(heads[i])) == 0)
 			return true;
 	return strcasecmp(url, "http://localhost") == 0;
@@ -85,20 +85,18 @@ static int base_set(struct online *o, const char *url)
 
 int online_open(struct cli *cli, struct online *ret)
 {
-	const char *url = cli->server != NULL ? cli->server : getenv("SIRDAR_URL");
-	const char *file = cli->token_file != NULL ? cli->token_file : getenv("SIRDAR_TOKEN_FILE");
-	char *own = file == NULL ? online_token_path() : NULL, *token_url = NULL;
+	const char *url = cli->server ? cli->server : getenv("SIRDAR_URL");
+	const char *file = cli->token_file ? cli->token_file : getenv("SIRDAR_TOKEN_FILE");
+	char *own = !file ? online_token_path() : NULL, *token_url = NULL;
 	int code = CLI_OK;
 
 	*ret = (struct online){ .cli = cli };
-	if (file != NULL || own != NULL)
-		code = token_read(file != NULL ? file : own, file != NULL, &ret->token, &token_url);
+	if (file || own)
+		code = token_read(file ? file : own, file != NULL, &ret->token, &token_url);
 	if (code == CLI_OK)
-		code = base_set(ret, url != NULL         ? url
-		                     : token_url != NULL ? token_url
-		                                         : URL_DEFAULT);
+		code = base_set(ret, url ? url : token_url ? token_url : URL_DEFAULT);
 	/* A token goes only to the server it came from. */
-	if (code == CLI_OK && token_url != NULL && strcmp(token_url, ret->base) != 0) {
+	if (code == CLI_OK && token_url && strcmp(token_url, ret->base) != 0) {
 		free(ret->token);
 		ret->token = NULL;
 	}
@@ -117,7 +115,7 @@ void online_close(struct online *o)
 {
 	if (o->cookie[0] != '\0')
 		session_end(o);
-	if (o->curl != NULL) {
+	if (o->curl) {
 		curl_easy_cleanup(o->curl);
 		curl_global_cleanup();
 	}
@@ -132,7 +130,7 @@ static void escape(struct buf *out, const char *text, const char *plain)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
 		bool keep = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		            (*p >= '0' && *p <= '9') || strchr(plain, *p) != NULL;
+		            (*p >= '0' && *p <= '9') || strchr(plain, *p);
 
 		if (keep)
 			buf_putc(out, (char)*p);
@@ -148,9 +146,9 @@ void path_part(struct buf *path, const char *text)
 
 void path_arg(struct buf *path, const char *name, const char *value)
 {
-	if (value == NULL)
+	if (!value)
 		return;
-	buf_putc(path, strchr(buf_str(path), '?') != NULL ? '&' : '?');
+	buf_putc(path, strchr(buf_str(path), '?') ? '&' : '?');
 	buf_printf(path, "%s=", name);
 	escape(path, value, "-._~");
 }
@@ -186,10 +184,10 @@ static size_t header_take(char *p, size_t size, size_t n, void *ctx)
 {
 	struct online *o = ctx;
 
-	header_copy(p, size * n, "X-Log-Next:", o->next, sizeof(o->next));
-	header_copy(p, size * n, "X-Log-End:", o->end, sizeof(o->end));
+	header_copy(p, size * n, "X-Log-Next:", o->next, sizeof o->next);
+	header_copy(p, size * n, "X-Log-End:", o->end, sizeof o->end);
 	if (o->signs_in)
-		header_copy(p, size * n, "Set-Cookie:", o->cookie, sizeof(o->cookie));
+		header_copy(p, size * n, "Set-Cookie:", o->cookie, sizeof o->cookie);
 	return size * n;
 }
 
@@ -216,13 +214,13 @@ static struct curl_slist *request_set(struct online *o, const char *method, cons
 		curl_easy_setopt(o->curl, CURLOPT_COOKIE, o->cookie);
 		headers = curl_slist_append(headers, line);
 		free(line);
-	} else if (o->token != NULL && !o->signs_in) {
+	} else if (o->token && !o->signs_in) {
 		char *line = mem_fmt("Authorization: Bearer %s", o->token);
 
 		headers = curl_slist_append(headers, line);
 		free(line);
 	}
-	if (body != NULL) {
+	if (body) {
 		headers = curl_slist_append(headers, "Content-Type: application/json");
 		headers = curl_slist_append(headers, "Expect:");
 		curl_easy_setopt(o->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
@@ -261,8 +259,8 @@ static int request(struct online *o, const char *method, const char *path, const
 	buf_clear(ret);
 	/* Large bodies have more time, as the server gives them (cgi/server/net.c). */
 	curl_easy_setopt(o->curl, CURLOPT_TIMEOUT_MS,
-	                 60000L + (body != NULL ? (long)(strlen(body) / 128) : 0));
-	if (o->waits != NULL) {
+	                 60000L + (body ? (long)(strlen(body) / 128) : 0));
+	if (o->waits) {
 		curl_easy_setopt(o->curl, CURLOPT_NOPROGRESS, 0L);
 		curl_easy_setopt(o->curl, CURLOPT_XFERINFOFUNCTION, progress);
 		curl_easy_setopt(o->curl, CURLOPT_XFERINFODATA, o);
@@ -317,7 +315,7 @@ static int refused(struct online *o, const struct buf *answer)
 
 	if (o->quiet)
 		goto out;
-	if (e != NULL) {
+	if (e) {
 		const char *place = text_of(e, "place"), *hint = text_of(e, "hint");
 
 		details_say(e);
@@ -326,7 +324,7 @@ static int refused(struct online *o, const struct buf *answer)
 		/* The server's text may name its place and repeat its hint. */
 		if (strncmp(message, place, strlen(place)) == 0)
 			place = "";
-		if (strstr(message, hint) != NULL)
+		if (strstr(message, hint))
 			hint = "";
 		cli_fail(code, "%s%s%s%s%s", place, place[0] ? ": " : "", message,
 		         hint[0] ? "; " : "", hint);
@@ -371,8 +369,8 @@ static void session_end(struct online *o)
 	o->quiet = true;
 	(void)request(o, "POST", "/api/v1/logout", NULL, &answer);
 	buf_done(&answer);
-	explicit_bzero(o->cookie, sizeof(o->cookie));
-	explicit_bzero(o->csrf, sizeof(o->csrf));
+	explicit_bzero(o->cookie, sizeof o->cookie);
+	explicit_bzero(o->csrf, sizeof o->csrf);
 }
 
 static int session_begin(struct online *o, const char *user, const char *password)
@@ -386,7 +384,7 @@ static int session_begin(struct online *o, const char *user, const char *passwor
 	code = online_call(o, "POST", "/api/v1/login", body, &answer);
 	o->signs_in = false;
 	o->cookie[code == CLI_OK ? strcspn(o->cookie, ";") : 0] = '\0';
-	snprintf(o->csrf, sizeof(o->csrf), "%s", text_of(answer, "csrf"));
+	snprintf(o->csrf, sizeof o->csrf, "%s", text_of(answer, "csrf"));
 	cJSON_Delete(answer);
 	cJSON_Delete(body);
 	return code;
@@ -399,17 +397,17 @@ int online_session(struct online *o, const char *password)
 	int code = online_call(o, "GET", "/api/v1/session", NULL, &who);
 	const char *user = text_of(who, "user");
 
-	if (strchr(user, ':') != NULL) /* "token:NAME": nobody's, so the administrator's */
+	if (strchr(user, ':')) /* "token:NAME": nobody's, so the administrator's */
 		user = "admin";
-	snprintf(what, sizeof(what), "Password of %s", user);
-	if (code == CLI_OK && password == NULL && !password_ask(what, asked, sizeof(asked)))
+	snprintf(what, sizeof what, "Password of %s", user);
+	if (code == CLI_OK && !password && !password_ask(what, asked, sizeof asked))
 		code = cli_fail(CLI_DENIED,
 		                "a token changes no credential: the password of %s is wanted, "
 		                "on standard input",
 		                user);
 	if (code == CLI_OK)
-		code = session_begin(o, user, password != NULL ? password : asked);
-	explicit_bzero(asked, sizeof(asked));
+		code = session_begin(o, user, password ? password : asked);
+	explicit_bzero(asked, sizeof asked);
 	cJSON_Delete(who);
 	return code;
 }
@@ -431,7 +429,7 @@ static bool wants_session(const struct online *o, const struct buf *answer)
 int online_call(struct online *o, const char *method, const char *path, const cJSON *body,
                 cJSON **ret_answer)
 {
-	char *text = body != NULL ? cJSON_PrintUnformatted(body) : NULL;
+	char *text = body ? cJSON_PrintUnformatted(body) : NULL;
 	struct buf answer;
 	cJSON *root = NULL;
 	int code;
@@ -448,7 +446,7 @@ int online_call(struct online *o, const char *method, const char *path, const cJ
 		code = refused(o, &answer);
 	if (code == CLI_OK) {
 		root = cJSON_ParseWithLength((const char *)buf_at(&answer), answer.len);
-		if (root == NULL)
+		if (!root)
 			code = cli_fail(CLI_REFUSED, "%s does not answer in JSON", o->base);
 	}
 	if (code == CLI_OK)
@@ -480,16 +478,16 @@ static int message_take(struct reading *r, char *text)
 {
 	char *event = NULL, *data = NULL, *next;
 
-	for (char *line = text; line != NULL && *line != '\0'; line = next) {
+	for (char *line = text; line && *line != '\0'; line = next) {
 		next = strchr(line, '\n');
-		if (next != NULL)
+		if (next)
 			*next++ = '\0';
 		if (strncmp(line, "event: ", 7) == 0)
 			event = line + 7;
 		else if (strncmp(line, "data: ", 6) == 0)
 			data = line + 6;
 	}
-	return data != NULL ? r->each(r->ctx, event != NULL ? event : "message", data) : 0;
+	return data ? r->each(r->ctx, event ? event : "message", data) : 0;
 }
 
 static size_t stream_take(char *p, size_t size, size_t n, void *ctx)
@@ -505,7 +503,7 @@ static size_t stream_take(char *p, size_t size, size_t n, void *ctx)
 		const char *text = buf_str(&r->text), *end = strstr(text, "\n\n");
 		char *message;
 
-		if (end == NULL)
+		if (!end)
 			return size * n;
 		message = mem_strn(text, (size_t)(end - text));
 		buf_drop(&r->text, (size_t)(end - text) + 2);
@@ -546,8 +544,7 @@ int online_stream(struct online *o, const char *path,
 
 bool instance_id_is(const char *text)
 {
-	return text[0] != '\0' && strspn(text, "0123456789.-") == strlen(text) &&
-	       strchr(text, '.') != NULL;
+	return text[0] != '\0' && strspn(text, "0123456789.-") == strlen(text) && strchr(text, '.');
 }
 
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id)
@@ -556,7 +553,7 @@ int online_resolve(struct online *o, const char *task, const char *run_date, cha
 	cJSON *root = NULL;
 	int code;
 
-	if (run_date == NULL) {
+	if (!run_date) {
 		if (!instance_id_is(task))
 			return cli_fail(CLI_USAGE, "which run date of %s?", task);
 		*ret_id = mem_str(task);

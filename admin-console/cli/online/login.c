@@ -32,18 +32,18 @@ static const struct opt options[] = {
 
 static int token_store(struct online *o, const char *token)
 {
-	char *path = o->cli->token_file != NULL ? mem_str(o->cli->token_file) : online_token_path();
+	char *path = o->cli->token_file ? mem_str(o->cli->token_file) : online_token_path();
 	char *text = mem_fmt("%s\n%s\n", token, o->base), *slash;
 	struct err err = { 0 };
 	int code = CLI_OK;
 
-	if (path == NULL) {
+	if (!path) {
 		code = cli_fail(CLI_REFUSED, "no home to keep the token in: --token-file");
 	} else {
 		char *dir = mem_str(path);
 
 		slash = strrchr(dir, '/');
-		if (slash != NULL && slash != dir) {
+		if (slash && slash != dir) {
 			*slash = '\0';
 			fs_mkdirs(dir, 0700, NULL);
 		}
@@ -65,15 +65,15 @@ static int sign_in(struct online *o, const struct asked *q, const char *password
 	cJSON *body = cJSON_CreateObject(), *answer = NULL;
 	int code;
 
-	gethostname(host, sizeof(host) - 1);
+	gethostname(host, sizeof host - 1);
 	host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")] =
 		'\0';
-	if (name == NULL)
+	if (!name)
 		name = mem_fmt("%s-%.30s-%ld", user, host, (long)getpid());
 	cJSON_AddStringToObject(body, "user", user);
 	cJSON_AddStringToObject(body, "password", password);
 	cJSON_AddStringToObject(body, "name", name);
-	if (role != NULL)
+	if (role)
 		cJSON_AddStringToObject(body, "role", role);
 	cJSON_AddNumberToObject(body, "days", (double)strtol(given(q, "days"), NULL, 10));
 	code = online_call(o, "POST", "/api/v1/login", body, &answer);
@@ -96,14 +96,14 @@ static int login(struct asked *q)
 	without.token_file = NULL;
 	code = online_open(&without, &o);
 	o.cli = q->cli;
-	if (code == CLI_OK && !password_ask("Password", password, sizeof(password)))
+	if (code == CLI_OK && !password_ask("Password", password, sizeof password))
 		code = cli_fail(CLI_USAGE, "no password");
 	if (code == CLI_OK) {
 		free(o.token);
 		o.token = NULL;
 		code = sign_in(&o, q, password);
 	}
-	explicit_bzero(password, sizeof(password));
+	explicit_bzero(password, sizeof password);
 	online_close(&o);
 	return code;
 }

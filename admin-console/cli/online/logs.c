@@ -42,7 +42,7 @@ static int whole(struct online *o, const struct asked *q, const char *id, struct
 	do {
 		code = piece(o, q, id, "offset", at, text);
 		if (code == CLI_OK)
-			snprintf(at, sizeof(at), "%s", o->next);
+			snprintf(at, sizeof at, "%s", o->next);
 	} while (code == CLI_OK && text->len > 0);
 	return code;
 }
@@ -62,7 +62,7 @@ static int follow_take(void *ctx, const char *event, const char *data)
 	root = cJSON_Parse(data);
 	fputs(text_of(root, "text"), stdout);
 	bool lost = fflush(stdout) != 0 || ferror(stdout);
-	snprintf(o->next, sizeof(o->next), "%s", text_of(root, "offset"));
+	snprintf(o->next, sizeof o->next, "%s", text_of(root, "offset"));
 	cJSON_Delete(root);
 	if (lost)
 		return CLI_REFUSED; /* as above */
@@ -91,7 +91,7 @@ static int generation_check(struct online *o, const struct asked *q, const char 
 	cJSON *root = NULL;
 	int code;
 
-	if (generation == NULL)
+	if (!generation)
 		return CLI_OK;
 	buf_init(&path);
 	buf_printf(&path, "/api/v1/instances/%s", id);
@@ -144,13 +144,13 @@ static int logs(struct asked *q)
 		code = online_resolve(&o, word(q, 0), word(q, 1), &id);
 	if (code == CLI_OK)
 		code = generation_check(&o, q, id);
-	if (code == CLI_OK && lines != NULL)
+	if (code == CLI_OK && lines)
 		code = piece(&o, q, id, "lines", lines, &text);
 	else if (code == CLI_OK && !given(q, "follow"))
 		code = whole(&o, q, id, &text);
 	if (code == CLI_OK && given(q, "follow"))
 		code = follow(&o, q, id);
-	if (code == CLI_NOT_FOUND && id != NULL)
+	if (code == CLI_NOT_FOUND && id)
 		parts_name(&o, id);
 	free(id);
 	buf_done(&text);

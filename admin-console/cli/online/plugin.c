@@ -55,7 +55,7 @@ static void print(const cJSON *plugins, const cJSON *types)
 			              : json_true(p, "drained") ? "drained"
 			                                        : "enabled");
 			table_add(&t, text_of(v, "sha256"));
-			if (enabled || v->next == NULL)
+			if (enabled || !v->next)
 				add_running(&t, types, text_of(p, "type"));
 			else
 				table_add(&t, "");
@@ -167,7 +167,7 @@ static int show(struct cli *cli, const char *name, const cJSON *plugins, const c
 	cJSON *both;
 	int code;
 
-	if (plugin == NULL && type == NULL)
+	if (!plugin && !type)
 		return cli_fail(CLI_NOT_FOUND,
 		                "no broker runs a type %s, and no version of it is registered",
 		                name);
@@ -176,7 +176,7 @@ static int show(struct cli *cli, const char *name, const cJSON *plugins, const c
 		return CLI_OK;
 	}
 	both = plugin ? cJSON_Duplicate(plugin, true) : cJSON_CreateObject();
-	if (plugin == NULL)
+	if (!plugin)
 		cJSON_AddStringToObject(both, "type", name);
 	cJSON_AddItemToObject(both, "brokers",
 	                      type ? cJSON_Duplicate(json_get(type, "brokers"), true)

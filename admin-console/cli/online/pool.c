@@ -26,9 +26,9 @@ static int words_make(struct asked *q, const char *name, const char *number)
 {
 	char *nfc = name_nfc(word(q, 0)), *end = NULL;
 
-	body_text(q, name, nfc != NULL ? nfc : word(q, 0));
+	body_text(q, name, nfc ? nfc : word(q, 0));
 	free(nfc);
-	if (number == NULL)
+	if (!number)
 		return CLI_OK;
 	long n = strtol(word(q, 1), &end, 10);
 	if (end == word(q, 1) || *end != '\0')

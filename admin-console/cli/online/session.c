@@ -50,12 +50,12 @@ static int session_end(struct asked *q)
 	if (said(q) != 1)
 		return usage(q->cli);
 	buf_init(&path);
-	buf_puts(&path, user != NULL ? "/api/v1/users/" : "/api/v1/sessions");
-	if (user == NULL && word(q, 0) != NULL)
+	buf_puts(&path, user ? "/api/v1/users/" : "/api/v1/sessions");
+	if (!user && word(q, 0))
 		buf_puts(&path, "/");
-	if (user != NULL || word(q, 0) != NULL)
-		path_part(&path, user != NULL ? user : word(q, 0));
-	if (user != NULL)
+	if (user || word(q, 0))
+		path_part(&path, user ? user : word(q, 0));
+	if (user)
 		buf_puts(&path, "/sessions");
 	int code = online_open(q->cli, &o);
 	if (code == CLI_OK)

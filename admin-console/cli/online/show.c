@@ -68,7 +68,7 @@ static int progress_add(struct online *o, cJSON *items)
 static void cell_reason(const cJSON *e, const char *key, struct buf *out)
 {
 	buf_puts(out, text_of(e, key));
-	if (json_get(e, "dates") != NULL)
+	if (json_get(e, "dates"))
 		buf_printf(out, ", %lld dates up to %s", number_of(e, "dates"),
 		           date_of(e, "last_date"));
 }
@@ -108,10 +108,10 @@ static int list_show(struct online *o, const char *path, bool all, const struct 
 		if (code == CLI_OK) {
 			cJSON *items = cJSON_GetObjectItemCaseSensitive(root, "items");
 
-			if (json_text(root, "cursor") != NULL)
+			if (json_text(root, "cursor"))
 				cursor = mem_str(json_text(root, "cursor"));
 			any = any || items->child;
-			if (more != NULL)
+			if (more)
 				code = more(o, items);
 			if (o->cli->json)
 				json_lines(items, &first);
@@ -120,13 +120,13 @@ static int list_show(struct online *o, const char *path, bool all, const struct 
 		}
 		cJSON_Delete(root);
 		buf_done(&page);
-	} while (code == CLI_OK && all && cursor != NULL);
+	} while (code == CLI_OK && all && cursor);
 	if (code == CLI_OK && o->cli->json)
 		puts(first ? "[]" : "]");
-	if (cursor != NULL && !o->cli->json)
+	if (cursor && !o->cli->json)
 		fputs("there are more: --limit, --all\n", stderr);
 	free(cursor);
-	if (ret_any != NULL)
+	if (ret_any)
 		*ret_any = any;
 	return code;
 }
@@ -176,7 +176,7 @@ static int list(struct asked *q, struct buf *path, bool all,
 
 	if (code == CLI_OK)
 		code = list_show(&o, buf_str(path), all, q->verb->columns, more, &any);
-	if (code == CLI_OK && !any && none != NULL)
+	if (code == CLI_OK && !any && none)
 		cli_fail(0, "nothing matches '%s'", none);
 	online_close(&o);
 	buf_done(path);
@@ -187,7 +187,7 @@ static void limit_put(const struct asked *q, struct buf *path)
 {
 	const char *limit = given(q, "limit");
 
-	path_arg(path, "limit", limit != NULL ? limit : given(q, "all") ? "500" : "50");
+	path_arg(path, "limit", limit ? limit : given(q, "all") ? "500" : "50");
 }
 
 static int task_list(struct asked *q)
@@ -334,11 +334,11 @@ static int instance_show(struct asked *q)
 
 	if (code == CLI_OK)
 		path = instance_path(&o, q, &code);
-	if (path != NULL && q->verb->columns != NULL)
+	if (path && q->verb->columns)
 		code = list_show(&o, path, true, q->verb->columns, NULL, NULL);
-	else if (path != NULL)
+	else if (path)
 		code = online_get(&o, path, &root);
-	if (root != NULL)
+	if (root)
 		code = answer_show(&o, q, root);
 	cJSON_Delete(root);
 	free(path);
@@ -386,7 +386,7 @@ static const char *type_trouble(const cJSON *b, const cJSON *type)
 	static const char *const well[] = { "ready", "stopped", "draining", "" };
 	const char *state = text_of(type, "state");
 
-	for (size_t i = 0; i < sizeof(well) / sizeof(well[0]); i++)
+	for (size_t i = 0; i < sizeof well / sizeof well[0]; i++)
 		if (strcmp(state, well[i]) == 0)
 			return NULL;
 	return json_true(b, "online") ? state : NULL;
@@ -398,7 +398,7 @@ static void broker_type(const cJSON *b, const cJSON *type, struct buf *out)
 	const char *trouble = type_trouble(b, type);
 
 	buf_printf(out, "%s%s", out->len > 0 ? " " : "", text_of(type, "type"));
-	if (trouble != NULL)
+	if (trouble)
 		buf_printf(out, "(%s)", trouble);
 }
 
@@ -412,7 +412,7 @@ static void broker_notes(const cJSON *b)
 		       "or "
 		       "stop one of the two\n",
 		       text_of(b, "name"), text_of(b, "twin"), number_of(b, "twin_refused"));
-	cJSON_ArrayForEach(y, json_get(b, "types")) if (type_trouble(b, y) != NULL)
+	cJSON_ArrayForEach(y, json_get(b, "types")) if (type_trouble(b, y))
 		cli_line(stdout, "%s: task type %s is %s: %s", text_of(b, "name"),
 	                 text_of(y, "type"), text_of(y, "state"), text_of(y, "text"));
 	cJSON_ArrayForEach(y, json_get(b, "types")) if (text_of(y, "starts")[0] != '\0')

@@ -17,7 +17,7 @@ static void check_extra(struct asked *q, const struct opt *o, const char *arg,
 {
 	(void)q;
 	(void)o;
-	if (*arg != '\0' && (*arg == '=' || strchr(arg, '=') == NULL))
+	if (*arg != '\0' && (*arg == '=' || !strchr(arg, '=')))
 		argp_error(state, "--extra wants KEY=VALUE, not '%s'", arg);
 }
 
@@ -49,7 +49,7 @@ static void cell_where(const cJSON *s, const char *key, struct buf *out)
 	buf_puts(out, text_of(s, "host"));
 	if (strcmp(text_of(s, "port"), "0") != 0)
 		buf_printf(out, ":%s", text_of(s, "port"));
-	if (json_text(s, "database") != NULL)
+	if (json_text(s, "database"))
 		buf_printf(out, "/%s", json_text(s, "database"));
 }
 
@@ -108,19 +108,19 @@ static int password_put(struct online *o, struct asked *q)
 	int code = CLI_OK;
 
 	(void)o;
-	if (given(q, "no-password") != NULL)
+	if (given(q, "no-password"))
 		body_text(q, "password", "");
-	if (given(q, "password-file") != NULL)
-		code = password_of_file(given(q, "password-file"), password, sizeof(password));
-	else if (given(q, "password") == NULL)
+	if (given(q, "password-file"))
+		code = password_of_file(given(q, "password-file"), password, sizeof password);
+	else if (!given(q, "password"))
 		return CLI_OK;
-	else if (!password_ask("Password", password, sizeof(password)))
+	else if (!password_ask("Password", password, sizeof password))
 		code = CLI_USAGE;
 	if (code == CLI_OK && password[0] == '\0')
 		code = cli_fail(CLI_USAGE, "no password");
 	if (code == CLI_OK)
 		body_text(q, "password", password);
-	explicit_bzero(password, sizeof(password));
+	explicit_bzero(password, sizeof password);
 	return code;
 }
 

@@ -141,9 +141,9 @@ static int type_one(struct asked *q)
 		if (strcmp(text_of(y, "type"), word(q, 0)) == 0)
 			found = y;
 	}
-	if (root != NULL && found == NULL)
+	if (root && !found)
 		code = cli_fail(CLI_NOT_FOUND, "there is no task type '%s'", word(q, 0));
-	else if (found != NULL)
+	else if (found)
 		code = answer_show(&o, q, found);
 	cJSON_Delete(root);
 	online_close(&o);

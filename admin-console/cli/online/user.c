@@ -59,9 +59,9 @@ static int password_new(char *ret, size_t size)
 	if (!password_ask("New password", ret, size))
 		return cli_fail(CLI_USAGE, "no password");
 	if (isatty(STDIN_FILENO) &&
-	    (!password_ask("Once more", again, sizeof(again)) || strcmp(again, ret) != 0))
+	    (!password_ask("Once more", again, sizeof again) || strcmp(again, ret) != 0))
 		code = cli_fail(CLI_USAGE, "these are two passwords");
-	explicit_bzero(again, sizeof(again));
+	explicit_bzero(again, sizeof again);
 	return code;
 }
 
@@ -72,12 +72,12 @@ static int password_put(struct online *o, struct asked *q)
 	int code = CLI_OK;
 
 	(void)o;
-	if (given(q, "password") == NULL)
+	if (!given(q, "password"))
 		return CLI_OK;
-	code = password_new(password, sizeof(password));
+	code = password_new(password, sizeof password);
 	if (code == CLI_OK)
 		body_text(q, "password", password);
-	explicit_bzero(password, sizeof(password));
+	explicit_bzero(password, sizeof password);
 	return code;
 }
 
@@ -91,18 +91,18 @@ static int passwords_put(struct online *o, struct asked *q)
 	char old[520] = "", password[520] = "";
 	int code = CLI_OK;
 
-	if (!password_ask("Present password", old, sizeof(old)))
+	if (!password_ask("Present password", old, sizeof old))
 		code = cli_fail(CLI_USAGE, "no password");
 	if (code == CLI_OK)
-		code = password_new(password, sizeof(password));
+		code = password_new(password, sizeof password);
 	if (code == CLI_OK)
 		code = online_session(o, old);
 	if (code == CLI_OK) {
 		body_text(q, "old", old);
 		body_text(q, "new", password);
 	}
-	explicit_bzero(old, sizeof(old));
-	explicit_bzero(password, sizeof(password));
+	explicit_bzero(old, sizeof old);
+	explicit_bzero(password, sizeof password);
 	return code;
 }
 

@@ -149,7 +149,7 @@ static void collect(struct http *h)
 	CURLMsg *m;
 	int left;
 
-	while ((m = curl_multi_info_read(h->multi, &left)) != NULL) {
+	while ((m = curl_multi_info_read(h->multi, &left))) {
 		struct http_stream *s = NULL;
 		if (m->msg != CURLMSG_DONE)
 			continue;
