@@ -73,7 +73,7 @@ static int fail(struct outbox *o, int rc, struct err *err)
 
 /* --- statements ---------------------------------------------------------------------- */
 
-sqlite3_stmt *outbox_get(struct outbox *o, enum sql which, struct err *err)
+sqlite3_stmt *outbox__get(struct outbox *o, enum sql which, struct err *err)
 {
 	if (!o->stmts[which]) {
 		int rc = sqlite3_prepare_v2(o->db, texts[which], -1, &o->stmts[which], NULL);
@@ -85,7 +85,7 @@ sqlite3_stmt *outbox_get(struct outbox *o, enum sql which, struct err *err)
 	return o->stmts[which];
 }
 
-int outbox_run(struct outbox *o, sqlite3_stmt *q, struct err *err)
+int outbox__run(struct outbox *o, sqlite3_stmt *q, struct err *err)
 {
 	int rc = sqlite3_step(q);
 
@@ -94,7 +94,7 @@ int outbox_run(struct outbox *o, sqlite3_stmt *q, struct err *err)
 	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : fail(o, rc, err);
 }
 
-int outbox_row(struct outbox *o, sqlite3_stmt *q, struct err *err)
+int outbox__row(struct outbox *o, sqlite3_stmt *q, struct err *err)
 {
 	int rc = sqlite3_step(q);
 
@@ -106,9 +106,9 @@ int outbox_row(struct outbox *o, sqlite3_stmt *q, struct err *err)
 
 static int run_plain(struct outbox *o, enum sql which, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, which, err);
+	sqlite3_stmt *q = outbox__get(o, which, err);
 
-	return q ? outbox_run(o, q, err) : E_IO;
+	return q ? outbox__run(o, q, err) : E_IO;
 }
 
 /* --- open ---------------------------------------------------------------------------- */
@@ -224,7 +224,7 @@ void outbox_close(struct outbox *o)
 static int read_number(struct outbox *o, enum sql which, int64_t none, int64_t *ret,
                        struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, which, err);
+	sqlite3_stmt *q = outbox__get(o, which, err);
 	int rc;
 
 	if (!q)
@@ -261,12 +261,12 @@ int outbox_end(struct outbox *o, int r, struct err *err)
 
 int outbox_move(struct outbox *o, uint64_t cursor, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_MOVE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_MOVE, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, (int64_t)cursor);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 int outbox_part(struct outbox *o, int64_t now_us, struct err *err)
@@ -275,11 +275,11 @@ int outbox_part(struct outbox *o, int64_t now_us, struct err *err)
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && r == 0; i++) {
-		sqlite3_stmt *q = outbox_get(o, parts[i], err);
+		sqlite3_stmt *q = outbox__get(o, parts[i], err);
 		if (!q)
 			return E_IO;
 		sqlite3_bind_int64(q, 1, now_us);
-		r = outbox_run(o, q, err);
+		r = outbox__run(o, q, err);
 	}
 	return r;
 }
@@ -289,7 +289,7 @@ int outbox_part(struct outbox *o, int64_t now_us, struct err *err)
 static int watch_run(struct outbox *o, enum sql which, const struct outbox_watch *w,
                      struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, which, err);
+	sqlite3_stmt *q = outbox__get(o, which, err);
 
 	if (!q)
 		return E_IO;
@@ -297,7 +297,7 @@ static int watch_run(struct outbox *o, enum sql which, const struct outbox_watch
 	sqlite3_bind_int64(q, 2, w->run_date);
 	if (which == SQL_PUT_WATCH)
 		sqlite3_bind_int64(q, 3, w->at_us);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 int outbox_put_watch(struct outbox *o, const struct outbox_watch *w, struct err *err)
@@ -314,14 +314,14 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
                        int (*each)(void *ctx, const struct outbox_watch *w), void *ctx,
                        struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_WATCHES_DUE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_WATCHES_DUE, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
-	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox__row(o, q, err)) > 0) {
 		struct outbox_watch w = { .task = (uint32_t)sqlite3_column_int64(q, 0),
 			                  .run_date = sqlite3_column_int64(q, 1),
 			                  .at_us = sqlite3_column_int64(q, 2) };
@@ -335,7 +335,7 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
 
 static int told_run(struct outbox *o, enum sql which, const struct outbox_told *t, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, which, err);
+	sqlite3_stmt *q = outbox__get(o, which, err);
 
 	if (!q)
 		return E_IO;
@@ -344,7 +344,7 @@ static int told_run(struct outbox *o, enum sql which, const struct outbox_told *
 	sqlite3_bind_int64(q, 3, t->generation);
 	if (which == SQL_PUT_TOLD)
 		sqlite3_bind_text(q, 4, t->who, -1, SQLITE_STATIC);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 int outbox_put_told(struct outbox *o, const struct outbox_told *t, struct err *err)
@@ -360,13 +360,13 @@ int outbox_drop_told(struct outbox *o, const struct outbox_told *t, struct err *
 int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struct outbox_told *t),
                 void *ctx, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_TOLD, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_TOLD, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, (int64_t)max);
-	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox__row(o, q, err)) > 0) {
 		struct outbox_told t = { .task = (uint32_t)sqlite3_column_int64(q, 0),
 			                 .run_date = sqlite3_column_int64(q, 1),
 			                 .generation = (uint32_t)sqlite3_column_int64(q, 2),
@@ -380,13 +380,13 @@ int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struc
 int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FACT_BYTES],
                 struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_FACT, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_FACT, err);
 
 	ret[0] = '\0';
 	if (!q)
 		return E_IO;
 	sqlite3_bind_text(q, 1, subject, -1, SQLITE_STATIC);
-	int r = outbox_row(o, q, err);
+	int r = outbox__row(o, q, err);
 	if (r > 0)
 		snprintf(ret, OUTBOX_FACT_BYTES, "%s", (const char *)sqlite3_column_text(q, 0));
 	sqlite3_reset(q);
@@ -395,20 +395,20 @@ int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FA
 
 int outbox_put_fact(struct outbox *o, const char *subject, const char *state, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_PUT_FACT, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_PUT_FACT, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_text(q, 1, subject, -1, SQLITE_STATIC);
 	sqlite3_bind_text(q, 2, state, -1, SQLITE_STATIC);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 /* --- nodes --------------------------------------------------------------------------- */
 
 int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_NODE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_NODE, err);
 
 	if (!q)
 		return E_IO;
@@ -418,13 +418,13 @@ int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err 
 
 int outbox_put_node(struct outbox *o, uint32_t id, uint32_t version, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_PUT_NODE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_PUT_NODE, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, id);
 	sqlite3_bind_int64(q, 2, version);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)
@@ -442,7 +442,7 @@ int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)
 
 int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_LAST_ERROR, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_LAST_ERROR, err);
 	int r = q ? read_number(o, SQL_COUNT_WAITING, 0, &ret->waiting, err) : E_IO;
 
 	if (r == 0)
@@ -462,16 +462,16 @@ int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err
 
 int outbox_forget(struct outbox *o, int64_t before_us, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_FORGET, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_FORGET, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, before_us);
-	int r = outbox_run(o, q, err);
-	q = r == 0 ? outbox_get(o, SQL_FORGET_ALERTS, err) : NULL;
+	int r = outbox__run(o, q, err);
+	q = r == 0 ? outbox__get(o, SQL_FORGET_ALERTS, err) : NULL;
 	if (!q)
 		return r < 0 ? r : E_IO;
 	sqlite3_bind_int64(q, 1, before_us);
-	r = outbox_run(o, q, err);
+	r = outbox__run(o, q, err);
 	return r < 0 ? r : run_plain(o, SQL_FORGET_HANDED, err);
 }

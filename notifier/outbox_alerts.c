@@ -11,33 +11,33 @@ static const char *text_at(sqlite3_stmt *q, int column)
 
 static int one_id(struct outbox *o, enum sql which, int64_t id, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, which, err);
+	sqlite3_stmt *q = outbox__get(o, which, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, id);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 static int two(struct outbox *o, enum sql which, int64_t first, int64_t second, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, which, err);
+	sqlite3_stmt *q = outbox__get(o, which, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, first);
 	sqlite3_bind_int64(q, 2, second);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 static int id_of(struct outbox *o, const char *key, int64_t *ret, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_ALERT_OF, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_ALERT_OF, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
-	int r = outbox_row(o, q, err);
+	int r = outbox__row(o, q, err);
 	*ret = r > 0 ? sqlite3_column_int64(q, 0) : 0;
 	sqlite3_reset(q);
 	return r < 0 ? r : 0;
@@ -45,7 +45,7 @@ static int id_of(struct outbox *o, const char *key, int64_t *ret, struct err *er
 
 int outbox_raise(struct outbox *o, const struct outbox_alert *a, int64_t *ret_id, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_RAISE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_RAISE, err);
 
 	if (!q)
 		return E_IO;
@@ -58,7 +58,7 @@ int outbox_raise(struct outbox *o, const struct outbox_alert *a, int64_t *ret_id
 	sqlite3_bind_int64(q, 7, a->since_us);
 	sqlite3_bind_int64(q, 8, a->ended_us);
 	sqlite3_bind_text(q, 9, a->body, -1, SQLITE_STATIC);
-	int r = outbox_run(o, q, err);
+	int r = outbox__run(o, q, err);
 	return r == 0 ? id_of(o, a->key, ret_id, err) : r;
 }
 
@@ -84,27 +84,27 @@ int outbox_said(struct outbox *o, int64_t id, int64_t change, struct err *err)
 
 int outbox_end_subject(struct outbox *o, const char *subject, int64_t now_us, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_END_SUBJECT, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_END_SUBJECT, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_text(q, 2, subject, -1, SQLITE_STATIC);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 static int open_ones(struct outbox *o, enum sql which, int64_t first, int64_t second,
                      int (*each)(void *ctx, const struct outbox_alert *a), void *ctx,
                      struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, which, err);
+	sqlite3_stmt *q = outbox__get(o, which, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, first);
 	sqlite3_bind_int64(q, 2, second);
-	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox__row(o, q, err)) > 0) {
 		struct outbox_alert a = { .id = sqlite3_column_int64(q, 0), .body = text_at(q, 1) };
 		given = each(ctx, &a);
 	}
@@ -128,13 +128,13 @@ int outbox_open_all(struct outbox *o, int64_t after, size_t max,
 int outbox_unsaid(struct outbox *o, size_t max,
                   int (*each)(void *ctx, const struct outbox_alert *a), void *ctx, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_UNSAID, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_UNSAID, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, (int64_t)max);
-	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox__row(o, q, err)) > 0) {
 		struct outbox_alert a = { .id = sqlite3_column_int64(q, 0),
 			                  .word = text_at(q, 1),
 			                  .subject = text_at(q, 2),
@@ -154,14 +154,14 @@ int outbox_letters_of(struct outbox *o, int64_t alert, size_t max,
                       int (*each)(void *ctx, const struct outbox_fate *f), void *ctx,
                       struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_LETTERS_OF, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_LETTERS_OF, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, alert);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
-	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox__row(o, q, err)) > 0) {
 		struct outbox_fate f = { .recipient = text_at(q, 0),
 			                 .state = (enum letter_state)sqlite3_column_int(q, 1),
 			                 .next_us = sqlite3_column_int64(q, 2),
@@ -179,12 +179,12 @@ int outbox_letters_of(struct outbox *o, int64_t alert, size_t max,
 int outbox_queue(struct outbox *o, int (*each)(void *ctx, const char *recipient, int64_t n),
                  void *ctx, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_QUEUE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_QUEUE, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
-	while (given == 0 && (r = outbox_row(o, q, err)) > 0)
+	while (given == 0 && (r = outbox__row(o, q, err)) > 0)
 		given = each(ctx, text_at(q, 0), sqlite3_column_int64(q, 1));
 	sqlite3_reset(q);
 	return given ? given : r;
@@ -193,27 +193,27 @@ int outbox_queue(struct outbox *o, int (*each)(void *ctx, const char *recipient,
 int outbox_put_try(struct outbox *o, const char *channel, int64_t now_us, const char *error,
                    struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_PUT_TRY, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_PUT_TRY, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_text(q, 1, channel, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 2, now_us);
 	sqlite3_bind_text(q, 3, error, -1, SQLITE_STATIC);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 int outbox_try(struct outbox *o, const char *channel, int64_t *ret_us, char ret_error[static 200],
                struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_TRY_OF, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_TRY_OF, err);
 
 	*ret_us = 0;
 	ret_error[0] = 0;
 	if (!q)
 		return E_IO;
 	sqlite3_bind_text(q, 1, channel, -1, SQLITE_STATIC);
-	int r = outbox_row(o, q, err);
+	int r = outbox__row(o, q, err);
 	if (r > 0) {
 		*ret_us = sqlite3_column_int64(q, 0);
 		snprintf(ret_error, 200, "%s", text_at(q, 1));
@@ -226,25 +226,25 @@ int outbox_try(struct outbox *o, const char *channel, int64_t *ret_us, char ret_
 
 int outbox_put_handed(struct outbox *o, int64_t letter, const char *device, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_PUT_HANDED, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_PUT_HANDED, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, letter);
 	sqlite3_bind_text(q, 2, device, -1, SQLITE_STATIC);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 int outbox_is_handed(struct outbox *o, int64_t letter, const char *device, bool *ret,
                      struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_HANDED, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_HANDED, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, letter);
 	sqlite3_bind_text(q, 2, device, -1, SQLITE_STATIC);
-	int r = outbox_row(o, q, err);
+	int r = outbox__row(o, q, err);
 	*ret = r > 0;
 	sqlite3_reset(q);
 	return r < 0 ? r : 0;

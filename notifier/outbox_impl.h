@@ -20,10 +20,10 @@ struct outbox {
 };
 
 /* NULL: err says why. */
-sqlite3_stmt *outbox_get(struct outbox *o, enum sql which, struct err *err);
+sqlite3_stmt *outbox__get(struct outbox *o, enum sql which, struct err *err);
 /* A statement without rows. */
-int outbox_run(struct outbox *o, sqlite3_stmt *q, struct err *err);
+int outbox__run(struct outbox *o, sqlite3_stmt *q, struct err *err);
 /* 1 a row, 0 the end; the statement is reset but after a row. */
-int outbox_row(struct outbox *o, sqlite3_stmt *q, struct err *err);
+int outbox__row(struct outbox *o, sqlite3_stmt *q, struct err *err);
 
 #endif

@@ -5,7 +5,7 @@
 
 int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_PUT, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_PUT, err);
 
 	if (!q)
 		return E_IO;
@@ -15,14 +15,14 @@ int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
 	sqlite3_bind_int64(q, 4, l->made_us);
 	sqlite3_bind_int64(q, 5, l->next_us);
 	sqlite3_bind_int64(q, 6, l->alert);
-	int r = outbox_run(o, q, err);
+	int r = outbox__run(o, q, err);
 	return r == 0 && l->alert && sqlite3_changes(o->db) ? outbox_touch(o, l->alert, err) : r;
 }
 
 int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
                   int64_t next_us, const char *error, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_SETTLE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_SETTLE, err);
 
 	if (!q)
 		return E_IO;
@@ -31,31 +31,31 @@ int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t
 	sqlite3_bind_int64(q, 3, state == LETTER_WAITS ? 0 : now_us);
 	sqlite3_bind_text(q, 4, error, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 5, id);
-	int r = outbox_run(o, q, err);
+	int r = outbox__run(o, q, err);
 	return r == 0 ? outbox_touch_by(o, id, err) : r;
 }
 
 int outbox_take(struct outbox *o, int64_t id, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_TAKE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_TAKE, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, id);
-	return outbox_run(o, q, err);
+	return outbox__run(o, q, err);
 }
 
 int outbox_due(struct outbox *o, int64_t now_us, size_t max,
                int (*each)(void *ctx, const struct outbox_letter *l), void *ctx, struct err *err)
 {
-	sqlite3_stmt *q = outbox_get(o, SQL_DUE, err);
+	sqlite3_stmt *q = outbox__get(o, SQL_DUE, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
-	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox__row(o, q, err)) > 0) {
 		struct outbox_letter l = { .id = sqlite3_column_int64(q, 0),
 			                   .recipient = (const char *)sqlite3_column_text(q, 1),
 			                   .body = (const char *)sqlite3_column_text(q, 2),

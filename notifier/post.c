@@ -129,9 +129,9 @@ void post_drop(void *delivery)
 	struct parcel *whole = p->of;
 
 	CHECK(!whole || whole->pending > 0);
-	parcel_free(p);
+	parcel__free(p);
 	if (whole && --whole->pending == 0)
-		parcel_free(whole);
+		parcel__free(whole);
 }
 
 void post_done(void *ctx, void *delivery, const char *error, int status)
@@ -140,9 +140,9 @@ void post_done(void *ctx, void *delivery, const char *error, int status)
 
 	(void)ctx;
 	if (p->of)
-		push_part_end(p, error, status);
+		push__part_end(p, error, status);
 	else
-		parcel_end(p, error);
+		parcel__end(p, error);
 }
 
 /* --- beforehand ---------------------------------------------------------------------- */
@@ -229,10 +229,10 @@ static void send(struct notifier *n, struct parcel *p, int64_t now_us)
 		alerts[i] = &p->items[i].alert;
 	id_of(p, id);
 	if (channels_find(n->channels, p->recipient, now_us, &ask.channel, &ask.who, &err) < 0) {
-		parcel_end(p, err.text); /* tried again: the file may be mended */
+		parcel__end(p, err.text); /* tried again: the file may be mended */
 	} else if (ask.channel->type == CH_PUSH) {
 		snprintf(p->channel, sizeof p->channel, "%s", ask.channel->name);
-		push_parcel(n, p, &ask, ask.who);
+		push__parcel(n, p, &ask, ask.who);
 	} else {
 		snprintf(p->channel, sizeof p->channel, "%s", ask.channel->name);
 		sender_start(n->sender, &ask, p);
@@ -270,7 +270,7 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 		if (r == 0 && i < room && all.parcels[i]->n > 0)
 			send(n, all.parcels[i], now_us);
 		else
-			parcel_free(all.parcels[i]);
+			parcel__free(all.parcels[i]);
 	}
 	free(all.parcels);
 	return r;
@@ -334,9 +334,9 @@ static void ask_begin(struct notifier *n, struct ask *a, const struct channel *c
 	p->notifier = n;
 	p->ask = a;
 	if (d)
-		push_one(n, p, &ask, d);
+		push__one(n, p, &ask, d);
 	else if (c->type == CH_PUSH)
-		push_parcel(n, p, &ask, who);
+		push__parcel(n, p, &ask, who);
 	else
 		sender_start(n->sender, &ask, p);
 }

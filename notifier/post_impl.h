@@ -40,15 +40,15 @@ struct parcel {
 };
 
 /* post_parcel.c */
-void parcel_free(struct parcel *p);
+void parcel__free(struct parcel *p);
 /* It was taken (NULL), or not: written down, told, freed. */
-void parcel_end(struct parcel *p, const char *error);
+void parcel__end(struct parcel *p, const char *error);
 
 /* post_push.c: begin all parts of it; owns p, and may end it at once. */
-void push_parcel(struct notifier *n, struct parcel *p, struct payload_ask *ask, const char *who);
+void push__parcel(struct notifier *n, struct parcel *p, struct payload_ask *ask, const char *who);
 /* The same of a test to one device. */
-void push_one(struct notifier *n, struct parcel *p, struct payload_ask *ask,
-              const struct device *d);
-void push_part_end(struct parcel *part, const char *error, int status);
+void push__one(struct notifier *n, struct parcel *p, struct payload_ask *ask,
+               const struct device *d);
+void push__part_end(struct parcel *part, const char *error, int status);
 
 #endif

@@ -14,7 +14,7 @@
 #include "util/json_in.h"
 #include "util/log.h"
 
-void parcel_free(struct parcel *p)
+void parcel__free(struct parcel *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		json_free(p->items[i].json);
@@ -72,7 +72,7 @@ static void report(const struct parcel *p, const char *error)
 		log_info("alert.sent", "recipient=%s alerts=%zu", p->recipient, p->n);
 }
 
-void parcel_end(struct parcel *p, const char *error)
+void parcel__end(struct parcel *p, const char *error)
 {
 	struct err err = { 0 };
 
@@ -80,7 +80,7 @@ void parcel_end(struct parcel *p, const char *error)
 	if (p->ask) {
 		asked_tested(p->notifier, p->ask, error);
 		p->ask = NULL;
-		parcel_free(p);
+		parcel__free(p);
 		return;
 	}
 	CHECK(p->n > 0);
@@ -88,5 +88,5 @@ void parcel_end(struct parcel *p, const char *error)
 	/* Not written down: the next round ends the process, the next process sends it again. */
 	if (settle(p->notifier, p, error, &err) < 0)
 		log_error("outbox.unwritten", "why=\"%s\"", err.text);
-	parcel_free(p);
+	parcel__free(p);
 }

@@ -54,7 +54,7 @@ static int write_down(struct notifier *n, const struct parcel *part, const char 
 	return r;
 }
 
-void push_part_end(struct parcel *part, const char *error, int status)
+void push__part_end(struct parcel *part, const char *error, int status)
 {
 	struct notifier *n = part->notifier;
 	struct parcel *whole = part->of;
@@ -73,9 +73,9 @@ void push_part_end(struct parcel *part, const char *error, int status)
 	 * finds that there is none. */
 	if (error)
 		snprintf(whole->error, sizeof whole->error, "%s", error);
-	parcel_free(part);
+	parcel__free(part);
 	if (--whole->pending == 0)
-		parcel_end(whole, whole->error[0] ? whole->error : NULL);
+		parcel__end(whole, whole->error[0] ? whole->error : NULL);
 }
 
 /* --- beforehand ---------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static void part_send(struct notifier *n, struct parcel *part, struct payload_as
 	struct err err = { 0 };
 
 	if (push_check(ask->channel, &d->to, &err) < 0) {
-		push_part_end(part, err.text, 0);
+		push__part_end(part, err.text, 0);
 		return;
 	}
 	ask->push = &target;
@@ -170,7 +170,7 @@ static void test_device(struct notifier *n, struct parcel *p, struct payload_ask
 		part_send(n, part_new(n, p, d), ask, d, 0);
 }
 
-void push_parcel(struct notifier *n, struct parcel *p, struct payload_ask *ask, const char *who)
+void push__parcel(struct notifier *n, struct parcel *p, struct payload_ask *ask, const char *who)
 {
 	const struct device *d;
 	const char *why = p->ask ? devices_refusal(n->devices, who, 2) : NULL;
@@ -182,10 +182,11 @@ void push_parcel(struct notifier *n, struct parcel *p, struct payload_ask *ask, 
 	if (why)
 		snprintf(p->error, sizeof p->error, "%s", why);
 	if (--p->pending == 0)
-		parcel_end(p, p->error[0] ? p->error : NULL);
+		parcel__end(p, p->error[0] ? p->error : NULL);
 }
 
-void push_one(struct notifier *n, struct parcel *p, struct payload_ask *ask, const struct device *d)
+void push__one(struct notifier *n, struct parcel *p, struct payload_ask *ask,
+               const struct device *d)
 {
 	CHECK(p->pending == 0 && p->ask);
 	part_send(n, part_new(n, p, d), ask, d, 0);

@@ -67,12 +67,12 @@ static void change_task(struct apply *a, const struct task *t, const struct stor
 	bool as_was = old && now && yaml_same(old, now) && !uses_anew(now, was, is);
 	const char *what = is_new ? "create" : differs && !as_was ? "update" : "same";
 
-	if (row && strcmp(what, "same") == 0 && apply_replans(a, t, row))
+	if (row && strcmp(what, "same") == 0 && apply__replans(a, t, row))
 		what = "update";
-	apply_change_begin(a, "task", t->name, what, 0);
+	apply__change_begin(a, "task", t->name, what, 0);
 	if (row)
-		apply_put_plan(a, t, row);
-	apply_change_end(a, what, "", old, now);
+		apply__put_plan(a, t, row);
+	apply__change_end(a, what, "", old, now);
 }
 
 /* --- rows ------------------------------------------------------------------------------- */
@@ -91,9 +91,9 @@ static void take_tasks(struct apply *a, size_t first, size_t n, bool differs,
 		if (!is_new && !differs)
 			t->version = now->def->version; /* its document stays */
 		const struct store_task *row = NULL;
-		if (is_new || differs || apply_replanned(a, t) ||
+		if (is_new || differs || apply__replanned(a, t) ||
 		    begin_moves(now, t->plan, &a->cmd->o))
-			row = apply_add_task(a, t);
+			row = apply__add_task(a, t);
 		change_task(a, t, row, is_new, differs, was, is);
 	}
 }
@@ -102,7 +102,7 @@ static void take_tasks(struct apply *a, size_t first, size_t n, bool differs,
 static bool comes_back(const struct apply *a, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
-		if (commander_retires(a->c, a->tasks[i]->id))
+		if (commander__retires(a->c, a->tasks[i]->id))
 			return true;
 	return false;
 }
@@ -123,41 +123,41 @@ static int take_workflow(struct apply *a, const struct workflow *wf, size_t firs
 	bool differs = !was || was->len != body.len ||
 	               memcmp(was->body, buf_str(&body), body.len) != 0 ||
 	               comes_back(a, first, workflow_tasks(wf));
-	const struct yaml_node *old = apply_root(was ? was->body : NULL, was ? was->len : 0,
-	                                         &old_docs, &n_old);
-	const struct yaml_node *now = apply_root(buf_str(&body), body.len, &new_docs, &n_new);
-	apply_change(a, workflow_is_library(wf) ? "library" : "workflow", name,
-	             !was      ? "create"
-	             : differs ? "update"
-	                       : "same",
-	             differs ? version : was->version, old, now);
+	const struct yaml_node *old = apply__root(was ? was->body : NULL, was ? was->len : 0,
+	                                          &old_docs, &n_old);
+	const struct yaml_node *now = apply__root(buf_str(&body), body.len, &new_docs, &n_new);
+	apply__change(a, workflow_is_library(wf) ? "library" : "workflow", name,
+	              !was      ? "create"
+	              : differs ? "update"
+	                        : "same",
+	              differs ? version : was->version, old, now);
 	take_tasks(a, first, workflow_tasks(wf), differs, old, now);
 	if (differs)
-		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
-		                                      .id = id,
-		                                      .version = version,
-		                                      .name = name,
-		                                      .body = buf_str(&body),
-		                                      .body_len = body.len });
-	int r = apply_retire_missing(a, name);
-	apply_free_docs(old_docs, n_old);
-	apply_free_docs(new_docs, n_new);
+		apply__add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
+		                                       .id = id,
+		                                       .version = version,
+		                                       .name = name,
+		                                       .body = buf_str(&body),
+		                                       .body_len = body.len });
+	int r = apply__retire_missing(a, name);
+	apply__free_docs(old_docs, n_old);
+	apply__free_docs(new_docs, n_new);
 	buf_done(&body);
 	return r;
 }
 
 static int take_begin(struct apply *a)
 {
-	apply_list_leaving(a);
+	apply__list_leaving(a);
 	put_open(&a->changes, "changes", '[');
-	int r = apply_calendars(a);
-	return r < 0 ? r : apply_scopes(a);
+	int r = apply__calendars(a);
+	return r < 0 ? r : apply__scopes(a);
 }
 
 static int take_workflows(struct apply *a)
 {
 	for (size_t n = 0; a->at < a->n_given; a->at++, n++) {
-		if (n && apply_enough(a))
+		if (n && apply__enough(a))
 			return 1;
 		const struct workflow *wf = workflow_set_at(a->set, a->at);
 		int r = take_workflow(a, wf, a->first);
@@ -172,17 +172,17 @@ static int take_rest(struct apply *a)
 {
 	for (size_t i = a->n_given; i < workflow_set_count(a->set); i++) {
 		size_t n = workflow_tasks(workflow_set_at(a->set, i));
-		apply_replan(a, a->first, n);
+		apply__replan(a, a->first, n);
 		a->first += n;
 	}
 	CHECK(a->first == a->n); /* each task was one of its workflow's */
-	int r = apply_prune(a);
+	int r = apply__prune(a);
 	if (r == 0)
-		r = apply_retire_libraries(a);
+		r = apply__retire_libraries(a);
 	put_close(&a->changes, ']');
 	print_totals(a);
-	apply_print_diags(&a->diags, true, "warnings", &a->changes);
-	return r < 0 ? r : apply_preview(a);
+	apply__print_diags(&a->diags, true, "warnings", &a->changes);
+	return r < 0 ? r : apply__preview(a);
 }
 
 /* graph_tasks_max; a document of more than WORKFLOW_TASKS_MAX was not read at all. */
@@ -210,33 +210,33 @@ static void tell(struct apply *a)
 	struct cmd *cmd = a->cmd;
 	int64_t now_us = actor_mono_us(a->c->me);
 
-	if (!a->sliced || !args_are_brief(cmd->args) || cmd->dry || now_us < a->tell_us)
+	if (!a->sliced || !args__are_brief(cmd->args) || cmd->dry || now_us < a->tell_us)
 		return;
 	a->tell_us = now_us + TELL_US;
 	cmd->state = CS_RUNNING;
 	cmd->total = cmd->o.documents ? (int64_t)cmd->o.documents->len : 0;
 	cmd->done = a->stage < AP_TAKE ? 0 : (int64_t)a->at;
 	cmd->apply_told = true;
-	cmd_record(a->c, cmd, NULL, 0);
+	cmd__record(a->c, cmd, NULL, 0);
 }
 
 static int judge(struct apply *a)
 {
-	int r = apply_alike(a);
+	int r = apply__alike(a);
 
 	if (r == 0)
-		r = pools_check(a->c, a->set, a->tasks, a->n, a->f);
+		r = pools__check(a->c, a->set, a->tasks, a->n, a->f);
 	return r == 0 ? take_begin(a) : r;
 }
 
 static int read(struct apply *a)
 {
-	int r = apply_read(a);
+	int r = apply__read(a);
 
 	if (r == 0)
-		r = apply_dependents(a);
+		r = apply__dependents(a);
 	if (r == 0)
-		r = within_check_set(&a->cmd->o, a->set, a->f);
+		r = within__check_set(&a->cmd->o, a->set, a->f);
 	return r == 0 ? check_sizes(a) : r;
 }
 
@@ -247,7 +247,7 @@ static int work(struct apply *a)
 	case AP_READ:
 		return read(a);
 	case AP_COMPILE:
-		return apply_compile(a);
+		return apply__compile(a);
 	case AP_JUDGE:
 		return judge(a);
 	case AP_TAKE:
@@ -270,7 +270,7 @@ static int stages(struct apply *a)
 			return r;
 		a->at = 0;
 		a->stage++;
-		if (a->stage <= AP_REST && apply_enough(a))
+		if (a->stage <= AP_REST && apply__enough(a))
 			return 1;
 	}
 	return 0;
@@ -282,16 +282,16 @@ static int retired_are_still(const struct apply *a)
 	for (size_t i = 0; i < a->e->n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&a->c->cat, a->e->tasks[i]->id);
 		if (t && a->e->rows[i].state == TS_RETIRED && t->live != SLAB_NONE)
-			return apply_may_retire((struct apply *)(uintptr_t)a, t);
+			return apply__may_retire((struct apply *)(uintptr_t)a, t);
 	}
 	return 0;
 }
 
-int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int apply__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	f->json = NULL;
 	if (!cmd->apply) {
-		cmd->apply = apply_new(c, cmd);
+		cmd->apply = apply__new(c, cmd);
 		CHECK(cmd->dry || !c->judged);
 		if (!cmd->dry) /* what it is judged by stays meanwhile */
 			c->judged = cmd;
@@ -302,8 +302,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	int r = stages(a);
 	if (r == 2) { /* tasks that are over went offline: once more, and without a pause */
 		cmd->tries++;
-		apply_drop(cmd);
-		return apply_begin(c, cmd, f);
+		apply__drop(cmd);
+		return apply__begin(c, cmd, f);
 	}
 	if (r == 1) {
 		tell(a);
@@ -312,7 +312,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	}
 	if (r == 0 && a->sliced)
 		r = retired_are_still(a);
-	if (r < 0 && apply_preview_errors(a))
+	if (r < 0 && apply__preview_errors(a))
 		r = 0;
 	if (r == 0) {
 		CHECK(!cmd->edit);
@@ -322,7 +322,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		cmd->changes = mem_str(buf_str(&a->changes));
 		cmd->done = cmd->recorded ? cmd->total : cmd->done;
 	}
-	apply_drop(cmd);
+	apply__drop(cmd);
 	actor_wake(c->me); /* edits may have waited for it */
 	return r;
 }

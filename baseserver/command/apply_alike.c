@@ -141,7 +141,7 @@ static void compare_project(void *ctx, const char *name)
 	free(fold);
 }
 
-int apply_alike(struct apply *a)
+int apply__alike(struct apply *a)
 {
 	const struct documents *ds = &a->c->documents;
 	struct newcomers l = { 0 };
@@ -160,7 +160,7 @@ int apply_alike(struct apply *a)
 	}
 	free(l.items);
 	map_done(&l.by_fold);
-	return a->diags.errors == errors ? 0 : apply_refuse_diags(a);
+	return a->diags.errors == errors ? 0 : apply__refuse_diags(a);
 }
 
 struct twin {
@@ -178,8 +178,8 @@ static void find_twin(void *ctx, const char *name)
 	free(fold);
 }
 
-int project_alike(const struct commander *c, const char *project, const char *place,
-                  struct refusal *f)
+int project__alike(const struct commander *c, const char *project, const char *place,
+                   struct refusal *f)
 {
 	char *fold = name_fold(project);
 	struct twin t = { project, fold, NULL };

@@ -45,7 +45,7 @@ static int parse_prune(struct order *o, struct refusal *f)
 	return r;
 }
 
-int apply_parse(struct order *o, struct refusal *f)
+int apply__parse(struct order *o, struct refusal *f)
 {
 	int r = arg_list(o->args, "args", "documents", DOCUMENTS_MAX, &o->documents, f);
 

@@ -35,14 +35,14 @@ static void read_workflow_of(struct apply *a, const struct cat_task *t)
 	char *name = mem_strn(t->def->name, slash ? (size_t)(slash - t->def->name) : 0);
 	const struct doc *doc = docs_find(&a->c->documents.all, name);
 
-	if (doc && !apply_has(a, name))
+	if (doc && !apply__has(a, name))
 		workflow_set_read(a->set, doc->body, doc->len, doc->name, &a->diags);
 	free(name);
 }
 
-int apply_dependents(struct apply *a)
+int apply__dependents(struct apply *a)
 {
-	int r = apply_users(a);
+	int r = apply__users(a);
 
 	a->n_given = workflow_set_count(a->set);
 	for (size_t i = 0; r == 0 && i < workflow_set_calendars(a->set); i++) {
@@ -57,10 +57,10 @@ int apply_dependents(struct apply *a)
 				read_workflow_of(a, t);
 		}
 	}
-	return r == 0 && a->diags.errors ? apply_refuse_diags(a) : r;
+	return r == 0 && a->diags.errors ? apply__refuse_diags(a) : r;
 }
 
-bool apply_replanned(const struct apply *a, const struct task *t)
+bool apply__replanned(const struct apply *a, const struct task *t)
 {
 	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
 
@@ -68,7 +68,7 @@ bool apply_replanned(const struct apply *a, const struct task *t)
 	       !calendar_same(was->def->calendar, t->calendar);
 }
 
-void apply_replan(struct apply *a, size_t first, size_t n)
+void apply__replan(struct apply *a, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++) {
 		struct task *t = a->tasks[i];
@@ -76,14 +76,14 @@ void apply_replan(struct apply *a, size_t first, size_t n)
 		if (!was || catalog_retired(was))
 			continue;
 		t->version = was->def->version; /* its document stays */
-		if (!apply_replanned(a, t))
+		if (!apply__replanned(a, t))
 			continue;
-		const struct store_task *row = apply_add_task(a, t);
+		const struct store_task *row = apply__add_task(a, t);
 		if (!a->cmd->o.has_from && row->state == was->row.state)
 			continue; /* the calendar's own line tells of it */
-		apply_change_begin(a, "task", t->name, "update", 0);
-		apply_put_plan(a, t, row);
-		apply_change_end(a, "", "", NULL, NULL);
+		apply__change_begin(a, "task", t->name, "update", 0);
+		apply__put_plan(a, t, row);
+		apply__change_end(a, "", "", NULL, NULL);
 	}
 }
 
@@ -91,7 +91,7 @@ void apply_replan(struct apply *a, size_t first, size_t n)
 
 static void add_version(struct apply *a, const char *name, const char *body, bool retired)
 {
-	stored_change(
+	stored__change(
 		a->c, a->cmd, a->e,
 		&(struct store_doc){
 			.kind = DOC_CALENDAR, .name = name, .body = body, .retired = retired });
@@ -111,19 +111,20 @@ static void take_calendar(struct apply *a, const struct calendar_doc *doc)
 	bool differs = is_new || was->len != body.len ||
 	               memcmp(was->body, buf_str(&body), body.len) != 0;
 	const char *what = is_new ? "create" : differs ? "update" : "same";
-	const struct yaml_node *old = apply_root(is_new ? NULL : was->body, is_new ? 0 : was->len,
-	                                         &old_docs, &n_old);
-	const struct yaml_node *now = apply_root(buf_str(&body), body.len, &new_docs, &n_new);
+	const struct yaml_node *old = apply__root(is_new ? NULL : was->body, is_new ? 0 : was->len,
+	                                          &old_docs, &n_old);
+	const struct yaml_node *now = apply__root(buf_str(&body), body.len, &new_docs, &n_new);
 	bool replans = differs &&
 	               !calendar_same(is_new ? NULL : was->means, calendar_doc_days(doc));
-	apply_change_begin(a, "calendar", name, what, (was ? was->version : 0) + (differs ? 1 : 0));
+	apply__change_begin(a, "calendar", name, what,
+	                    (was ? was->version : 0) + (differs ? 1 : 0));
 	/* How many tasks get new dates. */
 	put_int(&a->changes, "tasks", replans ? (int64_t)users(a, name) : 0);
-	apply_change_end(a, what, "", old, now);
+	apply__change_end(a, what, "", old, now);
 	if (differs)
 		add_version(a, name, buf_str(&body), false);
-	apply_free_docs(old_docs, n_old);
-	apply_free_docs(new_docs, n_new);
+	apply__free_docs(old_docs, n_old);
+	apply__free_docs(new_docs, n_new);
 	buf_done(&body);
 }
 
@@ -137,7 +138,7 @@ static const struct task *still_uses(const struct apply *a, const char *calendar
 			return a->tasks[i];
 	for (size_t i = 0; i < a->c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&a->c->cat, (uint32_t)i);
-		if (uses(t, calendar) && !apply_in_set(a, t->id))
+		if (uses(t, calendar) && !apply__in_set(a, t->id))
 			return t->def;
 	}
 	return NULL;
@@ -158,13 +159,13 @@ static int retire_calendar(struct apply *a, const char *name)
 	if (user)
 		return refuse(a->f, E_CONFLICT, at, "take it out of the documents first",
 		              "%zu tasks use calendar %s: %s", users(a, name), name, user->name);
-	apply_change_begin(a, "calendar", name, "retire", was->version + 1);
-	apply_change_end(a, "retire", "", NULL, NULL);
+	apply__change_begin(a, "calendar", name, "retire", was->version + 1);
+	apply__change_end(a, "retire", "", NULL, NULL);
 	add_version(a, name, was->body, true);
 	return 0;
 }
 
-int apply_calendars(struct apply *a)
+int apply__calendars(struct apply *a)
 {
 	const struct jval *gone = a->cmd->o.retired_calendars;
 	int r = 0;

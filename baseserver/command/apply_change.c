@@ -71,8 +71,8 @@ static void fields(const char *prefix, const struct yaml_node *was, const struct
 	}
 }
 
-void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
-                        uint32_t version)
+void apply__change_begin(struct apply *a, const char *kind, const char *name, const char *what,
+                         uint32_t version)
 {
 	struct buf *out = &a->changes;
 	struct apply_totals *n = &a->totals;
@@ -91,8 +91,8 @@ void apply_change_begin(struct apply *a, const char *kind, const char *name, con
 		put_int(out, "version", version);
 }
 
-void apply_change_end(struct apply *a, const char *what, const char *prefix,
-                      const struct yaml_node *was, const struct yaml_node *is)
+void apply__change_end(struct apply *a, const char *what, const char *prefix,
+                       const struct yaml_node *was, const struct yaml_node *is)
 {
 	struct buf *out = &a->changes;
 
@@ -108,14 +108,14 @@ void apply_change_end(struct apply *a, const char *what, const char *prefix,
 	a->totals.left_out++;
 }
 
-void apply_change(struct apply *a, const char *kind, const char *name, const char *what,
-                  uint32_t version, const struct yaml_node *was, const struct yaml_node *is)
+void apply__change(struct apply *a, const char *kind, const char *name, const char *what,
+                   uint32_t version, const struct yaml_node *was, const struct yaml_node *is)
 {
-	apply_change_begin(a, kind, name, what, version);
-	apply_change_end(a, what, "", was, is);
+	apply__change_begin(a, kind, name, what, version);
+	apply__change_end(a, what, "", was, is);
 }
 
-bool apply_replans(const struct apply *a, const struct task *t, const struct store_task *row)
+bool apply__replans(const struct apply *a, const struct task *t, const struct store_task *row)
 {
 	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
 
@@ -123,7 +123,7 @@ bool apply_replans(const struct apply *a, const struct task *t, const struct sto
 	       (plan_since(t->plan) != plan_since(was->def->plan) || row->state != was->row.state);
 }
 
-void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row)
+void apply__put_plan(struct apply *a, const struct task *t, const struct store_task *row)
 {
 	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
 	bool is_new = !was || catalog_retired(was);
@@ -166,7 +166,7 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 	row->workflow_id = t->workflow_id;
 	row->version = t->version;
 	/* What a command changed stays, unless the document says something new. */
-	if (is_new || was->def->state != t->state || commander_retires(a->c, t->id))
+	if (is_new || was->def->state != t->state || commander__retires(a->c, t->id))
 		row->state = (uint8_t)t->state;
 	if (is_new || was->def->frozen != t->frozen)
 		row->frozen = t->frozen;
@@ -206,7 +206,7 @@ static void add_links(struct edit *e, const struct task *t)
 	}
 }
 
-const struct store_task *apply_add_task(struct apply *a, struct task *t)
+const struct store_task *apply__add_task(struct apply *a, struct task *t)
 {
 	struct edit *e = a->e;
 
@@ -219,18 +219,18 @@ const struct store_task *apply_add_task(struct apply *a, struct task *t)
 	return row;
 }
 
-void apply_retire_doc(struct apply *a, const struct doc *d)
+void apply__retire_doc(struct apply *a, const struct doc *d)
 {
-	apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
-	                                      .id = d->id,
-	                                      .version = d->version + 1,
-	                                      .retired = true,
-	                                      .name = d->name,
-	                                      .body = d->body,
-	                                      .body_len = d->len });
+	apply__add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
+	                                       .id = d->id,
+	                                       .version = d->version + 1,
+	                                       .retired = true,
+	                                       .name = d->name,
+	                                       .body = d->body,
+	                                       .body_len = d->len });
 }
 
-void apply_add_doc(struct apply *a, const struct store_doc *d)
+void apply__add_doc(struct apply *a, const struct store_doc *d)
 {
 	struct store_doc own = *d;
 

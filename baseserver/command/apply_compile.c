@@ -9,13 +9,13 @@
 #include "util/check.h"
 #include "util/clock.h"
 
-struct apply *apply_new(struct commander *c, struct cmd *cmd)
+struct apply *apply__new(struct commander *c, struct cmd *cmd)
 {
 	struct apply *a = mem_new(sizeof *a);
 
 	*a = (struct apply){ .c = c, .cmd = cmd, .set = workflow_set_new() };
 	a->e = mem_new(sizeof *a->e);
-	a->sliced = args_are_brief(cmd->args) && cmd->tries == 0;
+	a->sliced = args__are_brief(cmd->args) && cmd->tries == 0;
 	diags_init(&a->diags);
 	buf_init(&a->changes);
 	map_init(&a->index);
@@ -40,7 +40,7 @@ static void make_world(struct apply *a)
 	a->world.w.infra_max = c->set.infra_max;
 }
 
-void apply_free(struct apply *a)
+void apply__free(struct apply *a)
 {
 	if (!a)
 		return;
@@ -66,7 +66,7 @@ void apply_free(struct apply *a)
 	free(a);
 }
 
-void apply_drop(struct cmd *cmd)
+void apply__drop(struct cmd *cmd)
 {
 	struct apply *a = cmd->apply;
 
@@ -74,23 +74,23 @@ void apply_drop(struct cmd *cmd)
 	CHECK(!a || a->cmd == cmd);
 	if (a && a->c->judged == cmd)
 		a->c->judged = NULL;
-	apply_free(a);
+	apply__free(a);
 }
 
-int apply_compile(struct apply *a)
+int apply__compile(struct apply *a)
 {
 	if (!a->compiler) {
 		make_world(a);
-		if (apply_resolve(a) < 0)
-			return apply_refuse_diags(a);
+		if (apply__resolve(a) < 0)
+			return apply__refuse_diags(a);
 		a->compiler = workflow_compile_begin(a->set, &a->world.w, &a->diags);
 	}
-	if (!workflow_compile_some(a->compiler, apply_enough, a))
+	if (!workflow_compile_some(a->compiler, apply__enough, a))
 		return 1;
 	struct wf_compiler *compiler = a->compiler;
 	a->compiler = NULL;
 	if (workflow_compile_end(compiler, &a->tasks, &a->n) < 0)
-		return apply_refuse_diags(a);
-	apply_index(a);
+		return apply__refuse_diags(a);
+	apply__index(a);
 	return 0;
 }

@@ -14,7 +14,7 @@
 
 /* --- the question ------------------------------------------------------------------------- */
 
-int order_parse_draft(struct order *o, struct refusal *f)
+int order__parse_draft(struct order *o, struct refusal *f)
 {
 	int r = arg_text(o->args, "args", "document", YAML_BYTES_MAX, &o->draft, f);
 
@@ -24,7 +24,7 @@ int order_parse_draft(struct order *o, struct refusal *f)
 	               : r;
 }
 
-int order_check_draft(const struct order *o, int r, struct refusal *f)
+int order__check_draft(const struct order *o, int r, struct refusal *f)
 {
 	const struct selection *s = &o->sel;
 
@@ -54,13 +54,13 @@ static int read_draft(struct apply *a)
 	workflow_set_read(a->set, text, strlen(text), "document", &a->diags);
 	a->n_given = workflow_set_count(a->set);
 	if (a->diags.errors)
-		return apply_refuse_diags(a);
+		return apply__refuse_diags(a);
 	if (a->n_given != 1 || workflow_set_calendars(a->set) || workflow_set_scopes(a->set))
 		return refuse(a->f, E_INVALID, "args.document", NULL,
 		              "args.document: one workflow is expected and nothing else, found "
 		              "%zu of them",
 		              a->n_given);
-	return apply_expand(a);
+	return apply__expand(a);
 }
 
 static int check_task(const struct apply *a)
@@ -96,12 +96,12 @@ static int keep(struct apply *a)
 	a->cmd->draft = (last ? last : VERSION_DRAFT) + 1;
 	buf_init(&body);
 	workflow_print(wf, &body);
-	apply_add_doc(a, &(struct store_doc){ .kind = DOC_DRAFT,
-	                                      .id = was->id,
-	                                      .version = a->cmd->draft,
-	                                      .name = was->name,
-	                                      .body = buf_str(&body),
-	                                      .body_len = body.len });
+	apply__add_doc(a, &(struct store_doc){ .kind = DOC_DRAFT,
+	                                       .id = was->id,
+	                                       .version = a->cmd->draft,
+	                                       .name = was->name,
+	                                       .body = buf_str(&body),
+	                                       .body_len = body.len });
 	buf_done(&body);
 	return 0;
 }
@@ -111,12 +111,12 @@ static int judge(struct apply *a)
 	int r = read_draft(a);
 
 	if (r == 0)
-		r = within_check_set(&a->cmd->o, a->set, a->f);
+		r = within__check_set(&a->cmd->o, a->set, a->f);
 	if (r < 0)
 		return r;
-	r = apply_compile(a);
+	r = apply__compile(a);
 	if (r == 0)
-		r = pools_check(a->c, a->set, a->tasks, a->n, a->f);
+		r = pools__check(a->c, a->set, a->tasks, a->n, a->f);
 	if (r == 0)
 		r = check_task(a);
 	if (r == 0)
@@ -124,9 +124,9 @@ static int judge(struct apply *a)
 	return r;
 }
 
-int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int draft__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	struct apply *a = apply_new(c, cmd);
+	struct apply *a = apply__new(c, cmd);
 	int r = 0;
 
 	f->json = NULL;
@@ -138,13 +138,13 @@ int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		cmd->edit = a->e;
 		a->e = NULL;
 	}
-	apply_free(a);
+	apply__free(a);
 	return r;
 }
 
 /* --- what is kept ------------------------------------------------------------------------- */
 
-void draft_learn(struct commander *c, const struct store_doc *d)
+void draft__learn(struct commander *c, const struct store_doc *d)
 {
 	const struct doc *of = docs_ever(&c->documents.all, d->name);
 	struct document_note *note = of ? documents_note(&c->documents, of) : NULL;
@@ -155,11 +155,11 @@ void draft_learn(struct commander *c, const struct store_doc *d)
 
 static int each_draft(void *ctx, const struct store_doc *d)
 {
-	draft_learn(ctx, d);
+	draft__learn(ctx, d);
 	return 0;
 }
 
-int drafts_load(struct commander *c, struct store *store, struct err *err)
+int drafts__load(struct commander *c, struct store *store, struct err *err)
 {
 	return store_load_docs(store, DOC_DRAFT, each_draft, c, err);
 }

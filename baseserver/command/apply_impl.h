@@ -56,87 +56,87 @@ struct apply {
 };
 
 /* apply_set.c */
-bool apply_enough(void *a);                                          /* the piece at hand is over */
-bool apply_has(const struct apply *a, const char *workflow);         /* is it in the set? */
-bool apply_names(const struct apply *a, const char *workflow);       /* and to be saved? */
-bool apply_has_own(const struct apply *a, const struct cat_task *t); /* its workflow? */
+bool apply__enough(void *a);                                    /* the piece at hand is over */
+bool apply__has(const struct apply *a, const char *workflow);   /* is it in the set? */
+bool apply__names(const struct apply *a, const char *workflow); /* and to be saved? */
+bool apply__has_own(const struct apply *a, const struct cat_task *t); /* its workflow? */
 /* Is it of a project that is to hold nothing beside the documents? */
-bool apply_prunes(const struct apply *a, const char *name);
+bool apply__prunes(const struct apply *a, const char *name);
 /* Is it of a workflow that is to be saved, or that is pruned? */
-bool apply_owns(const struct apply *a, const struct cat_task *t);
-void apply_index(struct apply *a); /* the tasks, once they are compiled; for these three: */
-bool apply_in_set(const struct apply *a, uint32_t task);
-const struct task *apply_task(const struct apply *a, uint32_t id); /* of the set, or NULL */
+bool apply__owns(const struct apply *a, const struct cat_task *t);
+void apply__index(struct apply *a); /* the tasks, once they are compiled; for these three: */
+bool apply__in_set(const struct apply *a, uint32_t task);
+const struct task *apply__task(const struct apply *a, uint32_t id); /* of the set, or NULL */
 /* A task of the set that waits for that one; NULL: none does. */
-const struct task *apply_waits_for(const struct apply *a, uint32_t parent);
+const struct task *apply__waits_for(const struct apply *a, uint32_t parent);
 /* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
-const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,
-                                   size_t *n);
-void apply_free_docs(struct yaml_doc **docs, size_t n);
+const struct yaml_node *apply__root(const char *text, size_t len, struct yaml_doc ***docs,
+                                    size_t *n);
+void apply__free_docs(struct yaml_doc **docs, size_t n);
 
 /* apply_compile.c */
-struct apply *apply_new(struct commander *c, struct cmd *cmd);
-void apply_free(struct apply *a);   /* NULL is fine */
-int apply_compile(struct apply *a); /* makes a->world. 1: it goes on */
+struct apply *apply__new(struct commander *c, struct cmd *cmd);
+void apply__free(struct apply *a);   /* NULL is fine */
+int apply__compile(struct apply *a); /* makes a->world. 1: it goes on */
 
 /* apply_retire.c: what the documents no longer name. E_CONFLICT: it is still wanted. */
-void apply_list_leaving(struct apply *a); /* first, for these */
-int apply_retire_missing(struct apply *a, const char *workflow);
-int apply_prune(struct apply *a); /* workflows of a pruned project */
-int apply_may_retire(struct apply *a, const struct cat_task *t);
+void apply__list_leaving(struct apply *a); /* first, for these */
+int apply__retire_missing(struct apply *a, const char *workflow);
+int apply__prune(struct apply *a); /* workflows of a pruned project */
+int apply__may_retire(struct apply *a, const struct cat_task *t);
 
 /* apply_change.c */
-void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
-                        uint32_t version);
-void apply_change_end(struct apply *a, const char *what, const char *prefix,
-                      const struct yaml_node *was, const struct yaml_node *is);
+void apply__change_begin(struct apply *a, const char *kind, const char *name, const char *what,
+                         uint32_t version);
+void apply__change_end(struct apply *a, const char *what, const char *prefix,
+                       const struct yaml_node *was, const struct yaml_node *is);
 /* A line that has no more to say. */
-void apply_change(struct apply *a, const char *kind, const char *name, const char *what,
-                  uint32_t version, const struct yaml_node *was, const struct yaml_node *is);
-void apply_add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
-void apply_retire_doc(struct apply *a, const struct doc *d);
+void apply__change(struct apply *a, const char *kind, const char *name, const char *what,
+                   uint32_t version, const struct yaml_node *was, const struct yaml_node *is);
+void apply__add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
+void apply__retire_doc(struct apply *a, const struct doc *d);
 /* Its row, as the edit will have it; valid until the next task is added. */
-const struct store_task *apply_add_task(struct apply *a, struct task *t);
+const struct store_task *apply__add_task(struct apply *a, struct task *t);
 /* Has it other dates, or another state, than it had? */
-bool apply_replans(const struct apply *a, const struct task *t, const struct store_task *row);
+bool apply__replans(const struct apply *a, const struct task *t, const struct store_task *row);
 /* What the edit makes of its dates, into the change at hand. */
-void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row);
+void apply__put_plan(struct apply *a, const struct task *t, const struct store_task *row);
 
 /* apply_read.c: the texts into the set. The first error is the refusal, all are in f->json. */
-int apply_read(struct apply *a); /* 1: it goes on */
-int apply_refuse_diags(struct apply *a);
-void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out);
+int apply__read(struct apply *a); /* 1: it goes on */
+int apply__refuse_diags(struct apply *a);
+void apply__print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out);
 
 /* apply_alike.c: is a new name one that people would take for one in force? */
-int apply_alike(struct apply *a);
+int apply__alike(struct apply *a);
 
 /* apply_calendar.c */
 /* Documents of tasks whose calendar changes, and users of libraries, come into the set. */
-int apply_dependents(struct apply *a);
-int apply_calendars(struct apply *a); /* their changes and versions */
+int apply__dependents(struct apply *a);
+int apply__calendars(struct apply *a); /* their changes and versions */
 /* Does the task get other dates because its calendar changed? */
-bool apply_replanned(const struct apply *a, const struct task *t);
+bool apply__replanned(const struct apply *a, const struct task *t);
 /* `n` tasks of a workflow that comes into the set for its calendar's sake, from the `first` on. */
-void apply_replan(struct apply *a, size_t first, size_t n);
+void apply__replan(struct apply *a, size_t first, size_t n);
 
 /* apply_library.c */
 /* Documents that use what libraries of the set say anew come into the set. E_CONFLICT: one would
- * miss what it uses. E_LIMIT: see apply_expand(). */
-int apply_users(struct apply *a);
+ * miss what it uses. E_LIMIT: see apply__expand(). */
+int apply__users(struct apply *a);
 /* Counts what libraries make of documents of the set, before anything is made. E_LIMIT */
-int apply_expand(struct apply *a);
-int apply_resolve(struct apply *a); /* what documents of the set use; E_INVALID, in a->diags */
+int apply__expand(struct apply *a);
+int apply__resolve(struct apply *a); /* what documents of the set use; E_INVALID, in a->diags */
 /* Is the library that goes, of the set or of what is retired, used by nobody? E_CONFLICT */
-int apply_unused(struct apply *a, const char *name, const char *place);
-int apply_retire_libraries(struct apply *a);
+int apply__unused(struct apply *a, const char *name, const char *place);
+int apply__retire_libraries(struct apply *a);
 
 /* apply_preview.c: with a dry run, what `preview` asks of one task; without it nothing. */
-int apply_preview(struct apply *a);
+int apply__preview(struct apply *a);
 /* Whoever asks so wants to know what is wrong: that is the answer then, no refusal. */
-bool apply_preview_errors(struct apply *a);
+bool apply__preview_errors(struct apply *a);
 
 /* apply_scopes.c: parameters of projects and of all in the set.
  *   errors  E_CONFLICT a task still uses what goes */
-int apply_scopes(struct apply *a);
+int apply__scopes(struct apply *a);
 
 #endif

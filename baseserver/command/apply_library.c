@@ -46,7 +46,7 @@ static const struct workflow *in_force(void *ctx, const char *name)
 	return a->libraries[a->n_libraries++] = wf;
 }
 
-int apply_resolve(struct apply *a)
+int apply__resolve(struct apply *a)
 {
 	return workflow_set_resolve(a->set, in_force, a, &a->diags);
 }
@@ -56,7 +56,7 @@ int apply_resolve(struct apply *a)
 /* A document in force that stays as it is and uses something; the caller's. NULL: it is none. */
 static struct workflow *user_in_force(const struct apply *a, const struct doc *d)
 {
-	return d->retired || apply_has(a, d->name) || workflow_written(d->body, d->len) == d->len
+	return d->retired || apply__has(a, d->name) || workflow_written(d->body, d->len) == d->len
 	               ? NULL
 	               : parse(d);
 }
@@ -80,7 +80,7 @@ static int refuse_users(struct apply *a, struct users *u, const char *place, con
 	                          u->n > USERS_NAMED ? " and more" : "");
 }
 
-int apply_unused(struct apply *a, const char *name, const char *place)
+int apply__unused(struct apply *a, const char *name, const char *place)
 {
 	struct users u = { .n = 0 };
 
@@ -92,7 +92,7 @@ int apply_unused(struct apply *a, const char *name, const char *place)
 	}
 	for (size_t i = 0; i < a->c->documents.all.n; i++) {
 		const struct doc *d = &a->c->documents.all.items[i];
-		struct workflow *wf = apply_prunes(a, d->name) ? NULL : user_in_force(a, d);
+		struct workflow *wf = apply__prunes(a, d->name) ? NULL : user_in_force(a, d);
 		if (wf && workflow_uses(wf, name))
 			add_user(&u, d->name);
 		workflow_free(wf);
@@ -125,7 +125,7 @@ static void expand(struct apply *a, const struct workflow *wf)
 	workflow_set_expand(a->set, wf, in_force, add_expanded, a);
 }
 
-int apply_expand(struct apply *a)
+int apply__expand(struct apply *a)
 {
 	const struct expanded *most = NULL;
 
@@ -256,13 +256,13 @@ static int check_users(struct apply *a, struct changes *all, size_t n)
 			struct changed *l = &all->items[k++];
 			r = refuse_users(a, &l->users, "args.documents", l->what);
 		} else if (replaces_library(a, wf)) {
-			r = apply_unused(a, workflow_name(wf), "args.documents");
+			r = apply__unused(a, workflow_name(wf), "args.documents");
 		}
 	}
 	return r;
 }
 
-int apply_users(struct apply *a)
+int apply__users(struct apply *a)
 {
 	size_t n = workflow_set_count(a->set);
 	struct changes all = list_libraries(a, n);
@@ -271,12 +271,12 @@ int apply_users(struct apply *a)
 	if (r == 0)
 		each_user(a, &all, count_user);
 	if (r == 0)
-		r = apply_expand(a);
+		r = apply__expand(a);
 	a->sliced = a->sliced || (a->bytes >= ARGS_BRIEF_FROM && a->cmd->tries == 0);
 	if (r == 0)
 		each_user(a, &all, read_user);
 	changes_done(&all);
-	return r < 0 || !a->diags.errors ? r : apply_refuse_diags(a);
+	return r < 0 || !a->diags.errors ? r : apply__refuse_diags(a);
 }
 
 /* --- retiring ---------------------------------------------------------------------------- */
@@ -287,22 +287,22 @@ static int retire_library(struct apply *a, const char *name)
 	const struct doc *d = docs_find(&a->c->documents.all, name);
 	bool is = d && workflow_stored_library(d->body, d->len);
 
-	if (!is || apply_has(a, name))
+	if (!is || apply__has(a, name))
 		return refuse(a->f, d ? E_CONFLICT : E_NOT_FOUND, place, NULL,
-		              !d                   ? "there is no library '%.400s'"
-		              : apply_has(a, name) ? "%.400s is among the documents"
-		                                   : "%.400s is no library",
+		              !d                    ? "there is no library '%.400s'"
+		              : apply__has(a, name) ? "%.400s is among the documents"
+		                                    : "%.400s is no library",
 		              name);
-	int r = apply_unused(a, name, place);
+	int r = apply__unused(a, name, place);
 	if (r < 0)
 		return r;
-	apply_change_begin(a, "library", name, "retire", d->version + 1);
-	apply_change_end(a, "retire", "", NULL, NULL);
-	apply_retire_doc(a, d);
+	apply__change_begin(a, "library", name, "retire", d->version + 1);
+	apply__change_end(a, "retire", "", NULL, NULL);
+	apply__retire_doc(a, d);
 	return 0;
 }
 
-int apply_retire_libraries(struct apply *a)
+int apply__retire_libraries(struct apply *a)
 {
 	const struct jval *gone = a->cmd->o.retired_libraries;
 	int r = 0;

@@ -93,7 +93,7 @@ static void put_fires(const struct preview *p)
 
 static const struct task *parent_of(const struct apply *a, uint32_t id)
 {
-	const struct task *own = apply_task(a, id);
+	const struct task *own = apply__task(a, id);
 	if (own)
 		return own;
 	const struct cat_task *t = catalog_task(&a->c->cat, id);
@@ -302,7 +302,7 @@ static int ask(struct preview *p)
 	return 0;
 }
 
-int apply_preview(struct apply *a)
+int apply__preview(struct apply *a)
 {
 	struct preview p = { .a = a, .out = &a->changes };
 
@@ -332,7 +332,7 @@ int apply_preview(struct apply *a)
 	return 0;
 }
 
-bool apply_preview_errors(struct apply *a)
+bool apply__preview_errors(struct apply *a)
 {
 	if (!a->diags.errors || !a->cmd->dry || !jv_get(a->cmd->o.args, "preview"))
 		return false;
@@ -341,7 +341,7 @@ bool apply_preview_errors(struct apply *a)
 	buf_clear(&a->changes);
 	put_open(&a->changes, "changes", '[');
 	put_close(&a->changes, ']');
-	apply_print_diags(&a->diags, true, "warnings", &a->changes);
-	apply_print_diags(&a->diags, false, "errors", &a->changes);
+	apply__print_diags(&a->diags, true, "warnings", &a->changes);
+	apply__print_diags(&a->diags, false, "errors", &a->changes);
 	return true;
 }

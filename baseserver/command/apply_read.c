@@ -26,7 +26,7 @@ static void print_diag(const struct diag *d, struct buf *out)
 	put_close(out, '}');
 }
 
-void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out)
+void apply__print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out)
 {
 	put_open(out, key, '[');
 	for (size_t i = 0; d->items && i < d->n; i++)
@@ -35,7 +35,7 @@ void apply_print_diags(const struct diags *d, bool warnings, const char *key, st
 	put_close(out, ']');
 }
 
-int apply_refuse_diags(struct apply *a)
+int apply__refuse_diags(struct apply *a)
 {
 	const struct diag *first = NULL;
 	struct buf body;
@@ -50,7 +50,7 @@ int apply_refuse_diags(struct apply *a)
 	               a->diags.errors > 1 ? " (and more)" : "");
 	buf_init(&body);
 	put_open(&body, NULL, '{');
-	apply_print_diags(&a->diags, false, "errors", &body);
+	apply__print_diags(&a->diags, false, "errors", &body);
 	put_close(&body, '}');
 	a->f->json = mem_str(buf_str(&body));
 	buf_done(&body);
@@ -137,14 +137,14 @@ static int read_one(struct apply *a, const struct jval *v)
 	return check_version(a, v, &was);
 }
 
-int apply_read(struct apply *a)
+int apply__read(struct apply *a)
 {
 	const struct jval *list = a->cmd->o.documents;
 
 	if (a->at == 0)
 		a->next = list ? list->first : NULL;
 	for (; a->next; a->next = a->next->next, a->at++) {
-		int r = a->at && apply_enough(a) ? 1 : read_one(a, a->next);
+		int r = a->at && apply__enough(a) ? 1 : read_one(a, a->next);
 		if (r)
 			return r;
 	}
@@ -152,5 +152,5 @@ int apply_read(struct apply *a)
 	    workflow_set_calendars(a->set) == 0 && workflow_set_scopes(a->set) == 0)
 		return refuse(a->f, E_INVALID, "args.documents", NULL,
 		              "args.documents: there is no workflow and no calendar in them");
-	return a->diags.errors ? apply_refuse_diags(a) : 0;
+	return a->diags.errors ? apply__refuse_diags(a) : 0;
 }

@@ -11,9 +11,9 @@
 #include "util/err.h"
 #include "util/json_read.h"
 
-int apply_may_retire(struct apply *a, const struct cat_task *t)
+int apply__may_retire(struct apply *a, const struct cat_task *t)
 {
-	const struct task *child = apply_waits_for(a, t->id);
+	const struct task *child = apply__waits_for(a, t->id);
 
 	if (child)
 		return refuse(a->f, E_CONFLICT, "args.documents", NULL,
@@ -30,7 +30,7 @@ int apply_may_retire(struct apply *a, const struct cat_task *t)
 		              "%s has unfinished instances", t->def->name);
 	for (size_t i = 0; i < t->n_children; i++) {
 		const struct cat_task *ch = catalog_task(&a->c->cat, t->children[i]);
-		if (ch && ch->row.state == TS_ONLINE && !apply_owns(a, ch))
+		if (ch && ch->row.state == TS_ONLINE && !apply__owns(a, ch))
 			return refuse(a->f, E_CONFLICT, "args.documents", NULL,
 			              "%s is online and depends on %s", ch->def->name,
 			              t->def->name);
@@ -47,14 +47,14 @@ static int by_workflow(const void *a, const void *b)
 	return x->task < y->task ? -1 : x->task > y->task;
 }
 
-void apply_list_leaving(struct apply *a)
+void apply__list_leaving(struct apply *a)
 {
 	const struct catalog *cat = &a->c->cat;
 
 	CHECK(a->n_leaving == 0);
 	for (size_t i = 0; i < cat->tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
-		if (!t || catalog_retired(t) || apply_in_set(a, t->id))
+		if (!t || catalog_retired(t) || apply__in_set(a, t->id))
 			continue;
 		a->leaving = mem_room(a->leaving, &a->leaving_cap, a->n_leaving + 1,
 		                      sizeof *a->leaving);
@@ -67,7 +67,7 @@ void apply_list_leaving(struct apply *a)
 static int retire(struct apply *a, const struct cat_task *t)
 {
 	struct edit *e = a->e;
-	int r = apply_may_retire(a, t);
+	int r = apply__may_retire(a, t);
 
 	if (r < 0)
 		return r;
@@ -76,11 +76,11 @@ static int retire(struct apply *a, const struct cat_task *t)
 	e->tasks[e->n_tasks] = task_ref(t->def);
 	e->rows[e->n_tasks] = t->row;
 	e->rows[e->n_tasks++].state = TS_RETIRED;
-	apply_change(a, "task", t->def->name, "retire", 0, NULL, NULL);
+	apply__change(a, "task", t->def->name, "retire", 0, NULL, NULL);
 	return 0;
 }
 
-int apply_retire_missing(struct apply *a, const char *workflow)
+int apply__retire_missing(struct apply *a, const char *workflow)
 {
 	const struct name *known = names_find(&a->c->workflow_names, workflow);
 	size_t lo = 0, hi = a->n_leaving;
@@ -99,19 +99,19 @@ int apply_retire_missing(struct apply *a, const char *workflow)
 }
 
 /* Workflows of a pruned project that the documents do not name. */
-int apply_prune(struct apply *a)
+int apply__prune(struct apply *a)
 {
 	for (size_t i = 0; i < a->c->documents.all.n; i++) {
 		const struct doc *d = &a->c->documents.all.items[i];
-		if (d->retired || !apply_prunes(a, d->name) || apply_names(a, d->name))
+		if (d->retired || !apply__prunes(a, d->name) || apply__names(a, d->name))
 			continue;
-		int r = apply_retire_missing(a, d->name);
+		int r = apply__retire_missing(a, d->name);
 		if (r == 0 && workflow_stored_library(d->body, d->len))
-			r = apply_unused(a, d->name, "args.prune");
+			r = apply__unused(a, d->name, "args.prune");
 		if (r < 0)
 			return r;
-		apply_retire_doc(a, d);
-		apply_change(a, "workflow", d->name, "retire", d->version + 1, NULL, NULL);
+		apply__retire_doc(a, d);
+		apply__change(a, "workflow", d->name, "retire", d->version + 1, NULL, NULL);
 	}
 	return 0;
 }

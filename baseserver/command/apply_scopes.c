@@ -56,7 +56,7 @@ static int check_users(struct apply *a, const struct workflow_scope *was,
 
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
-		if (!t || catalog_retired(t) || !t->def->asks || apply_has_own(a, t))
+		if (!t || catalog_retired(t) || !t->def->asks || apply__has_own(a, t))
 			continue;
 		size_t n = strcspn(t->def->name, "/");
 		if (*project && (strlen(project) != n || strncmp(project, t->def->name, n) != 0))
@@ -81,11 +81,11 @@ static void take_pool(struct apply *a, const struct workflow_scope *s)
 {
 	const char *name = workflow_scope_pool(s);
 	bool was = docs_find(&a->c->docs[DOC_POOL], name) != NULL;
-	bool differs = pool_change(a->c, a->cmd, name, workflow_scope_slots(s), a->e);
+	bool differs = pool__change(a->c, a->cmd, name, workflow_scope_slots(s), a->e);
 	const char *what = !was ? "create" : differs ? "update" : "same";
 
-	apply_change_begin(a, "pool", name, what, 0);
-	apply_change_end(a, what, "", NULL, workflow_scope_node(s));
+	apply__change_begin(a, "pool", name, what, 0);
+	apply__change_end(a, what, "", NULL, workflow_scope_node(s));
 }
 
 /* A document that had a quota and has none takes it back; one that never had leaves what is. */
@@ -97,7 +97,7 @@ static bool take_quota(struct apply *a, const struct workflow_scope *old,
 	bool changes = false;
 
 	if (running || (old && workflow_scope_slots(old)))
-		changes = pool_change(a->c, a->cmd, name, running ? running : POOL_NONE, a->e);
+		changes = pool__change(a->c, a->cmd, name, running ? running : POOL_NONE, a->e);
 	free(name);
 	return changes;
 }
@@ -126,20 +126,20 @@ static int take(struct apply *a, const struct workflow_scope *s)
 	               memcmp(was->body, buf_str(&body), body.len) != 0;
 	uint32_t version = was ? was->version + differs : 1;
 	const char *what = !was ? "create" : differs ? "update" : "same";
-	apply_change_begin(a, "parameters", *project ? project : "global", what, version);
-	apply_change_end(a, what, "", old ? workflow_scope_node(old) : NULL,
-	                 workflow_scope_node(s));
+	apply__change_begin(a, "parameters", *project ? project : "global", what, version);
+	apply__change_end(a, what, "", old ? workflow_scope_node(old) : NULL,
+	                  workflow_scope_node(s));
 	if (differs)
-		stored_change(c, a->cmd, a->e,
-		              &(struct store_doc){ .kind = DOC_SETTING,
-		                                   .name = buf_str(&name),
-		                                   .body = buf_str(&body) });
+		stored__change(c, a->cmd, a->e,
+		               &(struct store_doc){ .kind = DOC_SETTING,
+		                                    .name = buf_str(&name),
+		                                    .body = buf_str(&body) });
 	buf_done(&name);
 	buf_done(&body);
 	return 0;
 }
 
-int apply_scopes(struct apply *a)
+int apply__scopes(struct apply *a)
 {
 	int r = 0;
 

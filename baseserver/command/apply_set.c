@@ -12,14 +12,14 @@
 #include "util/json_read.h"
 #include "util/yaml.h"
 
-bool apply_enough(void *ctx)
+bool apply__enough(void *ctx)
 {
 	const struct apply *a = ctx;
 
 	return a->sliced && actor_mono_us(a->c->me) >= a->until_us;
 }
 
-void apply_index(struct apply *a)
+void apply__index(struct apply *a)
 {
 	CHECK(a->index.used == 0);
 	for (size_t i = 0; i < a->n; i++) {
@@ -31,7 +31,7 @@ void apply_index(struct apply *a)
 	}
 }
 
-const struct task *apply_task(const struct apply *a, uint32_t id)
+const struct task *apply__task(const struct apply *a, uint32_t id)
 {
 	uint32_t i = map_get(&a->index, id);
 
@@ -39,17 +39,17 @@ const struct task *apply_task(const struct apply *a, uint32_t id)
 	return i == MAP_NONE ? NULL : a->tasks[i];
 }
 
-bool apply_in_set(const struct apply *a, uint32_t id)
+bool apply__in_set(const struct apply *a, uint32_t id)
 {
 	return map_get(&a->index, id) != MAP_NONE;
 }
 
-bool apply_has(const struct apply *a, const char *name)
+bool apply__has(const struct apply *a, const char *name)
 {
 	return workflow_set_find(a->set, name) < workflow_set_count(a->set);
 }
 
-bool apply_names(const struct apply *a, const char *name)
+bool apply__names(const struct apply *a, const char *name)
 {
 	return workflow_set_find(a->set, name) < a->n_given;
 }
@@ -59,16 +59,16 @@ static char *workflow_of(const struct cat_task *t)
 	return mem_strn(t->def->name, (size_t)(strrchr(t->def->name, '/') - t->def->name));
 }
 
-bool apply_has_own(const struct apply *a, const struct cat_task *t)
+bool apply__has_own(const struct apply *a, const struct cat_task *t)
 {
 	char *name = workflow_of(t);
-	bool has = apply_has(a, name);
+	bool has = apply__has(a, name);
 
 	free(name);
 	return has;
 }
 
-bool apply_prunes(const struct apply *a, const char *name)
+bool apply__prunes(const struct apply *a, const char *name)
 {
 	size_t n = strcspn(name, "/");
 
@@ -78,16 +78,16 @@ bool apply_prunes(const struct apply *a, const char *name)
 	return false;
 }
 
-bool apply_owns(const struct apply *a, const struct cat_task *t)
+bool apply__owns(const struct apply *a, const struct cat_task *t)
 {
 	char *name = workflow_of(t);
-	bool is = apply_names(a, name) || apply_prunes(a, name);
+	bool is = apply__names(a, name) || apply__prunes(a, name);
 
 	free(name);
 	return is;
 }
 
-const struct task *apply_waits_for(const struct apply *a, uint32_t parent)
+const struct task *apply__waits_for(const struct apply *a, uint32_t parent)
 {
 	uint32_t i = map_get(&a->waited, parent);
 
@@ -97,7 +97,8 @@ const struct task *apply_waits_for(const struct apply *a, uint32_t parent)
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs, size_t *n)
+const struct yaml_node *apply__root(const char *text, size_t len, struct yaml_doc ***docs,
+                                    size_t *n)
 {
 	struct diags d;
 
@@ -109,7 +110,7 @@ const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc
 	return r == 0 && *n ? yaml_root((*docs)[0]) : NULL;
 }
 
-void apply_free_docs(struct yaml_doc **docs, size_t n)
+void apply__free_docs(struct yaml_doc **docs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		yaml_free(docs[i]);

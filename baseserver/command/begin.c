@@ -33,7 +33,7 @@ int64_t begin_from(const struct plan *plan, int64_t from)
 
 static int64_t asked_from(const struct plan *plan, const struct order *o)
 {
-	return begin_from(plan, order_from(o, plan_tz(plan)));
+	return begin_from(plan, order__from(o, plan_tz(plan)));
 }
 
 static bool is_known(const struct cat_task *was)

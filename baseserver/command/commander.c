@@ -21,26 +21,26 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 
 	CHECK(cmd->dry && !cmd->id && !cmd->recorded);
 	if (cmd->phase == PH_SURVEY) {
-		cmd_survey(c, cmd);
+		cmd__survey(c, cmd);
 		return;
 	}
 	struct refusal f = { 0 };
-	int r = cmd_begin_edit(c, cmd, &f);
+	int r = cmd__begin_edit(c, cmd, &f);
 
 	if (r > 0)
 		return;
-	if (r < 0 || (cmd->edit && cmd_check_edit(c, cmd->edit, &f) < 0)) {
-		cmd_fail(c, cmd, &f);
+	if (r < 0 || (cmd->edit && cmd__check_edit(c, cmd->edit, &f) < 0)) {
+		cmd__fail(c, cmd, &f);
 		return;
 	}
 	if (cmd->o.draft) { /* it is right; now what would run */
 		cmd->phase = PH_SURVEY;
-		cmd_survey(c, cmd);
+		cmd__survey(c, cmd);
 		return;
 	}
 	/* Kinds that select nothing: the arguments are right. */
 	buf_init(&out);
-	cmd_print_dry(c, cmd, &out);
+	cmd__print_dry(c, cmd, &out);
 	struct client_request *asked = cmd->asked;
 	cmd->asked = NULL;
 	request_answer(asked, 0, "", &out, stream_seen(c->in));
@@ -55,24 +55,24 @@ static void step(struct commander *c, struct cmd *cmd)
 		return;
 	switch (cmd->phase) {
 	case PH_SURVEY:
-		cmd_survey(c, cmd);
+		cmd__survey(c, cmd);
 		if (cmd->phase == PH_SURVEY)
 			cmd->at_work = true;
 		break;
 	case PH_EDIT:
 	case PH_RETIRE:
-		cmd_edit(c, cmd);
+		cmd__edit(c, cmd);
 		break;
 	case PH_RUN:
-		cmd_run(c, cmd);
+		cmd__run(c, cmd);
 		if (cmd->phase == PH_EDIT)
-			cmd_edit(c, cmd);
+			cmd__edit(c, cmd);
 		break;
 	case PH_GONE:
-		cmd_gone(c, cmd);
+		cmd__gone(c, cmd);
 		break;
 	case PH_OTHER:
-		cmd_other(c, cmd);
+		cmd__other(c, cmd);
 		break;
 	case PH_OVER:
 		break;
@@ -89,7 +89,7 @@ static void step_dry_runs(struct commander *c)
 			continue;
 		}
 		*at = cmd->next;
-		cmd_free(cmd);
+		cmd__free(cmd);
 	}
 }
 
@@ -112,8 +112,8 @@ static void sweep(struct commander *c)
 			continue;
 		}
 		if (!cmd->forget)
-			pasts_keep(&c->pasts, cmd);
-		cmd_free(cmd);
+			pasts__keep(&c->pasts, cmd);
+		cmd__free(cmd);
 	}
 	c->n_cmds = n;
 }
@@ -124,8 +124,8 @@ static void turn(void *self)
 
 	commander_fold(c);
 	if (!c->scopes_told) {
-		plugins_tell(c);
-		commander_tell_scopes(c);
+		plugins__tell(c);
+		commander__tell_scopes(c);
 	}
 	if (c->stuck) {
 		struct proposals *ps = c->stuck;
@@ -142,7 +142,7 @@ static void turn(void *self)
 		gone = gone || cmd->forget || settled(cmd);
 	}
 	step_dry_runs(c);
-	commander_look_full(c);
+	commander__look_full(c);
 	if (gone)
 		sweep(c);
 	if (c->set.guests)
@@ -183,10 +183,10 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	names_init(&c->task_names);
 	names_init(&c->workflow_names);
 	documents_init(&c->documents);
-	stored_init(c);
+	stored__init(c);
 	progress_init(&c->progress);
 	c->vault = vault_new(set->secrets_key_file);
-	int r = commander_load(c, store, err);
+	int r = commander__load(c, store, err);
 	if (r < 0) {
 		commander_free(c);
 		return r;
@@ -194,7 +194,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	c->types = manifests_new(set->types_dir ? set->types_dir : "");
 	c->me = actor_new(th, &ops, c);
 	c->in = stream_reader_new(ledger_stream(ledger), STREAM_OUTER, c->me);
-	commander_resume(c);
+	commander__resume(c);
 	*ret_commander = c;
 	return 0;
 }
@@ -204,12 +204,12 @@ void commander_free(struct commander *c)
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->n_cmds; i++)
-		cmd_free(c->cmds[i]);
-	pasts_done(&c->pasts);
+		cmd__free(c->cmds[i]);
+	pasts__done(&c->pasts);
 	while (c->work) {
 		struct cmd *cmd = c->work;
 		c->work = cmd->next;
-		cmd_free(cmd);
+		cmd__free(cmd);
 	}
 	free(c->nodes);
 	if (c->set.guests)
@@ -221,8 +221,8 @@ void commander_free(struct commander *c)
 	names_done(&c->workflow_names);
 	progress_done(&c->progress);
 	manifests_free(c->types);
-	stored_done(c);
-	alerts_forget(c);
+	stored__done(c);
+	alerts__forget(c);
 	vault_free(c->vault);
 	free(c->cmds);
 	free(c);

@@ -20,28 +20,28 @@ static bool is_put_off(const struct look *l)
 
 static struct verdict no_start(void)
 {
-	return verdict_refuse(E_CONFLICT,
-	                      "its task is offline and starts nothing; put it online first "
-	                      "(`sirdar online`), or test-run it");
+	return verdict__refuse(E_CONFLICT,
+	                       "its task is offline and starts nothing; put it online first "
+	                       "(`sirdar online`), or test-run it");
 }
 
 /* Of redo and of backfill: its row, or how it ended, once more. */
 static struct verdict reopen(const struct look *l, bool kill)
 {
-	struct verdict v = verdict_propose(ASK_REDO);
+	struct verdict v = verdict__propose(ASK_REDO);
 
 	/* Of parts that are over only the ledger knows. */
 	if (!l->live && !l->done && l->it->key.part <= 0)
-		return verdict_no_row(l);
+		return verdict__no_row(l);
 	if (is_put_off(l))
 		return no_start();
 	v.runs = l->live && state_holds_slot(l->state);
 	if (v.runs && l->state == ST_HANGED)
-		return verdict_refuse(E_CONFLICT, "it is hanged, declare it dead first");
+		return verdict__refuse(E_CONFLICT, "it is hanged, declare it dead first");
 	if (v.runs && l->o->wait_running)
 		return (struct verdict){ .what = VD_WAIT };
 	if (v.runs && !kill)
-		return verdict_refuse(E_CONFLICT, "an attempt runs, kill it first");
+		return verdict__refuse(E_CONFLICT, "an attempt runs, kill it first");
 	v.kill_running = kill;
 	v.priority = (uint8_t)l->o->priority;
 	return v;
@@ -111,9 +111,9 @@ static uint16_t redo_flags(const struct look *l)
 static struct verdict mend(const struct look *l, struct verdict v)
 {
 	if (l->it->key.part == 0 && !task_spreads(l->it->task->def))
-		return verdict_refuse(E_INVALID, "it has no parts");
+		return verdict__refuse(E_INVALID, "it has no parts");
 	if (l->state == ST_SUCC)
-		return verdict_leave(); /* all its parts are well */
+		return verdict__leave(); /* all its parts are well */
 	v.mend = true;
 	return v;
 }
@@ -134,11 +134,11 @@ struct verdict decide_redo(const struct look *l)
 	if (!l->downstream)
 		return redo(l, l->o->kill_running);
 	if (l->live && !state_holds_slot(l->state) && l->state != ST_FAILED)
-		return verdict_leave(); /* its parent's reopening takes back what it waits for */
+		return verdict__leave(); /* its parent's reopening takes back what it waits for */
 	if (l->live && state_holds_slot(l->state) && !l->o->kill_downstream && !l->o->wait_running)
-		return verdict_leave();
+		return verdict__leave();
 	if ((l->done && l->state == ST_SKIPPED) || (!l->live && !l->done))
-		return verdict_leave();
+		return verdict__leave();
 	return redo(l, l->o->kill_downstream);
 }
 
@@ -228,24 +228,24 @@ static struct verdict backfill_again(const struct look *l, bool kill)
 
 struct verdict decide_backfill(const struct look *l)
 {
-	struct verdict v = verdict_propose(ASK_CREATE);
+	struct verdict v = verdict__propose(ASK_CREATE);
 
 	if (is_put_off(l))
 		return no_start();
 	if (l->live && state_holds_slot(l->state))
-		return l->o->kill_running ? backfill_again(l, true) : verdict_leave();
+		return l->o->kill_running ? backfill_again(l, true) : verdict__leave();
 	if (l->live || (l->done && l->o->leave_finished))
-		return verdict_leave();
+		return verdict__leave();
 	if (l->done)
 		return backfill_again(l, false);
 	if (!l->planned && !l->o->off_plan)
-		return verdict_refuse(E_INVALID, "not a planned date of this task");
+		return verdict__refuse(E_INVALID, "not a planned date of this task");
 	v.is_new = true;
 	v.flags = backfill_flags(l->o);
 	v.origin = OR_BACKFILL;
 	v.reason = RE_BACKFILL;
 	v.priority = (uint8_t)l->o->priority;
-	v.due = look_due(l);
+	v.due = look__due(l);
 	return v;
 }
 
@@ -253,37 +253,37 @@ struct verdict decide_backfill(const struct look *l)
 
 struct verdict decide_run_now(const struct look *l)
 {
-	struct verdict v = verdict_propose(l->live && l->state == ST_FAILED ? ASK_RETRY
-	                                                                    : ASK_RUN_NOW);
+	struct verdict v = verdict__propose(l->live && l->state == ST_FAILED ? ASK_RETRY
+	                                                                     : ASK_RUN_NOW);
 
 	if (is_put_off(l))
 		return no_start();
 	if (l->live && state_holds_slot(l->state))
-		return verdict_refuse(E_CONFLICT, "an attempt runs");
+		return verdict__refuse(E_CONFLICT, "an attempt runs");
 	if (!l->live && !l->done && !l->planned && !l->o->off_plan)
-		return verdict_refuse(E_NOT_FOUND, "not a planned date of this task");
+		return verdict__refuse(E_NOT_FOUND, "not a planned date of this task");
 	v.is_new = !l->live && !l->done;
 	v.origin = OR_MANUAL;
 	v.reason = RE_USER;
-	v.due = look_due(l);
+	v.due = look__due(l);
 	return v;
 }
 
 struct verdict decide_enqueue(const struct look *l)
 {
-	struct verdict v = verdict_propose(ASK_CREATE);
+	struct verdict v = verdict__propose(ASK_CREATE);
 
 	if (is_put_off(l))
 		return no_start();
 	if (l->live && l->state == ST_FAILED)
-		return verdict_propose(ASK_RETRY);
+		return verdict__propose(ASK_RETRY);
 	if (l->live)
-		return state_holds_slot(l->state) ? verdict_refuse(E_CONFLICT, "an attempt runs")
-		                                  : verdict_propose(ASK_DUE);
+		return state_holds_slot(l->state) ? verdict__refuse(E_CONFLICT, "an attempt runs")
+		                                  : verdict__propose(ASK_DUE);
 	if (l->done)
-		return verdict_refuse(E_CONFLICT, "has ended; redo runs it again");
+		return verdict__refuse(E_CONFLICT, "has ended; redo runs it again");
 	if (!l->planned && !l->o->off_plan)
-		return verdict_refuse(E_NOT_FOUND, "not a planned date of this task");
+		return verdict__refuse(E_NOT_FOUND, "not a planned date of this task");
 	v.is_new = true;
 	v.origin = OR_MANUAL;
 	v.reason = RE_USER;
@@ -294,9 +294,9 @@ struct verdict decide_enqueue(const struct look *l)
 /* Beside the instance, whether there is one or not: a row of its own that satisfies nobody. */
 struct verdict decide_test_run(const struct look *l)
 {
-	struct verdict v = verdict_propose(ASK_CREATE);
+	struct verdict v = verdict__propose(ASK_CREATE);
 
-	CHECK(l->cmd->ops->beside_plan); /* cmd_settled() knows it by that part */
+	CHECK(l->cmd->ops->beside_plan); /* cmd__settled() knows it by that part */
 	v.is_new = true;
 	v.part = -1; /* or the next that is free: the ledger sees */
 	v.version = l->cmd->draft;

@@ -60,12 +60,12 @@ static int each_alert(void *ctx, const struct store_alert *a)
 	return 0;
 }
 
-int alerts_load(struct commander *c, struct store *store, struct err *err)
+int alerts__load(struct commander *c, struct store *store, struct err *err)
 {
 	return store_load_alerts(store, each_alert, c, err);
 }
 
-void alerts_forget(struct commander *c)
+void alerts__forget(struct commander *c)
 {
 	for (size_t i = 0; i < c->n_alerts; i++)
 		free(c->alerts[i].subject);
@@ -184,14 +184,14 @@ int commander_alerts(struct commander *c, struct client_request *r)
 
 /* --- alert-ack ------------------------------------------------------------------------- */
 
-int order_parse_alert(struct order *o, struct refusal *f)
+int order__parse_alert(struct order *o, struct refusal *f)
 {
 	o->note = "";
 	int r = arg_text(o->args, "args", "note", NOTE_MAX, &o->note, f);
 	return r == 0 ? read_id(o->args, "alert", &o->alert, f) : r;
 }
 
-int alert_ack(struct commander *c, struct cmd *cmd, struct refusal *f)
+int alert__ack(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct open_alert *a = find(c, cmd->o.alert);
 
@@ -199,7 +199,7 @@ int alert_ack(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return refuse(f, E_NOT_FOUND, "args.alert", "sirdar alert list --state open",
 		              "args.alert: no alert %" PRIu64 " is open", cmd->o.alert);
 	if (!within(&cmd->o, a->subject))
-		return within_refuse(&cmd->o, "args.alert", a->subject, f);
+		return within__refuse(&cmd->o, "args.alert", a->subject, f);
 	struct record *r = mem_new(sizeof *r);
 	r->alerts = mem_new(sizeof *r->alerts);
 	r->alerts[r->n_alerts++] = (struct store_alert){ .ack = true,

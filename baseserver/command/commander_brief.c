@@ -14,16 +14,16 @@
 
 static const char head[] = "{\"args_hash\":\"";
 
-bool args_are_brief(const char *args)
+bool args__are_brief(const char *args)
 {
 	return strncmp(args, head, sizeof head - 1) == 0;
 }
 
-void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES])
+void args__hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES])
 {
 	size_t n = 0;
 
-	if (args_are_brief(args) &&
+	if (args__are_brief(args) &&
 	    sodium_hex2bin(ret, ARGS_HASH_BYTES, args + sizeof head - 1,
 	                   2 * (size_t)ARGS_HASH_BYTES, NULL, &n, NULL) == 0 &&
 	    n == ARGS_HASH_BYTES)
@@ -31,14 +31,14 @@ void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES])
 	CHECK(crypto_generichash(ret, ARGS_HASH_BYTES, (const uint8_t *)args, len, NULL, 0) == 0);
 }
 
-void args_make_brief(struct cmd *cmd)
+void args__make_brief(struct cmd *cmd)
 {
 	char hex[2 * ARGS_HASH_BYTES + 1];
 	struct buf out;
 
 	if (!cmd->ops->is_large || cmd->args_len < ARGS_BRIEF_FROM)
 		return;
-	sodium_bin2hex(hex, sizeof hex, cmd->args_hash, ARGS_HASH_BYTES);
+	sodium_bin2hex(hex, sizeof hex, cmd->args__hash, ARGS_HASH_BYTES);
 	buf_init(&out);
 	put_open(&out, NULL, '{');
 	put_text(&out, "args_hash", hex);
@@ -51,7 +51,7 @@ void args_make_brief(struct cmd *cmd)
 	cmd->args = mem_str(buf_str(&out));
 	cmd->args_len = out.len;
 	buf_done(&out);
-	CHECK(args_are_brief(cmd->args));
+	CHECK(args__are_brief(cmd->args));
 }
 
 /* --- after a restart ---------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static int each_version(void *ctx, const struct store_doc *d)
 }
 
 /* Nothing was saved after it: the newest versions are its own, or it has none. */
-int brief_load(struct cmd *cmd, struct store *store, struct err *err)
+int brief__load(struct cmd *cmd, struct store *store, struct err *err)
 {
 	static const enum store_doc_kind kinds[] = { DOC_WORKFLOW, DOC_CALENDAR, DOC_POOL,
 		                                     DOC_SETTING, DOC_PLAN };

@@ -15,7 +15,7 @@
 
 /* --- arguments ---------------------------------------------------------------------------- */
 
-int order_parse_brokers(struct order *o, bool needed, struct refusal *f)
+int order__parse_brokers(struct order *o, bool needed, struct refusal *f)
 {
 	int r = arg_list(o->args, "args", "brokers", 1000, &o->brokers, f);
 
@@ -34,14 +34,14 @@ int order_parse_brokers(struct order *o, bool needed, struct refusal *f)
 
 int brokers_parse(struct order *o, struct refusal *f)
 {
-	return order_parse_brokers(o, true, f);
+	return order__parse_brokers(o, true, f);
 }
 
 int broker_types_parse(struct order *o, struct refusal *f)
 {
-	int r = order_parse_brokers(o, false, f);
+	int r = order__parse_brokers(o, false, f);
 
-	return r < 0 ? r : order_parse_plugin(o, f);
+	return r < 0 ? r : order__parse_plugin(o, f);
 }
 
 static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
@@ -54,8 +54,8 @@ int level_parse(struct order *o, struct refusal *f)
 	int r = arg_choice(o->args, "args", "level", levels, &o->level, f);
 
 	if (r == 0)
-		r = order_parse_brokers(o, false, f);
-	return r == 0 && jv_get(o->args, "type") ? order_parse_plugin(o, f) : r;
+		r = order__parse_brokers(o, false, f);
+	return r == 0 && jv_get(o->args, "type") ? order__parse_plugin(o, f) : r;
 }
 
 /* --- to the registrar and back --------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void drained(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct drain *d = (struct drain *)l;
-	struct cmd *cmd = commander_find(c, d->command);
+	struct cmd *cmd = commander__find(c, d->command);
 	struct refusal f;
 
 	for (size_t i = 0; i < d->n && !d->missing[0]; i++)
@@ -104,9 +104,9 @@ static void drained(struct letter *l, void *self)
 	if (cmd && d->missing[0]) {
 		refuse(&f, E_NOT_FOUND, "args.brokers", NULL, "args.brokers: no broker '%s'",
 		       d->missing);
-		cmd_fail(c, cmd, &f);
+		cmd__fail(c, cmd, &f);
 	} else if (cmd) {
-		cmd_over(c, cmd, CS_DONE, "");
+		cmd__over(c, cmd, CS_DONE, "");
 	}
 	free(d);
 }

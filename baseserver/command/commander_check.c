@@ -11,7 +11,7 @@ static int check_children(const struct commander *c, const struct order *o, stru
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
 		for (size_t k = 0; k < t->n_children; k++) {
 			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
-			if (!ch || ch->row.state != TS_ONLINE || order_selects(o, ch->id))
+			if (!ch || ch->row.state != TS_ONLINE || order__selects(o, ch->id))
 				continue;
 			return refuse(
 				f, E_CONFLICT, "args.selection", "take it offline too, or detach",

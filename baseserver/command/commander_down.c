@@ -138,7 +138,7 @@ static void spread(struct closure *cl, size_t at)
 
 static void choose(struct closure *cl)
 {
-	struct feed *f = feed_open(&cl->c->cat, &cl->o->sel, commander_sources(cl->o),
+	struct feed *f = feed_open(&cl->c->cat, &cl->o->sel, commander__sources(cl->o),
 	                           FEED_BY_TASK);
 	struct item it;
 
@@ -204,7 +204,7 @@ static void drop_chosen(struct closure *cl)
 	free(own.sets);
 }
 
-int commander_downstream(struct commander *c, struct cmd *cmd, struct refusal *f)
+int commander__downstream(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	struct closure cl = { .c = c, .o = &cmd->o };
 	size_t ranges = 0;
@@ -228,7 +228,7 @@ int commander_downstream(struct commander *c, struct cmd *cmd, struct refusal *f
 	return 0;
 }
 
-void picks_free(struct pick *picks, size_t n)
+void picks__free(struct pick *picks, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		free(picks[i].ranges);
@@ -236,7 +236,7 @@ void picks_free(struct pick *picks, size_t n)
 }
 
 /* "17:1772323200-1772406000,...;18d:..." : d for downstream */
-void picks_print(const struct cmd *cmd, struct buf *out)
+void picks__print(const struct cmd *cmd, struct buf *out)
 {
 	for (size_t i = 0; i < cmd->n_picks; i++) {
 		const struct pick *p = &cmd->picks[i];
@@ -269,7 +269,7 @@ static const char *parse_pick(struct pick *p, const char *at)
 	return at;
 }
 
-bool picks_parse(struct cmd *cmd, const char *text)
+bool picks__parse(struct cmd *cmd, const char *text)
 {
 	for (const char *at = text; at && *at;) {
 		cmd->picks = mem_grow(cmd->picks, cmd->n_picks + 1, sizeof *cmd->picks);

@@ -8,7 +8,8 @@
 #include "sched/task.h"
 #include "util/check.h"
 
-void cmd_stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key, enum state st)
+void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
+                      enum state st)
 {
 	const struct cat_task *t = catalog_task(&c->cat, key.task);
 
@@ -26,7 +27,7 @@ static void watch(struct commander *c, struct cmd *cmd, const struct transition 
 
 	if (!state_holds_slot(now) && keyset_remove(&cmd->waits, key)) {
 		keyset_add(&cmd->ripe, key);
-		commander_work(c, cmd);
+		commander__work(c, cmd);
 	}
 	/* Skipped for a parent that reopens, it is out once more. */
 	if (tr->event == EV_REOPEN && tr->inst.cause == cmd->id && cmd->o.parallel > 0)
@@ -36,8 +37,8 @@ static void watch(struct commander *c, struct cmd *cmd, const struct transition 
 	if (!state_final(now) || !keyset_remove(&cmd->out, key))
 		return;
 	if (cmd->o.stop_on_failure)
-		cmd_stop_if_bad(c, cmd, key, now);
-	commander_work(c, cmd);
+		cmd__stop_if_bad(c, cmd, key, now);
+	commander__work(c, cmd);
 }
 
 static void watch_all(struct commander *c, const struct transition *tr)
@@ -46,7 +47,7 @@ static void watch_all(struct commander *c, const struct transition *tr)
 		watch(c, cmd, tr);
 }
 
-void cmd_unwatch(struct commander *c, struct cmd *cmd)
+void cmd__unwatch(struct commander *c, struct cmd *cmd)
 {
 	struct cmd **at = &c->watchers;
 

@@ -44,10 +44,10 @@ uint64_t commander_seen(const struct commander *c)
 
 struct face commander_face(const struct commander *c, uint64_t id)
 {
-	const struct cmd *cmd = commander_find(c, id);
-	const struct past *past = cmd ? NULL : pasts_find(&c->pasts, id);
+	const struct cmd *cmd = commander__find(c, id);
+	const struct past *past = cmd ? NULL : pasts__find(&c->pasts, id);
 
-	return cmd ? cmd_face(cmd) : past ? past_face(past) : (struct face){ 0 };
+	return cmd ? cmd__face(cmd) : past ? past__face(past) : (struct face){ 0 };
 }
 
 struct worker *commander_notifier_seen(const struct commander *c, uint32_t *ret_session)

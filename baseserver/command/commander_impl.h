@@ -168,7 +168,7 @@ struct cmd {
 	uint64_t id;      /* 0: dry run */
 	char *request_id, *actor, *args;
 	size_t args_len;
-	uint8_t args_hash[ARGS_HASH_BYTES]; /* of what was asked, also where less is kept */
+	uint8_t args__hash[ARGS_HASH_BYTES]; /* of what was asked, also where less is kept */
 	char *message;
 	enum command_kind kind;
 	const struct kind *ops; /* its row */
@@ -266,199 +266,200 @@ struct commander {
 };
 
 /* commander_turn.c */
-void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
-struct cmd *commander_find(const struct commander *c, uint64_t id);
-void commander_work(struct commander *c, struct cmd *cmd); /* in the next turn */
+void commander__put(struct commander *c, struct cmd *cmd); /* its id is the highest */
+struct cmd *commander__find(const struct commander *c, uint64_t id);
+void commander__work(struct commander *c, struct cmd *cmd); /* in the next turn */
 /* A command is about to retire it, perhaps when what runs of it has ended. */
-bool commander_retires(const struct commander *c, uint32_t task);
-bool order_selects(const struct order *o, uint32_t task);
+bool commander__retires(const struct commander *c, uint32_t task);
+bool order__selects(const struct order *o, uint32_t task);
 /* Since when, as the zone of a task reads it. */
-int64_t order_from(const struct order *o, const struct tz *tz);
+int64_t order__from(const struct order *o, const struct tz *tz);
 
 /* commander_fold.c */
-void cmd_unwatch(struct commander *c, struct cmd *cmd);
+void cmd__unwatch(struct commander *c, struct cmd *cmd);
 /* With stop_on_failure: what ended so stops the command. */
-void cmd_stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
-                     enum state st);
+void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
+                      enum state st);
 
 /* commander_order.c */
-int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
-                int64_t now_us, struct order *ret, struct refusal *f);
-void order_done(struct order *o);
-int order_parse_brokers(struct order *o, bool needed, struct refusal *f);
+int order__parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
+                 int64_t now_us, struct order *ret, struct refusal *f);
+void order__done(struct order *o);
+int order__parse_brokers(struct order *o, bool needed, struct refusal *f);
 
 /* commander_brief.c: arguments too large to be kept. */
-void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);
+void args__hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);
 enum { ARGS_BRIEF_FROM = 64 * 1024 }; /* bytes: a large apply */
-bool args_are_brief(const char *args);
-void args_make_brief(struct cmd *cmd); /* if they are large */
-int brief_load(struct cmd *cmd, struct store *store, struct err *err);
+bool args__are_brief(const char *args);
+void args__make_brief(struct cmd *cmd); /* if they are large */
+int brief__load(struct cmd *cmd, struct store *store, struct err *err);
 
 /* commander_decide.c: what a command means for one instance. Reads the catalog only. */
-struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,
-                                const struct item *it);
-unsigned commander_sources(const struct order *o);
+struct verdict commander__decide(const struct commander *c, const struct cmd *cmd,
+                                 const struct item *it);
+unsigned commander__sources(const struct order *o);
 /* The verdicts that functions of kinds (commander_kind.h) come to. text: static */
-struct verdict verdict_propose(enum ask ask);
-struct verdict verdict_refuse(int code, const char *text);
-struct verdict verdict_leave(void);
-struct verdict verdict_no_row(const struct look *l);
-int64_t look_due(const struct look *l); /* s, UTC; now where it is not planned */
+struct verdict verdict__propose(enum ask ask);
+struct verdict verdict__refuse(int code, const char *text);
+struct verdict verdict__leave(void);
+struct verdict verdict__no_row(const struct look *l);
+int64_t look__due(const struct look *l); /* s, UTC; now where it is not planned */
 
 /* commander_down.c: the chosen ones and, or, what depends on them, as picks. E_LIMIT. */
-int commander_downstream(struct commander *c, struct cmd *cmd, struct refusal *f);
-void picks_free(struct pick *picks, size_t n);
-void picks_print(const struct cmd *cmd, struct buf *out);
-bool picks_parse(struct cmd *cmd, const char *text);
+int commander__downstream(struct commander *c, struct cmd *cmd, struct refusal *f);
+void picks__free(struct pick *picks, size_t n);
+void picks__print(const struct cmd *cmd, struct buf *out);
+bool picks__parse(struct cmd *cmd, const char *text);
 
 /* commander_resume.c: what was settled before a restart. */
-int cmd_load_settled(struct cmd *cmd, struct store *store, struct err *err);
-bool cmd_settled(const struct cmd *cmd, struct inst_key key);
+int cmd__load_settled(struct cmd *cmd, struct store *store, struct err *err);
+bool cmd__settled(const struct cmd *cmd, struct inst_key key);
 
 /* commander_scope.c: members of one command (resolver.h). */
-void cmd_tell_scope(struct commander *c, struct cmd *cmd);
-void cmd_scope_over(struct commander *c, struct cmd *cmd);
-bool order_has_members(const struct order *o);
-void order_tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over);
+void cmd__tell_scope(struct commander *c, struct cmd *cmd);
+void cmd__scope_over(struct commander *c, struct cmd *cmd);
+bool order__has_members(const struct order *o);
+void order__tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over);
 
 /* commander_run.c: step by step. */
-void cmd_survey(struct commander *c, struct cmd *cmd);
-void cmd_run(struct commander *c, struct cmd *cmd);
-void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
+void cmd__survey(struct commander *c, struct cmd *cmd);
+void cmd__run(struct commander *c, struct cmd *cmd);
+void cmd__cancel_rows(struct commander *c, struct cmd *cmd);
 
 /* stored.c: stored documents of all kinds but workflows. */
-void stored_init(struct commander *c);
-void stored_done(struct commander *c);
-int stored_load(struct commander *c, struct store *store, struct err *err);
+void stored__init(struct commander *c);
+void stored__done(struct commander *c);
+int stored__load(struct commander *c, struct store *store, struct err *err);
 /* A version is durable; one of a kind that is not kept here is passed over. */
-void stored_learn(struct commander *c, const struct store_doc *d);
+void stored__learn(struct commander *c, const struct store_doc *d);
 /* The next version joins e: of d its kind, name, body and whether it goes. body_len 0: all of it */
-void stored_change(struct commander *c, const struct cmd *cmd, struct edit *e,
-                   const struct store_doc *d);
-int stored_missing(enum store_doc_kind kind, const char *name, struct refusal *f); /* E_NOT_FOUND */
+void stored__change(struct commander *c, const struct cmd *cmd, struct edit *e,
+                    const struct store_doc *d);
+int stored__missing(enum store_doc_kind kind, const char *name,
+                    struct refusal *f); /* E_NOT_FOUND */
 /* E_CONFLICT: a task depends on it. */
-int stored_unused(const struct commander *c, enum store_doc_kind kind, const char *name,
-                  struct refusal *f);
+int stored__unused(const struct commander *c, enum store_doc_kind kind, const char *name,
+                   struct refusal *f);
 
 /* apply_draft.c: a test run of a document that is not saved. */
-int order_parse_draft(struct order *o, struct refusal *f);
+int order__parse_draft(struct order *o, struct refusal *f);
 /* One task, once. `r`: what its selection came to, which f says. */
-int order_check_draft(const struct order *o, int r, struct refusal *f);
+int order__check_draft(const struct order *o, int r, struct refusal *f);
 /* Judged as apply judges it; on 0 cmd->edit keeps it. */
-int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
-void draft_learn(struct commander *c, const struct store_doc *d);
-int drafts_load(struct commander *c, struct store *store, struct err *err);
+int draft__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void draft__learn(struct commander *c, const struct store_doc *d);
+int drafts__load(struct commander *c, struct store *store, struct err *err);
 
 /* commander_alert.c */
-int order_parse_alert(struct order *o, struct refusal *f);
-int alert_ack(struct commander *c, struct cmd *cmd, struct refusal *f);
-int alerts_load(struct commander *c, struct store *store, struct err *err);
-void alerts_forget(struct commander *c);
+int order__parse_alert(struct order *o, struct refusal *f);
+int alert__ack(struct commander *c, struct cmd *cmd, struct refusal *f);
+int alerts__load(struct commander *c, struct store *store, struct err *err);
+void alerts__forget(struct commander *c);
 
 /* commander_silence.c */
-int order_parse_silence(const struct commander *c, struct order *o, struct refusal *f);
-int silence_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+int order__parse_silence(const struct commander *c, struct order *o, struct refusal *f);
+int silence__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_node.c */
-int cmd_forget_node(const struct commander *c, const char *name, struct refusal *f);
+int cmd__forget_node(const struct commander *c, const char *name, struct refusal *f);
 
 /* commander_task.c: definitions. */
-void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
-void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
+void cmd__edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
+void cmd__gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
 /* Kinds that act on documents: cmd->edit is made, unless it is there. */
 /* 1: in the next turn more of it */
-int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
+int cmd__begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* What one edit may change: more of it would wait for ever. E_INVALID. */
-int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f);
-void cmd_other(struct commander *c, struct cmd *cmd); /* PH_OTHER: what is done at once */
+int cmd__check_edit(const struct commander *c, const struct edit *e, struct refusal *f);
+void cmd__other(struct commander *c, struct cmd *cmd); /* PH_OTHER: what is done at once */
 
 /* commander_print.c */
-struct face cmd_face(const struct cmd *cmd);
+struct face cmd__face(const struct cmd *cmd);
 /* How many tasks a command on tasks changes, or would. */
-size_t cmd_tasks_changed(struct commander *c, const struct cmd *cmd);
-void cmd_print_dry(struct commander *c, const struct cmd *cmd, struct buf *out);
+size_t cmd__tasks_changed(struct commander *c, const struct cmd *cmd);
+void cmd__print_dry(struct commander *c, const struct cmd *cmd, struct buf *out);
 
 /* commander_in.c */
-struct cmd *cmd_new(const struct commander *c, enum command_kind kind, const char *request_id,
-                    const char *actor, const char *args, int64_t created_us);
-void cmd_free(struct cmd *cmd);
+struct cmd *cmd__new(const struct commander *c, enum command_kind kind, const char *request_id,
+                     const char *actor, const char *args, int64_t created_us);
+void cmd__free(struct cmd *cmd);
 /* While the store is full, who waits for an answer gets it: E_FULL. */
-void commander_look_full(struct commander *c);
-enum phase cmd_first_phase(const struct cmd *cmd);
+void commander__look_full(struct commander *c);
+enum phase cmd__first_phase(const struct cmd *cmd);
 
 /* commander_past.c: what is kept of commands that are over. */
-void pasts_keep(struct pasts *ps, const struct cmd *cmd); /* and the oldest may go for it */
-const struct past *pasts_find(const struct pasts *ps, uint64_t id);
-const struct past *pasts_repeated(const struct pasts *ps, const char *request_id);
-bool past_same(const struct past *p, enum command_kind kind, const char *args);
-struct face past_face(const struct past *p);
-void pasts_done(struct pasts *ps);
+void pasts__keep(struct pasts *ps, const struct cmd *cmd); /* and the oldest may go for it */
+const struct past *pasts__find(const struct pasts *ps, uint64_t id);
+const struct past *pasts__repeated(const struct pasts *ps, const char *request_id);
+bool past__same(const struct past *p, enum command_kind kind, const char *args);
+struct face past__face(const struct past *p);
+void pasts__done(struct pasts *ps);
 
 /* commander_record.c */
-bool cmd_cursor_parse(struct cmd *cmd, const char *text);
-void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
-                size_t n_items);
-void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error);
-void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f);
-void cmd_answer_all(struct cmd *cmd);
+bool cmd__cursor_parse(struct cmd *cmd, const char *text);
+void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
+                 size_t n_items);
+void cmd__over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error);
+void cmd__fail(struct commander *c, struct cmd *cmd, const struct refusal *f);
+void cmd__answer_all(struct cmd *cmd);
 
 /* commander_load.c */
-int commander_load(struct commander *c, struct store *store, struct err *err);
-void commander_resume(struct commander *c);      /* commands that are not over */
-void commander_tell_scopes(struct commander *c); /* their members, to the resolver */
+int commander__load(struct commander *c, struct store *store, struct err *err);
+void commander__resume(struct commander *c);      /* commands that are not over */
+void commander__tell_scopes(struct commander *c); /* their members, to the resolver */
 /* What an edit that is durable says of documents and names. */
-void commander_learn(struct commander *c, const struct edit *e);
+void commander__learn(struct commander *c, const struct edit *e);
 
 /* apply_args.c */
-int apply_parse(struct order *o, struct refusal *f);
+int apply__parse(struct order *o, struct refusal *f);
 
 /* apply.c: documents. On 0 cmd->edit and cmd->changes are set. */
-int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f); /* 1: it goes on */
-void apply_drop(struct cmd *cmd); /* what is under way of it */
+int apply__begin(struct commander *c, struct cmd *cmd, struct refusal *f); /* 1: it goes on */
+void apply__drop(struct cmd *cmd); /* what is under way of it */
 
 /* apply_alike.c: refused when people take a project that comes into being for one in force. */
-int project_alike(const struct commander *c, const char *project, const char *place,
-                  struct refusal *f);
+int project__alike(const struct commander *c, const char *project, const char *place,
+                   struct refusal *f);
 
-/* commander_pool.c: pools and quotas. On 0 pool_begin() has set cmd->edit. */
-int order_parse_pool(struct order *o, struct refusal *f);
-int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* commander_pool.c: pools and quotas. On 0 pool__begin() has set cmd->edit. */
+int order__parse_pool(struct order *o, struct refusal *f);
+int pool__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* Adds the change of a pool or a quota to e, unless it is so already. size: POOL_NONE removes.
  * False: nothing changes. */
-bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
-                 struct edit *e);
+bool pool__change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
+                  struct edit *e);
 /* Every pool that the tasks name is there and large enough. */
-int pools_check(const struct commander *c, const struct workflow_set *set,
-                struct task *const *tasks, size_t n, struct refusal *f);
+int pools__check(const struct commander *c, const struct workflow_set *set,
+                 struct task *const *tasks, size_t n, struct refusal *f);
 
-/* commander_user.c, commander_people.c: people, groups, tokens. On 0 person_begin() has set
+/* commander_user.c, commander_people.c: people, groups, tokens. On 0 person__begin() has set
  * cmd->edit. */
-int order_parse_person(struct order *o, struct refusal *f);
+int order__parse_person(struct order *o, struct refusal *f);
 #define ARGS_KEPT_OUT "(not kept)"
 /* Has it an argument that is not to be kept with it: a password, or its hash? */
-bool args_hide(enum command_kind kind);
-char *args_shown(const struct order *o); /* without that; the caller's */
-int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+bool args__hide(enum command_kind kind);
+char *args__shown(const struct order *o); /* without that; the caller's */
+int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_prefs.c: what people have set for their browsers; and the end of their sessions. */
-int order_parse_web(struct order *o, struct refusal *f);
-int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+int order__parse_web(struct order *o, struct refusal *f);
+int preferences__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
-/* commander_target.c: target servers. On 0 target_begin() has set cmd->edit. */
-int order_parse_target(struct order *o, struct refusal *f);
-int target_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* commander_target.c: target servers. On 0 target__begin() has set cmd->edit. */
+int order__parse_target(struct order *o, struct refusal *f);
+int target__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
-/* commander_plugin.c: versions of runner plugins. On 0 plugin_begin() has set cmd->edit. */
-int order_parse_plugin(struct order *o, struct refusal *f);
-int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
-void plugin_tell(const struct commander *c, const char *type); /* the workers */
-void plugins_tell(const struct commander *c);                  /* of all, at the start */
+/* commander_plugin.c: versions of runner plugins. On 0 plugin__begin() has set cmd->edit. */
+int order__parse_plugin(struct order *o, struct refusal *f);
+int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void plugin__tell(const struct commander *c, const char *type); /* the workers */
+void plugins__tell(const struct commander *c);                  /* of all, at the start */
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
-int order_parse_within(struct order *o, struct refusal *f);
+int order__parse_within(struct order *o, struct refusal *f);
 bool within(const struct order *o, const char *name);
-int within_refuse(const struct order *o, const char *place, const char *name, struct refusal *f);
-int within_check(const struct commander *c, const struct order *o, struct refusal *f);
-int within_check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
-bool within_own(const struct cmd *cmd, const char *actor); /* may cmd steer a command of theirs? */
+int within__refuse(const struct order *o, const char *place, const char *name, struct refusal *f);
+int within__check(const struct commander *c, const struct order *o, struct refusal *f);
+int within__check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
+bool within__own(const struct cmd *cmd, const char *actor); /* may cmd steer a command of theirs? */
 
 #endif

@@ -14,7 +14,7 @@
 /* Well within the two seconds in which a full disk is told. */
 #define LOOK_FULL_US (500 * US_PER_MS)
 
-void cmd_free(struct cmd *cmd)
+void cmd__free(struct cmd *cmd)
 {
 	while (cmd->asked) {
 		struct client_request *r = cmd->asked;
@@ -30,10 +30,10 @@ void cmd_free(struct cmd *cmd)
 		free(fl);
 	}
 	feed_close(cmd->feed);
-	picks_free(cmd->picks, cmd->n_picks);
-	apply_drop(cmd);
+	picks__free(cmd->picks, cmd->n_picks);
+	apply__drop(cmd);
 	edit_free(cmd->edit);
-	order_done(&cmd->o);
+	order__done(&cmd->o);
 	free(cmd->tally.tasks);
 	free(cmd->tally.days);
 	keyset_done(&cmd->out);
@@ -49,8 +49,8 @@ void cmd_free(struct cmd *cmd)
 	free(cmd);
 }
 
-struct cmd *cmd_new(const struct commander *c, enum command_kind kind, const char *request_id,
-                    const char *actor, const char *args, int64_t created_us)
+struct cmd *cmd__new(const struct commander *c, enum command_kind kind, const char *request_id,
+                     const char *actor, const char *args, int64_t created_us)
 {
 	struct cmd *cmd = mem_new(sizeof *cmd);
 
@@ -60,7 +60,7 @@ struct cmd *cmd_new(const struct commander *c, enum command_kind kind, const cha
 	cmd->actor = mem_str(actor ? actor : "");
 	cmd->args = mem_str(args ? args : "");
 	cmd->args_len = strlen(cmd->args);
-	args_hash(cmd->args, cmd->args_len, cmd->args_hash);
+	args__hash(cmd->args, cmd->args_len, cmd->args__hash);
 	cmd->created_us = created_us;
 	cmd->total = -1;
 	cmd->shown.total = -1;
@@ -68,7 +68,7 @@ struct cmd *cmd_new(const struct commander *c, enum command_kind kind, const cha
 	return cmd;
 }
 
-enum phase cmd_first_phase(const struct cmd *cmd)
+enum phase cmd__first_phase(const struct cmd *cmd)
 {
 	enum acts_on on = command_acts_on(cmd->kind);
 
@@ -95,8 +95,8 @@ static bool same_args(const struct cmd *cmd, const struct client_request *r)
 {
 	uint8_t wanted[ARGS_HASH_BYTES];
 
-	args_hash(r->args, strlen(r->args), wanted);
-	return memcmp(cmd->args_hash, wanted, sizeof wanted) == 0;
+	args__hash(r->args, strlen(r->args), wanted);
+	return memcmp(cmd->args__hash, wanted, sizeof wanted) == 0;
 }
 
 /* The same request once more: the first one's command as it is. */
@@ -109,21 +109,21 @@ static bool repeated(struct commander *c, struct client_request *r, enum command
 		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
 			continue;
 		/* Of what has a password only what may be shown is known. */
-		if (cmd->kind != kind || (!args_hide(kind) && !same_args(cmd, r))) {
+		if (cmd->kind != kind || (!args__hide(kind) && !same_args(cmd, r))) {
 			refuse_other(r, cmd->kind);
 			return true;
 		}
 		r->letter.next = cmd->asked ? &cmd->asked->letter : NULL;
 		cmd->asked = r;
 		if (cmd->number)
-			cmd_answer_all(cmd);
+			cmd__answer_all(cmd);
 		return true;
 	}
-	const struct past *past = pasts_repeated(&c->pasts, r->request_id);
+	const struct past *past = pasts__repeated(&c->pasts, r->request_id);
 	if (!past)
 		return false;
-	struct face face = past_face(past);
-	if (past_same(past, kind, r->args)) {
+	struct face face = past__face(past);
+	if (past__same(past, kind, r->args)) {
 		struct buf body;
 		buf_init(&body);
 		face_print(&face, &body);
@@ -150,8 +150,8 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
                  struct refusal *f)
 {
 	int64_t now = actor_wall_us(c->me);
-	struct cmd *cmd = cmd_new(c, kind, r->request_id, r->actor, r->args, now);
-	int code = order_parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
+	struct cmd *cmd = cmd__new(c, kind, r->request_id, r->actor, r->args, now);
+	int code = order__parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
 
 	cmd->dry = r->dry_run;
 	if (code == 0 && cmd->ops->check)
@@ -160,19 +160,19 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 	          command_kind_name(kind), cmd->actor, cmd->dry, cmd->o.sel.n_tasks,
 	          code < 0 ? err_name(code) : "ok", code < 0 ? f->text : "");
 	if (code < 0) {
-		cmd_free(cmd);
+		cmd__free(cmd);
 		return code;
 	}
-	if (args_hide(kind)) {
+	if (args__hide(kind)) {
 		free(cmd->args);
-		cmd->args = args_shown(&cmd->o);
+		cmd->args = args__shown(&cmd->o);
 		cmd->args_len = strlen(cmd->args);
 	} else {
-		args_make_brief(cmd);
+		args__make_brief(cmd);
 	}
 	CHECK(cmd->o.ops == cmd->ops && cmd->phase == PH_SURVEY); /* nothing of it has begun */
 	cmd->message = mem_str(cmd->o.message);
-	cmd->phase = cmd_first_phase(cmd);
+	cmd->phase = cmd__first_phase(cmd);
 	cmd->asked = r;
 	r->letter.next = NULL;
 	if (cmd->dry) {
@@ -180,9 +180,9 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 		c->work = cmd;
 	} else {
 		cmd->id = ++c->last_id;
-		commander_put(c, cmd);
+		commander__put(c, cmd);
 	}
-	commander_work(c, cmd);
+	commander__work(c, cmd);
 	return 0;
 }
 
@@ -210,7 +210,7 @@ static void tell_full(struct cmd *cmd)
 	free(f.json);
 }
 
-void commander_look_full(struct commander *c)
+void commander__look_full(struct commander *c)
 {
 	bool full = ledger_is_full(c->ledger), waits = false;
 

@@ -32,7 +32,7 @@ static void resume_brief(struct commander *c, struct cmd *cmd)
 		         "the server ended before it was saved: nothing of it is in force; send it "
 		         "again, with another request id");
 	cmd->phase = PH_OVER;
-	cmd_record(c, cmd, NULL, 0);
+	cmd__record(c, cmd, NULL, 0);
 }
 
 /* Not over: from its cursor on. What no longer reads (its tasks are gone) has failed. */
@@ -40,11 +40,11 @@ static void resume(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f = { 0 };
 
-	if (args_are_brief(cmd->args)) {
+	if (args__are_brief(cmd->args)) {
 		resume_brief(c, cmd);
 		return;
 	}
-	int r = order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &cmd->o, &f);
+	int r = order__parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &cmd->o, &f);
 
 	cmd->resumed = true;
 	cmd->recorded = true;
@@ -53,10 +53,10 @@ static void resume(struct commander *c, struct cmd *cmd)
 		cmd->ended_us = actor_wall_us(c->me);
 		snprintf(cmd->error, sizeof cmd->error, "after a restart: %.380s", f.text);
 		cmd->phase = PH_OVER;
-		cmd_record(c, cmd, NULL, 0);
+		cmd__record(c, cmd, NULL, 0);
 		return;
 	}
-	cmd->phase = cmd_first_phase(cmd);
+	cmd->phase = cmd__first_phase(cmd);
 	if (cmd->phase == PH_SURVEY && cmd->total >= 0)
 		cmd->phase = PH_RUN;
 	cmd->answer_early = true;
@@ -102,7 +102,7 @@ static int each_command(void *ctx, const struct store_command *s)
 		return err_set(ld->err, E_CORRUPT,
 		               "lb_command: id %" PRIu64 " has kind %s, state %u", s->id, s->kind,
 		               s->state);
-	struct cmd *cmd = cmd_new(ld->c, kind, s->request_id, s->actor, s->args, s->created_us);
+	struct cmd *cmd = cmd__new(ld->c, kind, s->request_id, s->actor, s->args, s->created_us);
 	cmd->id = s->id;
 	cmd->state = (enum command_state)s->state;
 	cmd->ended_us = s->ended_us;
@@ -121,12 +121,12 @@ static int each_command(void *ctx, const struct store_command *s)
 	if (s->id > ld->c->last_id)
 		ld->c->last_id = s->id;
 	if (cmd->phase == PH_OVER && map_get(&ld->causes, cmd->id) == MAP_NONE) {
-		pasts_keep(&ld->c->pasts, cmd);
-		cmd_free(cmd);
+		pasts__keep(&ld->c->pasts, cmd);
+		cmd__free(cmd);
 		return 0;
 	}
-	commander_put(ld->c, cmd);
-	if (!cmd_cursor_parse(cmd, s->cursor ? s->cursor : ""))
+	commander__put(ld->c, cmd);
+	if (!cmd__cursor_parse(cmd, s->cursor ? s->cursor : ""))
 		return err_set(ld->err, E_CORRUPT,
 		               "lb_command: id %" PRIu64 " has a cursor '%.80s'", s->id, s->cursor);
 	return 0;
@@ -155,20 +155,20 @@ static int each_document(void *ctx, const struct store_doc *d)
 /* Who else keeps it hears of it before the client does. */
 static void learn(struct commander *c, const struct store_doc *d)
 {
-	stored_learn(c, d);
+	stored__learn(c, d);
 	if (d->kind == DOC_RUNNER)
-		plugin_tell(c, d->name);
+		plugin__tell(c, d->name);
 	else if ((d->kind == DOC_SERVER || d->kind == DOC_SETTING) && c->front && c->front->params)
 		params_tell(c->front->params, d);
 }
 
-void commander_learn(struct commander *c, const struct edit *e)
+void commander__learn(struct commander *c, const struct edit *e)
 {
 	for (size_t i = 0; i < e->n_docs; i++)
 		if (e->docs[i].kind == DOC_WORKFLOW)
 			put_document(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_DRAFT)
-			draft_learn(c, &e->docs[i]);
+			draft__learn(c, &e->docs[i]);
 		else
 			learn(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
@@ -176,7 +176,7 @@ void commander_learn(struct commander *c, const struct edit *e)
 			->anchor = e->rows[i].anchor;
 }
 
-int commander_load(struct commander *c, struct store *store, struct err *err)
+int commander__load(struct commander *c, struct store *store, struct err *err)
 {
 	struct loading ld = { .c = c, .err = err };
 
@@ -189,20 +189,20 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_document, c, err);
 	if (r == 0)
-		r = drafts_load(c, store, err);
+		r = drafts__load(c, store, err);
 	if (r == 0)
-		r = stored_load(c, store, err);
+		r = stored__load(c, store, err);
 	if (r == 0)
-		r = alerts_load(c, store, err);
+		r = alerts__load(c, store, err);
 	for (size_t i = 0; i < c->n_cmds && r == 0; i++)
 		if (c->cmds[i]->phase != PH_OVER)
-			r = args_are_brief(c->cmds[i]->args)
-			            ? brief_load(c->cmds[i], store, err)
-			            : cmd_load_settled(c->cmds[i], store, err);
+			r = args__are_brief(c->cmds[i]->args)
+			            ? brief__load(c->cmds[i], store, err)
+			            : cmd__load_settled(c->cmds[i], store, err);
 	return r;
 }
 
-void commander_resume(struct commander *c)
+void commander__resume(struct commander *c)
 {
 	for (size_t i = 0; i < c->n_cmds; i++)
 		if (c->cmds[i]->phase != PH_OVER)
@@ -226,7 +226,7 @@ static void all_told(struct commander *c)
 }
 
 /* Members of a command that is over may wait still. */
-void commander_tell_scopes(struct commander *c)
+void commander__tell_scopes(struct commander *c)
 {
 	uint64_t last = 0;
 
@@ -238,7 +238,7 @@ void commander_tell_scopes(struct commander *c)
 		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
 			const struct cat_inst *in = catalog_inst(&c->cat, k);
 			struct cmd *cmd = in->flags & IF_MEMBER && in->cause != last
-			                          ? commander_find(c, in->cause)
+			                          ? commander__find(c, in->cause)
 			                          : NULL;
 			k = in->next;
 			if (!cmd || cmd->scoped)
@@ -247,13 +247,13 @@ void commander_tell_scopes(struct commander *c)
 			struct refusal f = { 0 };
 			bool over = cmd->phase == PH_OVER;
 			struct order o;
-			if (order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &o,
-			                &f) < 0)
+			if (order__parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us,
+			                 &o, &f) < 0)
 				continue;
-			cmd->scoped = order_has_members(&o); /* told once */
+			cmd->scoped = order__has_members(&o); /* told once */
 			if (cmd->scoped)
-				order_tell_scope(c, cmd->id, &o, over);
-			order_done(&o);
+				order__tell_scope(c, cmd->id, &o, over);
+			order__done(&o);
 		}
 	}
 	all_told(c);

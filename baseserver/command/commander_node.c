@@ -14,7 +14,7 @@ static bool is_text(const struct cJSON *object, const char *key, const char *tex
 }
 
 /* By what the registry last showed. One whose id was another once is forgotten by its name. */
-int cmd_forget_node(const struct commander *c, const char *name, struct refusal *f)
+int cmd__forget_node(const struct commander *c, const char *name, struct refusal *f)
 {
 	const struct front *front = c->front;
 	struct cJSON *root = NULL;

@@ -151,7 +151,7 @@ static int check_reach(struct order *o, struct refusal *f)
 	if (o->ops->wants_dates && !selection_has_dates(s) && !s->has_instances)
 		return refuse(f, E_INVALID, "args.selection", "from, to or dates",
 		              "args.selection: %s wants dates", command_kind_name(o->kind));
-	if (s->has_from != s->has_to && (commander_sources(o) & FEED_PLAN) && !s->has_states)
+	if (s->has_from != s->has_to && (commander__sources(o) & FEED_PLAN) && !s->has_states)
 		return refuse(f, E_INVALID,
 		              s->has_from ? "args.selection.to" : "args.selection.from", NULL,
 		              "args.selection: a range of planned dates wants from and to");
@@ -195,8 +195,8 @@ static void default_dates(const struct commander *c, struct order *o)
 	s->has_instances = true;
 }
 
-int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
-                int64_t now_us, struct order *ret, struct refusal *f)
+int order__parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
+                 int64_t now_us, struct order *ret, struct refusal *f)
 {
 	const char *keys[KEYS_MAX + 3];
 	struct err err = { 0 };
@@ -213,7 +213,7 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	keys[n] = NULL;
 	int r = arg_object(ret->args, "args", keys, f);
 	if (r == 0)
-		r = order_parse_within(ret, f);
+		r = order__parse_within(ret, f);
 	if (r == 0)
 		r = parse_common(ret, f);
 	if (r == 0 && ret->ops->parse)
@@ -223,19 +223,19 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	if (r == 0)
 		r = parse_selection(c, ret, f);
 	if (ret->draft)
-		r = order_check_draft(ret, r, f);
+		r = order__check_draft(ret, r, f);
 	if (r == 0)
 		default_dates(c, ret);
 	if (r == 0 && ret->ops->resolve)
 		r = ret->ops->resolve(c, ret, f);
 	if (r == 0)
-		r = within_check(c, ret, f);
+		r = within__check(c, ret, f);
 	if (r < 0)
-		order_done(ret);
+		order__done(ret);
 	return r;
 }
 
-void order_done(struct order *o)
+void order__done(struct order *o)
 {
 	selection_done(&o->sel);
 	jdoc_free(o->doc);

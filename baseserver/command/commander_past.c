@@ -44,7 +44,7 @@ static struct past *past_new(const struct cmd *cmd)
 	p->kind = (uint8_t)cmd->kind;
 	p->has_request = cmd->request_id[0] != '\0';
 	hash(cmd->request_id, strlen(cmd->request_id), p->request);
-	memcpy(p->args, cmd->args_hash, sizeof p->args);
+	memcpy(p->args, cmd->args__hash, sizeof p->args);
 	p->message_at = (uint32_t)actor;
 	p->error_at = (uint32_t)(actor + message);
 	memcpy(p->texts, cmd->actor, actor);
@@ -85,7 +85,7 @@ static void forget_first(struct pasts *ps)
 	ps->bare -= ps->bare > 0;
 }
 
-void pasts_keep(struct pasts *ps, const struct cmd *cmd)
+void pasts__keep(struct pasts *ps, const struct cmd *cmd)
 {
 	struct past *p = past_new(cmd);
 	size_t i = place(ps, p->id);
@@ -105,14 +105,14 @@ void pasts_keep(struct pasts *ps, const struct cmd *cmd)
 		forget_first(ps);
 }
 
-const struct past *pasts_find(const struct pasts *ps, uint64_t id)
+const struct past *pasts__find(const struct pasts *ps, uint64_t id)
 {
 	size_t i = place(ps, id);
 
 	return i < ps->n && ps->at[i]->id == id ? ps->at[i] : NULL;
 }
 
-const struct past *pasts_repeated(const struct pasts *ps, const char *request_id)
+const struct past *pasts__repeated(const struct pasts *ps, const char *request_id)
 {
 	uint8_t wanted[HASH_BYTES];
 
@@ -124,15 +124,15 @@ const struct past *pasts_repeated(const struct pasts *ps, const char *request_id
 	return NULL;
 }
 
-bool past_same(const struct past *p, enum command_kind kind, const char *args)
+bool past__same(const struct past *p, enum command_kind kind, const char *args)
 {
 	uint8_t wanted[HASH_BYTES];
 
-	args_hash(args, strlen(args), wanted);
-	return p->kind == kind && (args_hide(kind) || memcmp(p->args, wanted, sizeof wanted) == 0);
+	args__hash(args, strlen(args), wanted);
+	return p->kind == kind && (args__hide(kind) || memcmp(p->args, wanted, sizeof wanted) == 0);
 }
 
-struct face past_face(const struct past *p)
+struct face past__face(const struct past *p)
 {
 	return (struct face){ .id = p->id,
 		              .number = p->number,
@@ -145,7 +145,7 @@ struct face past_face(const struct past *p)
 		              .shown = &p->shown };
 }
 
-void pasts_done(struct pasts *ps)
+void pasts__done(struct pasts *ps)
 {
 	for (size_t i = 0; i < ps->n; i++) {
 		free(ps->at[i]->changes);

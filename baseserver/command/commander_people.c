@@ -64,8 +64,8 @@ static void print_body(const struct person_noun *noun, const struct jval *args,
 static void put(struct commander *c, const struct cmd *cmd, enum store_doc_kind kind,
                 const char *name, const char *body)
 {
-	stored_change(c, cmd, cmd->edit,
-	              &(struct store_doc){ .kind = kind, .name = name, .body = body });
+	stored__change(c, cmd, cmd->edit,
+	               &(struct store_doc){ .kind = kind, .name = name, .body = body });
 }
 
 static int64_t number_of(const struct doc *u, const char *key)
@@ -105,9 +105,9 @@ static void add_gone(struct commander *c, const struct cmd *cmd, enum store_doc_
 {
 	char *gone = mem_fmt("{\"since\":%lld}", (long long)number_of(u, "since") + 1);
 
-	stored_change(c, cmd, cmd->edit,
-	              &(struct store_doc){
-			      .kind = kind, .name = u->name, .body = gone, .retired = true });
+	stored__change(c, cmd, cmd->edit,
+	               &(struct store_doc){
+			       .kind = kind, .name = u->name, .body = gone, .retired = true });
 	free(gone);
 }
 
@@ -229,7 +229,7 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum store_doc_kind 
 	const struct doc *was = docs_find(&c->docs[kind], cmd->o.user);
 
 	if (!was)
-		return stored_missing(kind, cmd->o.user, f);
+		return stored__missing(kind, cmd->o.user, f);
 	cmd->edit = mem_new(sizeof *cmd->edit);
 	add_gone(c, cmd, kind, was);
 	if (kind == DOC_USER) {
@@ -241,7 +241,7 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum store_doc_kind 
 	return 0;
 }
 
-int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	enum store_doc_kind kind = person_kind_of(cmd->kind);
 	const struct person_noun *noun = &person_nouns[kind];

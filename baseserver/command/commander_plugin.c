@@ -60,7 +60,7 @@ static int parse_groups(struct order *o, struct refusal *f)
 	return r;
 }
 
-int order_parse_plugin(struct order *o, struct refusal *f)
+int order__parse_plugin(struct order *o, struct refusal *f)
 {
 	int r = parse_type(o, f);
 
@@ -164,7 +164,7 @@ static struct plugin_choices *choices_of(const struct doc *p)
 	return to;
 }
 
-void plugin_tell(const struct commander *c, const char *type)
+void plugin__tell(const struct commander *c, const char *type)
 {
 	const struct doc *p = docs_ever(&c->docs[DOC_RUNNER], type);
 
@@ -172,10 +172,10 @@ void plugin_tell(const struct commander *c, const char *type)
 		c->front->plugin(c->front->workers[i], choices_of(p));
 }
 
-void plugins_tell(const struct commander *c)
+void plugins__tell(const struct commander *c)
 {
 	for (size_t i = 0; i < c->docs[DOC_RUNNER].n; i++)
-		plugin_tell(c, c->docs[DOC_RUNNER].items[i].name);
+		plugin__tell(c, c->docs[DOC_RUNNER].items[i].name);
 }
 
 /* --- the edit ------------------------------------------------------------------------ */
@@ -313,7 +313,7 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 	return 0;
 }
 
-int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_RUNNER], cmd->o.type);
 	const struct jval *root = was ? doc_json(was) : NULL;
@@ -336,11 +336,11 @@ int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		           "%.60s has %d versions registered", cmd->o.type, VERSIONS_MAX);
 	else {
 		cmd->edit = mem_new(sizeof *cmd->edit);
-		stored_change(c, cmd, cmd->edit,
-		              &(struct store_doc){ .kind = DOC_RUNNER,
-		                                   .name = cmd->o.type,
-		                                   .body = buf_str(&body),
-		                                   .retired = n == 0 && !w.drained });
+		stored__change(c, cmd, cmd->edit,
+		               &(struct store_doc){ .kind = DOC_RUNNER,
+		                                    .name = cmd->o.type,
+		                                    .body = buf_str(&body),
+		                                    .retired = n == 0 && !w.drained });
 	}
 	buf_done(&body);
 	return r;

@@ -30,7 +30,7 @@ static int parse_name(struct order *o, const char *key, struct refusal *f)
 	return r;
 }
 
-int order_parse_pool(struct order *o, struct refusal *f)
+int order__parse_pool(struct order *o, struct refusal *f)
 {
 	bool quota = o->kind == CK_QUOTA_SET;
 	const char *key = quota ? "running" : "size";
@@ -89,8 +89,8 @@ static int32_t size_of(const struct commander *c, const struct workflow_set *set
 	return pool_size(docs_find(&c->docs[DOC_POOL], name));
 }
 
-int pools_check(const struct commander *c, const struct workflow_set *set,
-                struct task *const *tasks, size_t n, struct refusal *f)
+int pools__check(const struct commander *c, const struct workflow_set *set,
+                 struct task *const *tasks, size_t n, struct refusal *f)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < tasks[i]->n_pools; k++) {
@@ -112,8 +112,8 @@ int pools_check(const struct commander *c, const struct workflow_set *set,
 
 /* --- the edit ------------------------------------------------------------------------ */
 
-bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
-                 struct edit *e)
+bool pool__change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
+                  struct edit *e)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_POOL], name);
 	struct buf body;
@@ -122,11 +122,11 @@ bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, i
 		return false;
 	buf_init(&body);
 	pool_print(size, &body);
-	stored_change(c, cmd, e,
-	              &(struct store_doc){ .kind = DOC_POOL,
-	                                   .name = name,
-	                                   .body = buf_str(&body),
-	                                   .retired = size == POOL_NONE });
+	stored__change(c, cmd, e,
+	               &(struct store_doc){ .kind = DOC_POOL,
+	                                    .name = name,
+	                                    .body = buf_str(&body),
+	                                    .retired = size == POOL_NONE });
 	buf_done(&body);
 	return true;
 }
@@ -148,10 +148,10 @@ static void change_document(struct commander *c, const struct cmd *cmd, int32_t 
 	scope_doc_name(cmd->o.pool, &name);
 	if ((old || running) && workflow_set_read(set, buf_str(&text), text.len, "", &d) == 0) {
 		workflow_scope_print(workflow_set_scope(set, 0), &body);
-		stored_change(c, cmd, e,
-		              &(struct store_doc){ .kind = DOC_SETTING,
-		                                   .name = buf_str(&name),
-		                                   .body = buf_str(&body) });
+		stored__change(c, cmd, e,
+		               &(struct store_doc){ .kind = DOC_SETTING,
+		                                    .name = buf_str(&name),
+		                                    .body = buf_str(&body) });
 	}
 	diags_done(&d);
 	buf_done(&text);
@@ -160,7 +160,7 @@ static void change_document(struct commander *c, const struct cmd *cmd, int32_t 
 	workflow_set_free(set);
 }
 
-int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int pool__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	bool quota = cmd->kind == CK_QUOTA_SET;
 	bool remove = cmd->kind == CK_POOL_REMOVE || (quota && cmd->o.size == 0);
@@ -169,13 +169,13 @@ int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	snprintf(name, sizeof name, "%s%s", quota ? POOL_PROJECT : "", cmd->o.pool);
 	if (cmd->kind == CK_POOL_REMOVE && !docs_find(&c->docs[DOC_POOL], name))
 		return unknown_pool(c, name, "args.pool", "", f);
-	int r = cmd->kind == CK_POOL_REMOVE ? stored_unused(c, DOC_POOL, name, f)
-	        : quota && !remove          ? project_alike(c, cmd->o.pool, "args.project", f)
+	int r = cmd->kind == CK_POOL_REMOVE ? stored__unused(c, DOC_POOL, name, f)
+	        : quota && !remove          ? project__alike(c, cmd->o.pool, "args.project", f)
 	                                    : 0;
 	if (r < 0)
 		return r;
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	if (pool_change(c, cmd, name, remove ? POOL_NONE : (int32_t)cmd->o.size, cmd->edit) &&
+	if (pool__change(c, cmd, name, remove ? POOL_NONE : (int32_t)cmd->o.size, cmd->edit) &&
 	    quota)
 		change_document(c, cmd, (int32_t)cmd->o.size, cmd->edit);
 	return 0;

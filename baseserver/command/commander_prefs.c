@@ -67,14 +67,14 @@ static int parse_token_end(struct order *o, struct refusal *f)
 }
 
 /* What only the web server tells. */
-int order_parse_web(struct order *o, struct refusal *f)
+int order__parse_web(struct order *o, struct refusal *f)
 {
 	return o->kind == CK_SESSION_END ? parse_session_end(o, f)
 	       : o->kind == CK_TOKEN_END ? parse_token_end(o, f)
 	                                 : parse_preferences(o, f);
 }
 
-int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int preferences__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_PREFS], cmd->o.user);
 	uint32_t now = was ? was->version : 0;
@@ -87,9 +87,9 @@ int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		              "args.version: they are at version %u now, not %lld", now,
 		              (long long)version);
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	stored_change(c, cmd, cmd->edit,
-	              &(struct store_doc){ .kind = DOC_PREFS,
-	                                   .name = cmd->o.user,
-	                                   .body = jv_get(cmd->o.args, "value")->text });
+	stored__change(c, cmd, cmd->edit,
+	               &(struct store_doc){ .kind = DOC_PREFS,
+	                                    .name = cmd->o.user,
+	                                    .body = jv_get(cmd->o.args, "value")->text });
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include "util/err.h"
 #include "util/json_put.h"
 
-struct face cmd_face(const struct cmd *cmd)
+struct face cmd__face(const struct cmd *cmd)
 {
 	return (struct face){ .id = cmd->id,
 		              .number = cmd->number,
@@ -130,7 +130,7 @@ static void print_detached(const struct commander *c, const struct cmd *cmd, str
 		const struct cat_task *t = catalog_task(&c->cat, s->tasks[i]);
 		for (size_t k = 0; t && k < t->n_children; k++) {
 			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
-			if (!ch || ch->row.state != TS_ONLINE || order_selects(&cmd->o, ch->id))
+			if (!ch || ch->row.state != TS_ONLINE || order__selects(&cmd->o, ch->id))
 				continue;
 			put_open(out, NULL, '{');
 			put_text(out, "task", ch->def->name);
@@ -229,7 +229,7 @@ static void print_days(const struct tally *t, struct buf *out)
 		put_int(out, "days_more", (int64_t)(t->n_days - DRY_DAYS_MAX));
 }
 
-void cmd_print_dry(struct commander *c, const struct cmd *cmd, struct buf *out)
+void cmd__print_dry(struct commander *c, const struct cmd *cmd, struct buf *out)
 {
 	const struct tally *t = &cmd->tally;
 	size_t shown = 0, with = 0;

@@ -43,13 +43,13 @@ void request_refuse(struct client_request *r, const struct refusal *f)
 	request_answer(r, f->code, f->text, &body, 0);
 }
 
-void cmd_answer_all(struct cmd *cmd)
+void cmd__answer_all(struct cmd *cmd)
 {
 	while (cmd->asked) {
 		struct client_request *r = cmd->asked;
 		struct buf body;
 		cmd->asked = (struct client_request *)r->letter.next;
-		struct face face = cmd_face(cmd);
+		struct face face = cmd__face(cmd);
 		buf_init(&body);
 		face_print(&face, &body);
 		request_answer(r, 0, "", &body, cmd->number);
@@ -71,7 +71,7 @@ static void recorded(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct record *r = (struct record *)l;
-	struct cmd *cmd = commander_find(c, r->command.id);
+	struct cmd *cmd = commander__find(c, r->command.id);
 	const struct store_command *s = &r->command;
 
 	commander_fold(c);
@@ -88,7 +88,7 @@ static void recorded(struct letter *l, void *self)
 		cmd->number = r->number;
 		tell_workers(c, cmd);
 		if (cmd->answer_early || command_state_over(cmd->shown.state))
-			cmd_answer_all(cmd);
+			cmd__answer_all(cmd);
 	}
 	record_free(r);
 }
@@ -126,14 +126,14 @@ static char *cursor_text(const struct cmd *cmd)
 	print_waits(&cmd->ripe, &b);
 	if (cmd->picks) {
 		buf_putc(&b, '|');
-		picks_print(cmd, &b);
+		picks__print(cmd, &b);
 	}
 	char *text = mem_str(buf_str(&b));
 	buf_done(&b);
 	return text;
 }
 
-bool cmd_cursor_parse(struct cmd *cmd, const char *text)
+bool cmd__cursor_parse(struct cmd *cmd, const char *text)
 {
 	const char *picks = strchr(text, '|');
 	int64_t task, date, index;
@@ -145,7 +145,7 @@ bool cmd_cursor_parse(struct cmd *cmd, const char *text)
 	cmd->last = (struct inst_key){ date, (uint32_t)task, 0 };
 	cmd->index = (size_t)index;
 	cmd->has_cursor = cmd->last.task != 0;
-	return parse_waits(cmd, text) && (!picks || picks_parse(cmd, picks + 1));
+	return parse_waits(cmd, text) && (!picks || picks__parse(cmd, picks + 1));
 }
 
 /* What nobody but its person is told of: durable with its edit, and then forgotten. */
@@ -157,12 +157,12 @@ static void answer_unrecorded(struct cmd *cmd)
 		                     .failed = cmd->failed,
 		                     .ended_us = cmd->ended_us };
 	snprintf(cmd->shown_error, sizeof cmd->shown_error, "%s", cmd->error);
-	cmd_answer_all(cmd);
+	cmd__answer_all(cmd);
 	cmd->forget = true;
 }
 
-void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
-                size_t n_items)
+void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
+                 size_t n_items)
 {
 	bool over = command_state_over(cmd->state);
 
@@ -207,22 +207,22 @@ static void work_done(struct commander *c, struct cmd *cmd)
 	feed_close(cmd->feed);
 	cmd->feed = NULL;
 	cmd->phase = PH_OVER;
-	apply_drop(cmd);
+	apply__drop(cmd);
 	edit_free(cmd->edit);
 	cmd->edit = NULL;
-	cmd_unwatch(c, cmd);
-	cmd_scope_over(c, cmd);
+	cmd__unwatch(c, cmd);
+	cmd__scope_over(c, cmd);
 	keyset_done(&cmd->out);
 	keyset_done(&cmd->asked_for);
 	keyset_done(&cmd->waits);
 	keyset_done(&cmd->ripe);
 	keyset_done(&cmd->settled);
-	picks_free(cmd->picks, cmd->n_picks);
+	picks__free(cmd->picks, cmd->n_picks);
 	cmd->picks = NULL;
 	cmd->n_picks = 0;
 }
 
-void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error)
+void cmd__over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error)
 {
 	CHECK(command_state_over(state));
 	cmd->state = state;
@@ -231,7 +231,7 @@ void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, co
 		cmd->total = cmd->done;
 	snprintf(cmd->error, sizeof cmd->error, "%s", error);
 	work_done(c, cmd);
-	cmd_record(c, cmd, NULL, 0);
+	cmd__record(c, cmd, NULL, 0);
 	log_info("command.over",
 	         "command=%" PRIu64 " kind=%s actor=%s state=%s done=%" PRId64 " failed=%" PRId64,
 	         cmd->id, command_kind_name(cmd->kind), cmd->actor, command_state_name(state),
@@ -239,7 +239,7 @@ void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, co
 }
 
 /* Who asks is told at once what is wrong; where that was followed meanwhile, others see it too. */
-void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
+void cmd__fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
 {
 	while (cmd->asked && (!cmd->recorded || cmd->apply_told)) {
 		struct client_request *r = cmd->asked;
@@ -248,7 +248,7 @@ void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
 	}
 	free(f->json);
 	if (cmd->recorded) {
-		cmd_over(c, cmd, CS_FAILED, f->text);
+		cmd__over(c, cmd, CS_FAILED, f->text);
 		return;
 	}
 	work_done(c, cmd);

@@ -17,13 +17,13 @@ static int each_item(void *ctx, const struct store_command_item *i)
 	return 0;
 }
 
-int cmd_load_settled(struct cmd *cmd, struct store *store, struct err *err)
+int cmd__load_settled(struct cmd *cmd, struct store *store, struct err *err)
 {
 	cmd->done = cmd->failed = 0;
 	return store_load_items(store, cmd->id, each_item, cmd, err);
 }
 
-bool cmd_settled(const struct cmd *cmd, struct inst_key key)
+bool cmd__settled(const struct cmd *cmd, struct inst_key key)
 {
 	if (cmd->ops->beside_plan)
 		key.part = -1;

@@ -30,7 +30,7 @@ static void open_feed(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	bool capped = o->parallel > 0 && o->parallel < PARALLEL_NO_CAP;
-	cmd->feed = feed_open(&c->cat, &o->sel, commander_sources(o),
+	cmd->feed = feed_open(&c->cat, &o->sel, commander__sources(o),
 	                      o->order == ORDER_DESC ? FEED_BY_DATE_DESC
 	                      : capped               ? FEED_BY_DATE
 	                                             : FEED_BY_TASK);
@@ -97,7 +97,7 @@ static void count_why(struct tally *t, const struct verdict *v)
 
 static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 {
-	struct verdict v = commander_decide(c, cmd, it);
+	struct verdict v = commander__decide(c, cmd, it);
 	struct tally *t = &cmd->tally;
 	struct tally_day *day = tally_day(t, it);
 	struct tally_item shown = { it->key, v.code, v.text, state_now(c, it) };
@@ -170,7 +170,7 @@ static void count_downstream(struct commander *c, struct cmd *cmd)
 	other.o.mode = REDO_DOWNSTREAM;
 	if (!cmd->ops->has_scope)
 		other.o.scope = SCOPE_ALL;
-	if (commander_downstream(c, &other, &f) == 0) {
+	if (commander__downstream(c, &other, &f) == 0) {
 		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
 		while (feed_next(feed, &it))
 			tally_task(&cmd->tally, it.key.task)->downstream++;
@@ -178,7 +178,7 @@ static void count_downstream(struct commander *c, struct cmd *cmd)
 	} else {
 		cmd->tally.too_deep = true;
 	}
-	picks_free(other.picks, other.n_picks);
+	picks__free(other.picks, other.n_picks);
 	count_depths(c, &cmd->tally);
 }
 
@@ -192,13 +192,13 @@ static int64_t count_within(struct commander *c, const struct cmd *cmd, int scop
 
 	other.o.mode = REDO_DOWNSTREAM;
 	other.o.scope = scope;
-	if (commander_downstream(c, &other, &f) == 0) {
+	if (commander__downstream(c, &other, &f) == 0) {
 		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
 		for (n = 0; feed_next(feed, &it);)
 			n++;
 		feed_close(feed);
 	}
-	picks_free(other.picks, other.n_picks);
+	picks__free(other.picks, other.n_picks);
 	return n;
 }
 
@@ -222,9 +222,9 @@ static void answer_dry(struct commander *c, struct cmd *cmd)
 	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
 		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);
 	if (cmd->o.on_tasks)
-		cmd->tally.tasks_changed = (int64_t)cmd_tasks_changed(c, cmd);
+		cmd->tally.tasks_changed = (int64_t)cmd__tasks_changed(c, cmd);
 	buf_init(&out);
-	cmd_print_dry(c, cmd, &out);
+	cmd__print_dry(c, cmd, &out);
 	struct client_request *r = cmd->asked;
 	cmd->asked = NULL;
 	request_answer(r, 0, "", &out, stream_seen(c->in));
@@ -246,7 +246,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 	if (cmd->total == 0 && t->left == 0 && !cmd->resumed && !cmd->o.on_tasks) {
 		struct refusal f;
 		refuse(&f, E_NOT_FOUND, "args.selection", NULL, "nothing is selected");
-		cmd_fail(c, cmd, &f);
+		cmd__fail(c, cmd, &f);
 		return;
 	}
 	bool waits = watches(cmd) || cmd->ops->retires;
@@ -255,19 +255,19 @@ static void counted(struct commander *c, struct cmd *cmd)
 		cmd->state = CS_RUNNING;
 	cmd->phase = PH_RUN;
 	if (!cmd->recorded || cmd->answer_early)
-		cmd_record(c, cmd, NULL, 0);
-	commander_work(c, cmd);
+		cmd__record(c, cmd, NULL, 0);
+	commander__work(c, cmd);
 }
 
-void cmd_survey(struct commander *c, struct cmd *cmd)
+void cmd__survey(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f;
 	struct item it;
 
 	if (!cmd->feed) {
 		bool down = cmd->o.mode != REDO_SELF && !cmd->picks;
-		if (down && commander_downstream(c, cmd, &f) < 0) {
-			cmd_fail(c, cmd, &f);
+		if (down && commander__downstream(c, cmd, &f) < 0) {
+			cmd__fail(c, cmd, &f);
 			return;
 		}
 		open_feed(c, cmd);
@@ -282,7 +282,7 @@ void cmd_survey(struct commander *c, struct cmd *cmd)
 	/* Long enough that people want to see it: it is there, its size is not known yet. */
 	if (!cmd->dry && !cmd->recorded && cmd->tally.total > 0) {
 		cmd->answer_early = true;
-		cmd_record(c, cmd, NULL, 0);
+		cmd__record(c, cmd, NULL, 0);
 	}
 	actor_wake(c->me);
 }
@@ -368,7 +368,7 @@ static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struc
 
 	ps->command = cmd->id;
 	while (ps->n < max && fl->n_items < LETTER_MAX && next_item(c, cmd, fl, &it)) {
-		struct verdict v = commander_decide(c, cmd, &it);
+		struct verdict v = commander__decide(c, cmd, &it);
 		take(cmd, fl, ps, &it, &v);
 	}
 	fl->last = cmd->fed;
@@ -391,7 +391,7 @@ static void settle(struct commander *c, struct cmd *cmd)
 		cmd->last = fl->last;
 		cmd->index = fl->index;
 		cmd->has_cursor = fl->last.task != 0;
-		cmd_record(c, cmd, fl->items, fl->n_items);
+		cmd__record(c, cmd, fl->items, fl->n_items);
 		free(fl);
 	}
 }
@@ -479,7 +479,7 @@ static void find_out(struct commander *c, struct cmd *cmd)
 		                                  : NULL;
 		find_one(cmd, catalog_live(&c->cat, key));
 		if (r && cmd->o.stop_on_failure && !catalog_live(&c->cat, key))
-			cmd_stop_if_bad(c, cmd, key, (enum state)r->state);
+			cmd__stop_if_bad(c, cmd, key, (enum state)r->state);
 	}
 	for (size_t i = cmd->waits.n; i-- > 0;) {
 		struct inst_key key = cmd->waits.at[i];
@@ -494,7 +494,7 @@ static void find_out(struct commander *c, struct cmd *cmd)
 static void begin_run(struct commander *c, struct cmd *cmd)
 {
 	open_feed(c, cmd);
-	cmd_tell_scope(c, cmd);
+	cmd__tell_scope(c, cmd);
 	cmd->fed = cmd->last;
 	if (cmd->has_cursor)
 		feed_skip(cmd->feed, cmd->last, cmd->index);
@@ -514,7 +514,7 @@ static void run_over(struct commander *c, struct cmd *cmd)
 	cmd->total = cmd->done;
 	if (cmd->ops->retires) {
 		cmd->phase = PH_GONE;
-		commander_work(c, cmd);
+		commander__work(c, cmd);
 		return;
 	}
 	if (cmd->ops->sweep == SWEEP_BEFORE_EDIT && cmd->o.on_tasks) {
@@ -523,10 +523,10 @@ static void run_over(struct commander *c, struct cmd *cmd)
 		cmd->feed = NULL;
 		return; /* step() goes on with it */
 	}
-	cmd_over(c, cmd, CS_DONE, "");
+	cmd__over(c, cmd, CS_DONE, "");
 }
 
-void cmd_run(struct commander *c, struct cmd *cmd)
+void cmd__run(struct commander *c, struct cmd *cmd)
 {
 	CHECK(cmd->phase == PH_RUN && !cmd->dry);
 	if (!cmd->feed)
@@ -536,9 +536,9 @@ void cmd_run(struct commander *c, struct cmd *cmd)
 	if (cmd->stopping) {
 		if (cmd->in_flight)
 			return;
-		cmd_cancel_rows(c, cmd);
+		cmd__cancel_rows(c, cmd);
 		char *why = mem_str(cmd->error);
-		cmd_over(c, cmd, CS_FAILED, why);
+		cmd__over(c, cmd, CS_FAILED, why);
 		free(why);
 		return;
 	}
@@ -575,7 +575,7 @@ static void let_go(struct commander *c, struct cmd *cmd, const struct answer *a)
 		return;
 	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, a->key.run_date) : NULL;
 	if (o && a->code >= 0 && cmd->o.stop_on_failure)
-		cmd_stop_if_bad(c, cmd, a->key, (enum state)o->state);
+		cmd__stop_if_bad(c, cmd, a->key, (enum state)o->state);
 }
 
 void commander_answered(struct letter *l, void *self)
@@ -598,13 +598,13 @@ void commander_answered(struct letter *l, void *self)
 		}
 		fl->answered = true;
 		settle(c, cmd);
-		commander_work(c, cmd);
+		commander__work(c, cmd);
 	}
 	free(as);
 }
 
 /* Cancelled: what it made or reopened and has not started will not run. */
-void cmd_cancel_rows(struct commander *c, struct cmd *cmd)
+void cmd__cancel_rows(struct commander *c, struct cmd *cmd)
 {
 	struct proposals *ps = NULL;
 	size_t max = c->set.batch < LETTER_MAX ? c->set.batch : LETTER_MAX;

@@ -8,7 +8,7 @@
 #include "util/alloc.h"
 #include "util/err.h"
 
-bool order_has_members(const struct order *o)
+bool order__has_members(const struct order *o)
 {
 	return o->kind == CK_BACKFILL &&
 	       (o->dependencies == DEPEND_INSIDE ||
@@ -62,7 +62,7 @@ static void add_instances(const struct commander *c, const struct selection *s,
 	free(keys);
 }
 
-void order_tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over)
+void order__tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over)
 {
 	struct scope_news *n = mem_new(sizeof *n);
 	struct item it;
@@ -72,8 +72,8 @@ void order_tell_scope(struct commander *c, uint64_t command, const struct order 
 	n->over = over;
 	if (o->sel.has_instances) {
 		add_instances(c, &o->sel, n);
-	} else if (order_has_members(o)) {
-		struct feed *f = feed_open(&c->cat, &o->sel, commander_sources(o), FEED_BY_TASK);
+	} else if (order__has_members(o)) {
+		struct feed *f = feed_open(&c->cat, &o->sel, commander__sources(o), FEED_BY_TASK);
 		while (feed_next(f, &it))
 			if (it.task && (o->off_plan || !it.exact ||
 			                plan_has(it.task->def->plan, it.key.run_date)))
@@ -84,20 +84,20 @@ void order_tell_scope(struct commander *c, uint64_t command, const struct order 
 		scope_news_free(n);
 }
 
-void cmd_tell_scope(struct commander *c, struct cmd *cmd)
+void cmd__tell_scope(struct commander *c, struct cmd *cmd)
 {
-	if (!order_has_members(&cmd->o) || cmd->scoped || !c->front || !c->front->resolver)
+	if (!order__has_members(&cmd->o) || cmd->scoped || !c->front || !c->front->resolver)
 		return;
 	cmd->scoped = true;
-	order_tell_scope(c, cmd->id, &cmd->o, false);
+	order__tell_scope(c, cmd->id, &cmd->o, false);
 }
 
-void cmd_scope_over(struct commander *c, struct cmd *cmd)
+void cmd__scope_over(struct commander *c, struct cmd *cmd)
 {
 	struct order nothing = { .kind = cmd->kind, .ops = cmd->ops };
 
 	if (!cmd->scoped)
 		return;
 	cmd->scoped = false;
-	order_tell_scope(c, cmd->id, &nothing, true);
+	order__tell_scope(c, cmd->id, &nothing, true);
 }

@@ -121,7 +121,7 @@ static int parse_until(struct order *o, struct refusal *f)
 	return 0;
 }
 
-int order_parse_silence(const struct commander *c, struct order *o, struct refusal *f)
+int order__parse_silence(const struct commander *c, struct order *o, struct refusal *f)
 {
 	int r;
 
@@ -167,11 +167,11 @@ static void print_body(const struct cmd *cmd, struct buf *out)
 static void put(struct commander *c, struct cmd *cmd, const char *name, const char *body)
 {
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	stored_change(c, cmd, cmd->edit,
-	              &(struct store_doc){ .kind = DOC_SILENCE,
-	                                   .name = name,
-	                                   .body = body,
-	                                   .retired = cmd->kind == CK_SILENCE_REMOVE });
+	stored__change(c, cmd, cmd->edit,
+	               &(struct store_doc){ .kind = DOC_SILENCE,
+	                                    .name = name,
+	                                    .body = body,
+	                                    .retired = cmd->kind == CK_SILENCE_REMOVE });
 }
 
 static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
@@ -186,13 +186,13 @@ static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
 	const struct jval *v = doc_member(s, "covers");
 	const char *covers = v && v->kind == JV_TEXT ? v->text : "";
 	if (cmd->o.within && !within(&cmd->o, covers))
-		return within_refuse(&cmd->o, "args.silence",
-		                     *covers ? covers : "the whole installation", f);
+		return within__refuse(&cmd->o, "args.silence",
+		                      *covers ? covers : "the whole installation", f);
 	put(c, cmd, name, "{}");
 	return 0;
 }
 
-int silence_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int silence__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	char name[24];
 	struct buf body;

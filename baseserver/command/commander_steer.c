@@ -34,14 +34,14 @@ static int find_steered(const struct commander *c, const struct cmd *cmd, struct
                         struct refusal *f)
 {
 	unsigned long long id = cmd->o.command;
-	struct cmd *at = commander_find(c, cmd->o.command);
-	const struct past *past = pasts_find(&c->pasts, cmd->o.command);
+	struct cmd *at = commander__find(c, cmd->o.command);
+	const struct past *past = pasts__find(&c->pasts, cmd->o.command);
 
 	if (!at && !past)
 		return refuse(f, E_NOT_FOUND, "args.command", NULL, "args.command: no command %llu",
 		              id);
-	const struct face face = at ? cmd_face(at) : past_face(past);
-	if (!within_own(cmd, face.actor))
+	const struct face face = at ? cmd__face(at) : past__face(past);
+	if (!within__own(cmd, face.actor))
 		return refuse(f, E_FORBIDDEN, "args.command", NULL, "command %llu is %s's", id,
 		              face.actor);
 	if (!at || command_state_over(at->state))
@@ -65,8 +65,8 @@ static int set_state(struct commander *c, const struct cmd *cmd, enum command_st
 		              "command %llu is done in one step", (unsigned long long)at->id);
 	at->state = state;
 	at->answer_early = true;
-	cmd_record(c, at, NULL, 0);
-	commander_work(c, at);
+	cmd__record(c, at, NULL, 0);
+	commander__work(c, at);
 	return 0;
 }
 
@@ -95,9 +95,9 @@ int cancel_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 	at->halted = true;
 	if (at->in_flight)
 		return 1; /* what is under way makes rows that this takes back */
-	cmd_cancel_rows(c, at);
+	cmd__cancel_rows(c, at);
 	snprintf(told, sizeof told, "cancelled by %.200s", cmd->actor);
-	cmd_over(c, at, CS_CANCELLED, told); /* who asks for it again reads that */
+	cmd__over(c, at, CS_CANCELLED, told); /* who asks for it again reads that */
 	return 0;
 }
 
@@ -113,7 +113,7 @@ int node_parse(struct order *o, struct refusal *f)
 
 int node_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	return cmd_forget_node(c, cmd->o.node, f);
+	return cmd__forget_node(c, cmd->o.node, f);
 }
 
 /* Whoever leads alone stays: work would stand still. */

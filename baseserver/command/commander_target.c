@@ -115,7 +115,7 @@ static int parse_name(struct order *o, struct refusal *f)
 	return r;
 }
 
-int order_parse_target(struct order *o, struct refusal *f)
+int order__parse_target(struct order *o, struct refusal *f)
 {
 	int64_t port = 0;
 	int kind = 0, r = 0;
@@ -199,11 +199,11 @@ static void print_body(const struct jval *args, const struct jval *was, const ch
 
 static void put(struct commander *c, const struct cmd *cmd, const char *name, const char *body)
 {
-	stored_change(c, cmd, cmd->edit,
-	              &(struct store_doc){ .kind = DOC_SERVER,
-	                                   .name = name,
-	                                   .body = body,
-	                                   .retired = cmd->kind == CK_SERVER_REMOVE });
+	stored__change(c, cmd, cmd->edit,
+	               &(struct store_doc){ .kind = DOC_SERVER,
+	                                    .name = name,
+	                                    .body = body,
+	                                    .retired = cmd->kind == CK_SERVER_REMOVE });
 }
 
 static int seal(struct commander *c, const char *name, const char *password, char **ret_sealed,
@@ -253,8 +253,8 @@ static int set(struct commander *c, struct cmd *cmd, struct refusal *f)
 		if (!was || !same_body(was, &body))
 			put(c, cmd, cmd->o.server, buf_str(&body));
 		if (cmd->o.size >= 0)
-			pool_change(c, cmd, pool, cmd->o.size ? (int32_t)cmd->o.size : POOL_NONE,
-			            cmd->edit);
+			pool__change(c, cmd, pool, cmd->o.size ? (int32_t)cmd->o.size : POOL_NONE,
+			             cmd->edit);
 	}
 	buf_done(&body);
 	free(sealed);
@@ -267,14 +267,14 @@ static int take_away(struct commander *c, struct cmd *cmd, struct refusal *f)
 	char *pool;
 
 	if (!docs_find(&c->docs[DOC_SERVER], cmd->o.server))
-		return stored_missing(DOC_SERVER, cmd->o.server, f);
-	int r = stored_unused(c, DOC_SERVER, cmd->o.server, f);
+		return stored__missing(DOC_SERVER, cmd->o.server, f);
+	int r = stored__unused(c, DOC_SERVER, cmd->o.server, f);
 	if (r < 0)
 		return r;
 	cmd->edit = mem_new(sizeof *cmd->edit);
 	put(c, cmd, cmd->o.server, "{}"); /* nothing is kept */
 	pool = mem_fmt(POOL_SERVER "%s", cmd->o.server);
-	pool_change(c, cmd, pool, POOL_NONE, cmd->edit);
+	pool__change(c, cmd, pool, POOL_NONE, cmd->edit);
 	free(pool);
 	return 0;
 }
@@ -323,7 +323,7 @@ static int rekey(struct commander *c, struct cmd *cmd, struct refusal *f)
 	             : 0;
 }
 
-int target_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+int target__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	return cmd->kind == CK_SERVER_SET      ? set(c, cmd, f)
 	       : cmd->kind == CK_SERVER_REMOVE ? take_away(c, cmd, f)

@@ -88,7 +88,7 @@ static struct leaving *list_leaving(const struct commander *c, const struct orde
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
 		if (!(t = catalog_task(&c->cat, (uint32_t)i)) || catalog_retired(t))
 			continue;
-		if (order_selects(o, t->id))
+		if (order__selects(o, t->id))
 			all[t->row.workflow_id].goes = true;
 		else
 			all[t->row.workflow_id].stays = true;
@@ -148,14 +148,14 @@ static void edited(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct edit *e = (struct edit *)l;
-	struct cmd *cmd = commander_find(c, e->cookie);
+	struct cmd *cmd = commander__find(c, e->cookie);
 	int code = e->code;
 
 	CHECK(c->edit_out);
 	c->edit_out = false;
 	c->changes++;
 	if (code == 0)
-		commander_learn(c, e);
+		commander__learn(c, e);
 	if (code == 0 && cmd)
 		tell_saved(c, cmd, e);
 	if (code == 0 && cmd && cmd->ops->edited)
@@ -174,15 +174,15 @@ static void edited(struct letter *l, void *self)
 		return;
 	}
 	if (code < 0) {
-		cmd_over(c, cmd, CS_FAILED, err_text(code));
+		cmd__over(c, cmd, CS_FAILED, err_text(code));
 		return;
 	}
 	if (cmd->phase != PH_EDIT || cmd->ops->sweep != SWEEP_AFTER_EDIT) {
-		cmd_over(c, cmd, CS_DONE, "");
+		cmd__over(c, cmd, CS_DONE, "");
 		return;
 	}
 	cmd->phase = PH_SURVEY;
-	commander_work(c, cmd);
+	commander__work(c, cmd);
 }
 
 static void retire_document(const struct cmd *cmd, const struct doc *d, struct edit *e)
@@ -239,7 +239,7 @@ static size_t tasks_changed(const struct cmd *cmd, const struct edit *e)
 	return cmd->kind == CK_RETIRE ? cmd->o.sel.n_tasks : e->n_tasks;
 }
 
-size_t cmd_tasks_changed(struct commander *c, const struct cmd *cmd)
+size_t cmd__tasks_changed(struct commander *c, const struct cmd *cmd)
 {
 	struct edit *e = edit_of(c, cmd);
 	size_t n = tasks_changed(cmd, e);
@@ -248,12 +248,12 @@ size_t cmd_tasks_changed(struct commander *c, const struct cmd *cmd)
 	return n;
 }
 
-int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
+int cmd__begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	return cmd->edit || !cmd->ops->begin ? 0 : cmd->ops->begin(c, cmd, f);
 }
 
-int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f)
+int cmd__check_edit(const struct commander *c, const struct edit *e, struct refusal *f)
 {
 	size_t most = ledger_edit_max(c->ledger), n = ledger_edit_records(e);
 
@@ -266,7 +266,7 @@ int cmd_check_edit(const struct commander *c, const struct edit *e, struct refus
 		e->n_tasks, e->n_docs, n, most);
 }
 
-void cmd_edit(struct commander *c, struct cmd *cmd)
+void cmd__edit(struct commander *c, struct cmd *cmd)
 {
 	CHECK(cmd->phase == PH_EDIT || cmd->phase == PH_RETIRE);
 	if (cmd->edit_posted)
@@ -276,25 +276,25 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	struct refusal f = { 0 };
-	int r = cmd_begin_edit(c, cmd, &f);
+	int r = cmd__begin_edit(c, cmd, &f);
 	cmd->at_work = r > 0;
 	if (r < 0)
-		cmd_fail(c, cmd, &f);
+		cmd__fail(c, cmd, &f);
 	if (r)
 		return;
 	struct edit *e = cmd->edit ? cmd->edit : edit_of(c, cmd);
 	cmd->edit = NULL;
 	if (cmd->o.on_tasks && !cmd->changes)
 		cmd->changes = mem_fmt("\"tasks_changed\":%zu", tasks_changed(cmd, e));
-	if (cmd_check_edit(c, e, &f) < 0) {
+	if (cmd__check_edit(c, e, &f) < 0) {
 		edit_free(e);
-		cmd_fail(c, cmd, &f);
+		cmd__fail(c, cmd, &f);
 		return;
 	}
 	if (cmd->state == CS_QUEUED)
 		cmd->state = CS_RUNNING;
 	if (!cmd->recorded)
-		cmd_record(c, cmd, NULL, 0);
+		cmd__record(c, cmd, NULL, 0);
 	e->reply_to = c->me;
 	e->answered = edited;
 	e->cookie = cmd->id;
@@ -313,14 +313,14 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 	cmd->at_work = true;
 }
 
-void cmd_gone(struct commander *c, struct cmd *cmd)
+void cmd__gone(struct commander *c, struct cmd *cmd)
 {
 	CHECK(cmd->ops->retires && cmd->in_flight == 0);
 	/* Saved anew while the last of it ran: it is wanted again. */
 	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
 		if (t && t->row.state == TS_ONLINE) {
-			cmd_over(c, cmd, CS_DONE, "");
+			cmd__over(c, cmd, CS_DONE, "");
 			return;
 		}
 	}
@@ -330,10 +330,10 @@ void cmd_gone(struct commander *c, struct cmd *cmd)
 			return; /* turn() looks again when something was folded */
 	}
 	cmd->phase = PH_RETIRE;
-	cmd_edit(c, cmd);
+	cmd__edit(c, cmd);
 }
 
-void cmd_other(struct commander *c, struct cmd *cmd)
+void cmd__other(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f = { 0 };
 
@@ -341,7 +341,7 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 		return;
 	int r = cmd->ops->act ? cmd->ops->act(c, cmd, &f) : 0;
 	if (r < 0)
-		cmd_fail(c, cmd, &f);
+		cmd__fail(c, cmd, &f);
 	else if (r == 0 && !cmd->edit_posted)
-		cmd_over(c, cmd, CS_DONE, "");
+		cmd__over(c, cmd, CS_DONE, "");
 }

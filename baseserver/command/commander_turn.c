@@ -16,14 +16,14 @@ void commander_alarm(struct commander *c, int64_t at_us)
 	actor_alarm(c->me, at_us);
 }
 
-void commander_put(struct commander *c, struct cmd *cmd)
+void commander__put(struct commander *c, struct cmd *cmd)
 {
 	c->cmds = mem_room(c->cmds, &c->cmds_cap, c->n_cmds + 1, sizeof *c->cmds);
-	CHECK(c->n_cmds == 0 || c->cmds[c->n_cmds - 1]->id < cmd->id); /* commander_find() */
+	CHECK(c->n_cmds == 0 || c->cmds[c->n_cmds - 1]->id < cmd->id); /* commander__find() */
 	c->cmds[c->n_cmds++] = cmd;
 }
 
-struct cmd *commander_find(const struct commander *c, uint64_t id)
+struct cmd *commander__find(const struct commander *c, uint64_t id)
 {
 	size_t lo = 0, hi = c->n_cmds;
 
@@ -37,7 +37,7 @@ struct cmd *commander_find(const struct commander *c, uint64_t id)
 	return lo < c->n_cmds && c->cmds[lo]->id == id ? c->cmds[lo] : NULL;
 }
 
-void commander_work(struct commander *c, struct cmd *cmd)
+void commander__work(struct commander *c, struct cmd *cmd)
 {
 	if (cmd->phase == PH_OVER || cmd->at_work)
 		return;
@@ -45,7 +45,7 @@ void commander_work(struct commander *c, struct cmd *cmd)
 	actor_wake(c->me);
 }
 
-bool order_selects(const struct order *o, uint32_t task)
+bool order__selects(const struct order *o, uint32_t task)
 {
 	size_t lo = 0, hi = o->sel.n_tasks; /* by id ascending */
 
@@ -59,17 +59,17 @@ bool order_selects(const struct order *o, uint32_t task)
 	return lo < o->sel.n_tasks && o->sel.tasks[lo] == task;
 }
 
-int64_t order_from(const struct order *o, const struct tz *tz)
+int64_t order__from(const struct order *o, const struct tz *tz)
 {
 	return o->from_is_local ? tz_first(tz, o->from) : o->from;
 }
 
-bool commander_retires(const struct commander *c, uint32_t task)
+bool commander__retires(const struct commander *c, uint32_t task)
 {
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		const struct cmd *cmd = c->cmds[i];
 		if (cmd->ops->retires && !command_state_over(cmd->state) &&
-		    order_selects(&cmd->o, task))
+		    order__selects(&cmd->o, task))
 			return true;
 	}
 	return false;

@@ -217,7 +217,7 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 	}
 }
 
-int order_parse_person(struct order *o, struct refusal *f)
+int order__parse_person(struct order *o, struct refusal *f)
 {
 	enum store_doc_kind kind = person_kind_of(o->kind);
 	const struct person_noun *n = &person_nouns[kind];
@@ -271,13 +271,13 @@ void person_print(struct buf *out, const char *key, const struct jval *v, bool s
 	}
 }
 
-bool args_hide(enum command_kind kind)
+bool args__hide(enum command_kind kind)
 {
 	return kind == CK_USER_SET || kind == CK_TOKEN_SET || kind == CK_SERVER_SET ||
 	       kind == CK_DEVICE_SET || kind == CK_PREFERENCES_SET;
 }
 
-char *args_shown(const struct order *o)
+char *args__shown(const struct order *o)
 {
 	const char *hidden = o->kind == CK_USER_SET          ? "secret"
 	                     : o->kind == CK_TOKEN_SET       ? "hash"

@@ -12,7 +12,7 @@
 
 enum { PROJECTS_MAX = 100 };
 
-int order_parse_within(struct order *o, struct refusal *f)
+int order__parse_within(struct order *o, struct refusal *f)
 {
 	int r = arg_list(o->args, "args", "within", PROJECTS_MAX, &o->within, f);
 	char why[NAME_WHY_BYTES];
@@ -41,7 +41,7 @@ bool within(const struct order *o, const char *name)
 	return false;
 }
 
-int within_refuse(const struct order *o, const char *place, const char *name, struct refusal *f)
+int within__refuse(const struct order *o, const char *place, const char *name, struct refusal *f)
 {
 	char projects[200] = "";
 	size_t n = 0;
@@ -59,12 +59,12 @@ static int check_selected(const struct commander *c, const struct order *o, stru
 	for (size_t i = 0; i < o->sel.n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
 		if (!within(o, t->def->name))
-			return within_refuse(o, "args.selection", t->def->name, f);
+			return within__refuse(o, "args.selection", t->def->name, f);
 	}
 	for (size_t i = 0; i < o->sel.n_instances; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.instances[i].task);
 		if (t && !within(o, t->def->name))
-			return within_refuse(o, "args.selection", t->def->name, f);
+			return within__refuse(o, "args.selection", t->def->name, f);
 	}
 	return 0;
 }
@@ -77,7 +77,7 @@ int within_whole(const struct order *o, struct refusal *f)
 	              command_kind_name(o->kind));
 }
 
-/* By what it covers (silence_begin()), or is of (alert_ack()). */
+/* By what it covers (silence__begin()), or is of (alert__ack()). */
 int within_later(const struct order *o, struct refusal *f)
 {
 	(void)o;
@@ -85,7 +85,7 @@ int within_later(const struct order *o, struct refusal *f)
 	return 0;
 }
 
-/* Its documents when they are read: within_check_set(). */
+/* Its documents when they are read: within__check_set(). */
 int within_apply(const struct order *o, struct refusal *f)
 {
 	return o->retired_calendars ? within_whole(o, f) : 0;
@@ -93,17 +93,17 @@ int within_apply(const struct order *o, struct refusal *f)
 
 int within_quota(const struct order *o, struct refusal *f)
 {
-	return within(o, o->pool) ? 0 : within_refuse(o, "args.project", o->pool, f);
+	return within(o, o->pool) ? 0 : within__refuse(o, "args.project", o->pool, f);
 }
 
 int within_silence(const struct order *o, struct refusal *f)
 {
 	if (!o->covers)
 		return within_whole(o, f);
-	return within(o, o->covers) ? 0 : within_refuse(o, "args", o->covers, f);
+	return within(o, o->covers) ? 0 : within__refuse(o, "args", o->covers, f);
 }
 
-int within_check(const struct commander *c, const struct order *o, struct refusal *f)
+int within__check(const struct commander *c, const struct order *o, struct refusal *f)
 {
 	if (!o->within)
 		return 0;
@@ -119,7 +119,7 @@ int within_check(const struct commander *c, const struct order *o, struct refusa
 	}
 }
 
-int within_check_set(const struct order *o, const struct workflow_set *set, struct refusal *f)
+int within__check_set(const struct order *o, const struct workflow_set *set, struct refusal *f)
 {
 	const char *at = "args.documents";
 
@@ -128,30 +128,30 @@ int within_check_set(const struct order *o, const struct workflow_set *set, stru
 	for (size_t i = 0; i < workflow_set_count(set); i++) {
 		const char *name = workflow_name(workflow_set_at(set, i));
 		if (!within(o, name))
-			return within_refuse(o, at, name, f);
+			return within__refuse(o, at, name, f);
 	}
 	if (workflow_set_calendars(set))
-		return within_refuse(o, at, "a calendar", f);
+		return within__refuse(o, at, "a calendar", f);
 	for (size_t i = 0; i < workflow_set_scopes(set); i++) {
 		const struct workflow_scope *s = workflow_set_scope(set, i);
 		if (workflow_scope_pool(s) || !*workflow_scope_project(s))
-			return within_refuse(
+			return within__refuse(
 				o, at, workflow_scope_pool(s) ? "a pool" : "what is global", f);
 		if (!within(o, workflow_scope_project(s)))
-			return within_refuse(o, at, workflow_scope_project(s), f);
+			return within__refuse(o, at, workflow_scope_project(s), f);
 	}
 	for (const struct jval *v = o->retired_libraries ? o->retired_libraries->first : NULL; v;
 	     v = v->next)
 		if (!within(o, v->text))
-			return within_refuse(o, "args.retire_libraries", v->text, f);
+			return within__refuse(o, "args.retire_libraries", v->text, f);
 	for (const struct jval *v = o->prune ? o->prune->first : NULL; v; v = v->next)
 		if (!within(o, v->text))
-			return within_refuse(o, "args.prune", v->text, f);
+			return within__refuse(o, "args.prune", v->text, f);
 	return 0;
 }
 
 /* One's own commands: of the same person, by whichever token. */
-bool within_own(const struct cmd *cmd, const char *actor)
+bool within__own(const struct cmd *cmd, const char *actor)
 {
 	size_t n = strcspn(cmd->actor, "/");
 

@@ -77,7 +77,7 @@ static const struct {
 	[DOC_DEVICE] = { "device", "device" },
 };
 
-int stored_missing(enum store_doc_kind kind, const char *name, struct refusal *f)
+int stored__missing(enum store_doc_kind kind, const char *name, struct refusal *f)
 {
 	char at[40];
 
@@ -87,8 +87,8 @@ int stored_missing(enum store_doc_kind kind, const char *name, struct refusal *f
 	              kinds[kind].word, name);
 }
 
-int stored_unused(const struct commander *c, enum store_doc_kind kind, const char *name,
-                  struct refusal *f)
+int stored__unused(const struct commander *c, enum store_doc_kind kind, const char *name,
+                   struct refusal *f)
 {
 	char at[40];
 
@@ -105,21 +105,21 @@ int stored_unused(const struct commander *c, enum store_doc_kind kind, const cha
 
 /* --- kept ------------------------------------------------------------------------------- */
 
-void stored_init(struct commander *c)
+void stored__init(struct commander *c)
 {
 	for (int k = 0; k < DOC_END; k++)
 		if (doc_kinds[k].kind)
 			docs_init(&c->docs[k], &doc_kinds[k]);
 }
 
-void stored_done(struct commander *c)
+void stored__done(struct commander *c)
 {
 	for (int k = 0; k < DOC_END; k++)
 		if (doc_kinds[k].kind)
 			docs_done(&c->docs[k]);
 }
 
-int stored_load(struct commander *c, struct store *store, struct err *err)
+int stored__load(struct commander *c, struct store *store, struct err *err)
 {
 	int r = 0;
 
@@ -129,15 +129,15 @@ int stored_load(struct commander *c, struct store *store, struct err *err)
 	return r;
 }
 
-void stored_learn(struct commander *c, const struct store_doc *d)
+void stored__learn(struct commander *c, const struct store_doc *d)
 {
 	/* The commander printed it, or another actor that keeps its own: not this kind. */
 	if (doc_kinds[d->kind].kind)
 		CHECK(docs_learn(&c->docs[d->kind], d, NULL) == 0);
 }
 
-void stored_change(struct commander *c, const struct cmd *cmd, struct edit *e,
-                   const struct store_doc *d)
+void stored__change(struct commander *c, const struct cmd *cmd, struct edit *e,
+                    const struct store_doc *d)
 {
 	struct store_doc next = *d;
 

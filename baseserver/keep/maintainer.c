@@ -34,8 +34,8 @@ static void follow_plan(struct mtask *t, const struct instance *i)
 static void fold_instance(struct maintainer *m, const struct transition *tr)
 {
 	const struct instance *i = &tr->inst;
-	uint32_t index = watch_of_slot(m, tr->slot);
-	struct mtask *t = maintainer_task(m, i->key.task);
+	uint32_t index = watch__of_slot(m, tr->slot);
+	struct mtask *t = maintainer__task(m, i->key.task);
 	bool was = tr->from != ST_NONE && !state_final((enum state)tr->from);
 	bool is = !state_final((enum state)i->state);
 
@@ -43,23 +43,23 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 	t->unfinished = t->unfinished + is - was;
 	if (tr->from == ST_NONE)
 		follow_plan(t, i);
-	if (!watch_wanted(m, i)) {
+	if (!watch__wanted(m, i)) {
 		if (index != SLAB_NONE)
-			watch_drop(m, index);
+			watch__drop(m, index);
 		return;
 	}
 	if (index == SLAB_NONE)
-		index = watch_take(m, tr->slot);
-	watch_set_image(m, index, i);
+		index = watch__take(m, tr->slot);
+	watch__set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
 	if (tr->event == EV_GRANT) {
-		watch_begin_lease(m, w, tr);
-		watch_set_body(w, tr->ref ? tr->ref : maintainer_def(m, tr->inst.key.task));
+		watch__begin_lease(m, w, tr);
+		watch__set_body(w, tr->ref ? tr->ref : maintainer__def(m, tr->inst.key.task));
 	} else if (tr->event == EV_STARTED)
 		w->granted_us = actor_mono_us(m->me);
 	else if (tr->event == EV_KILL || tr->event == EV_KILL_ACK)
 		w->kill_us = actor_mono_us(m->me);
-	heap_set(&m->times, &w->node, watch_next_look(m, w));
+	heap_set(&m->times, &w->node, watch__next_look(m, w));
 }
 
 static void look_if_over(struct maintainer *m, uint32_t task)
@@ -68,12 +68,12 @@ static void look_if_over(struct maintainer *m, uint32_t task)
 	struct mtask *t = m->tasks[task];
 
 	if (t->unfinished == 0)
-		maintainer_retire_if_over(m, t);
+		maintainer__retire_if_over(m, t);
 }
 
 static void fold_task(struct maintainer *m, const struct packed_task *new)
 {
-	struct mtask *t = maintainer_task(m, new->def->id);
+	struct mtask *t = maintainer__task(m, new->def->id);
 
 	task_ref(new->def);
 	task_unref(t->def);
@@ -91,7 +91,7 @@ static void fold_tasks(struct maintainer *m, const struct task_pack *p)
 		fold_task(m, &p->items[i]);
 }
 
-void maintainer_fold(struct maintainer *m)
+void maintainer__fold(struct maintainer *m)
 {
 	for (const struct transition *tr; (tr = stream_peek(m->in)); stream_next(m->in)) {
 		if (tr->kind == TK_TASK) {
@@ -117,7 +117,7 @@ static struct proposal *propose(struct maintainer *m, struct watch *w, enum ask 
 	return p;
 }
 
-void maintainer_lose(struct maintainer *m, struct watch *w)
+void maintainer__lose(struct maintainer *m, struct watch *w)
 {
 	struct proposal *p = propose(m, w, ASK_ENDED);
 
@@ -133,20 +133,20 @@ void maintainer_lose(struct maintainer *m, struct watch *w)
 
 static void look_running(struct maintainer *m, struct watch *w, int64_t now)
 {
-	const struct task *d = watch_def(m, w);
+	const struct task *d = watch__def(m, w);
 
-	watch_begin_anew(m, w);
+	watch__begin_anew(m, w);
 	if (w->lose_us <= now && w->inst.state != ST_HANGED) {
-		if (maintainer_may_judge(m, w->lose_us))
-			maintainer_lose(m, w);
+		if (maintainer__may_judge(m, w->lose_us))
+			maintainer__lose(m, w);
 	} else if (w->inst.state == ST_RUNNING && d && d->alive_wait_us &&
 	           w->granted_us + d->alive_wait_us <= now && !w->killed_for_time) {
 		struct proposal *p = propose(m, w, ASK_KILL);
 		p->intent = KI_TIMEOUT;
 		p->reason = RE_TIMEOUT;
 		w->killed_for_time = true;
-	} else if (w->inst.state == ST_KILLING && w->kill_us + watch_grace_us(m, w) <= now) {
-		if (maintainer_may_judge(m, w->kill_us + watch_grace_us(m, w)))
+	} else if (w->inst.state == ST_KILLING && w->kill_us + watch__grace_us(m, w) <= now) {
+		if (maintainer__may_judge(m, w->kill_us + watch__grace_us(m, w)))
 			propose(m, w, ASK_HANG);
 	}
 }
@@ -161,7 +161,7 @@ static void look(struct maintainer *m, struct watch *w)
 		if (w->inst.retry_at_us <= wall)
 			propose(m, w, ASK_RETRY);
 	} else if (w->inst.state == ST_READY || w->inst.state == ST_DEPEND) {
-		if (watch_expiry_us(m, &w->inst) <= wall)
+		if (watch__expiry_us(m, &w->inst) <= wall)
 			propose(m, w, ASK_EXPIRE);
 	} else {
 		look_running(m, w, now);
@@ -176,14 +176,14 @@ static void look_at_times(struct maintainer *m)
 	while ((top = heap_top(&m->times)) && top->key <= now && outbox_room(&m->out) > 0) {
 		struct watch *w = (struct watch *)top;
 		look(m, w);
-		int64_t next = watch_next_look(m, w);
+		int64_t next = watch__next_look(m, w);
 		/* What was asked is answered soon; an answer looks again. */
 		if (w->asked || next == INT64_MAX)
 			heap_remove(&m->times, &w->node);
 		else
 			heap_set(&m->times, &w->node, next > now ? next : now + LOOK_AGAIN_US(m));
 	}
-	int64_t next = maintainer_call(m);
+	int64_t next = maintainer__call(m);
 	if (top && top->key < next)
 		next = top->key;
 	if (m->set.retention_us && !m->keeping && m->keep_us < next)
@@ -197,9 +197,9 @@ static void turn(void *self)
 {
 	struct maintainer *m = self;
 
-	maintainer_fold(m);
-	maintainer_keep_house(m);
-	maintainer_retire(m);
+	maintainer__fold(m);
+	maintainer__keep_house(m);
+	maintainer__retire(m);
 	look_at_times(m);
 	outbox_flush(&m->out);
 }
@@ -217,7 +217,7 @@ static void answered(struct letter *letter, void *self)
 	CHECK(actor_here(m->me));
 	outbox_settled(&m->out, as);
 	for (size_t i = 0; i < as->n; i++) {
-		uint32_t index = watch_of_slot(m, (uint32_t)as->a[i].cookie);
+		uint32_t index = watch__of_slot(m, (uint32_t)as->a[i].cookie);
 		if (index == SLAB_NONE)
 			continue;
 		struct watch *w = watch_at(m, index);
@@ -241,7 +241,7 @@ static const struct actor_ops ops = {
 
 static void load_task(void *ctx, const struct ledger_task *lt)
 {
-	struct mtask *t = maintainer_task(ctx, lt->def->id);
+	struct mtask *t = maintainer__task(ctx, lt->def->id);
 
 	t->def = task_ref(lt->def);
 	t->row = *lt->row;
@@ -252,19 +252,19 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
 	struct maintainer *m = ctx;
 
-	maintainer_task(m, i->key.task)->unfinished++;
-	if (!watch_wanted(m, i))
+	maintainer__task(m, i->key.task)->unfinished++;
+	if (!watch__wanted(m, i))
 		return;
-	uint32_t index = watch_take(m, slot);
-	watch_set_image(m, index, i);
+	uint32_t index = watch__take(m, slot);
+	watch__set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
-	watch_begin_lease(m, w, &(struct transition){ .lane = LANE_UNKNOWN });
+	watch__begin_lease(m, w, &(struct transition){ .lane = LANE_UNKNOWN });
 	if (state_holds_slot((enum state)i->state))
-		watch_set_body(w, ledger_body(m->ledger, i));
+		watch__set_body(w, ledger_body(m->ledger, i));
 	w->lose_us += m->set.grace_us;
 	if (i->state == ST_KILLING || i->state == ST_WAITKILL)
 		w->kill_us = actor_mono_us(m->me);
-	heap_set(&m->times, &w->node, watch_next_look(m, w));
+	heap_set(&m->times, &w->node, watch__next_look(m, w));
 }
 
 struct maintainer *maintainer_new(struct thread *th, struct ledger *ledger,

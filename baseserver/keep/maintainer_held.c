@@ -27,7 +27,7 @@ static bool is_own(const struct watch *w, const struct held_news *n)
 static bool same_holder(const struct maintainer *m, const struct watch *w,
                         const struct held_news *n)
 {
-	const struct task *d = maintainer_def(m, w->inst.key.task);
+	const struct task *d = maintainer__def(m, w->inst.key.task);
 
 	return state_holds_slot((enum state)w->inst.state) && w->inst.broker == n->broker && d &&
 	       is_own(w, n) && strcmp(d->type, n->type) == 0 && same_lane(w, n);
@@ -51,7 +51,7 @@ static void heard(struct maintainer *m, const struct held_news *n, uint64_t toke
 		w->gone = false;
 		w->absent = 0;
 	}
-	heap_set(&m->times, &w->node, watch_next_look(m, w));
+	heap_set(&m->times, &w->node, watch__next_look(m, w));
 }
 
 static int token_order(const void *a, const void *b)
@@ -81,7 +81,7 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 	if (w->gone || w->present || (n->hello && n->fresh && moved)) {
 		w->gone = true;
 		if (outbox_room(&m->out) > 0 && !w->asked)
-			maintainer_lose(m, w);
+			maintainer__lose(m, w);
 		return false;
 	}
 	if (++w->absent < 2 && !moved)
@@ -115,13 +115,13 @@ static void on_held(struct letter *letter, void *self)
 	size_t n_again = 0;
 
 	CHECK(actor_here(m->me));
-	maintainer_fold(m); /* grants that this list may already hold */
+	maintainer__fold(m); /* grants that this list may already hold */
 	for (size_t i = 0; i < n->n; i++)
 		heard(m, n, n->tokens[i], now);
 	qsort(n->tokens, n->n, sizeof n->tokens[0], token_order);
 	for (uint32_t i = 0; n->loader && i < m->watches.used; i++) {
 		struct watch *w = watch_at(m, i);
-		if (watch_of_slot(m, w->slot) != i || !same_holder(m, w, n))
+		if (watch__of_slot(m, w->slot) != i || !same_holder(m, w, n))
 			continue;
 		bool listed = bsearch(&w->inst.token, n->tokens, n->n, sizeof n->tokens[0],
 		                      token_order) != NULL;
@@ -134,7 +134,7 @@ static void on_held(struct letter *letter, void *self)
 		bool renew = resend && w->inst.state == ST_RUNNING;
 		if (renew) {
 			w->lose_us = now + m->set.lose_us;
-			heap_set(&m->times, &w->node, watch_next_look(m, w));
+			heap_set(&m->times, &w->node, watch__next_look(m, w));
 		}
 		if (kill || resend) {
 			again = mem_grow(again, n_again + 1, sizeof *again);

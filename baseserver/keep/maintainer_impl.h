@@ -79,36 +79,36 @@ static inline struct watch *watch_at(const struct maintainer *m, uint32_t i)
 }
 
 /* maintainer_watch.c */
-struct mtask *maintainer_task(struct maintainer *m, uint32_t id); /* made if needed */
-const struct task *maintainer_def(const struct maintainer *m, uint32_t task);
+struct mtask *maintainer__task(struct maintainer *m, uint32_t id); /* made if needed */
+const struct task *maintainer__def(const struct maintainer *m, uint32_t task);
 /* What its attempt runs with; a later edit does not change that. */
-const struct task *watch_def(const struct maintainer *m, const struct watch *w);
-void watch_set_body(struct watch *w, const struct task *body);
-int64_t watch_expiry_us(const struct maintainer *m, const struct instance *i); /* wall */
-int64_t watch_grace_us(const struct maintainer *m, const struct watch *w);
-int64_t watch_next_look(const struct maintainer *m, const struct watch *w); /* mono */
-uint32_t watch_of_slot(const struct maintainer *m, uint32_t slot);          /* or SLAB_NONE */
-bool watch_wanted(const struct maintainer *m, const struct instance *i);
-void watch_drop(struct maintainer *m, uint32_t index);
-uint32_t watch_take(struct maintainer *m, uint32_t slot);
-void watch_set_image(struct maintainer *m, uint32_t index, const struct instance *i);
-void watch_begin_anew(const struct maintainer *m, struct watch *w); /* when we stood still */
-void watch_begin_lease(struct maintainer *m, struct watch *w, const struct transition *tr);
+const struct task *watch__def(const struct maintainer *m, const struct watch *w);
+void watch__set_body(struct watch *w, const struct task *body);
+int64_t watch__expiry_us(const struct maintainer *m, const struct instance *i); /* wall */
+int64_t watch__grace_us(const struct maintainer *m, const struct watch *w);
+int64_t watch__next_look(const struct maintainer *m, const struct watch *w); /* mono */
+uint32_t watch__of_slot(const struct maintainer *m, uint32_t slot);          /* or SLAB_NONE */
+bool watch__wanted(const struct maintainer *m, const struct instance *i);
+void watch__drop(struct maintainer *m, uint32_t index);
+uint32_t watch__take(struct maintainer *m, uint32_t slot);
+void watch__set_image(struct maintainer *m, uint32_t index, const struct instance *i);
+void watch__begin_anew(const struct maintainer *m, struct watch *w); /* when we stood still */
+void watch__begin_lease(struct maintainer *m, struct watch *w, const struct transition *tr);
 
 /* maintainer_retire.c: tasks whose plan is over go offline, many in one edit. */
-void maintainer_retire_if_over(struct maintainer *m, struct mtask *t);
-void maintainer_retire(struct maintainer *m);
+void maintainer__retire_if_over(struct maintainer *m, struct mtask *t);
+void maintainer__retire(struct maintainer *m);
 
 /* maintainer_roll.c: stalls of our own. */
-int64_t maintainer_call(struct maintainer *m); /* all ears, when it is time; when it is next */
+int64_t maintainer__call(struct maintainer *m); /* all ears, when it is time; when it is next */
 /* Has all been heard that was there to be heard by then? False: it will be known soon. */
-bool maintainer_may_judge(struct maintainer *m, int64_t due_us);
+bool maintainer__may_judge(struct maintainer *m, int64_t due_us);
 
 /* maintainer_keep.c: retention, a slice at a time. */
-void maintainer_keep_house(struct maintainer *m);
+void maintainer__keep_house(struct maintainer *m);
 
 /* maintainer.c */
-void maintainer_fold(struct maintainer *m);
-void maintainer_lose(struct maintainer *m, struct watch *w); /* its attempt: nobody has it */
+void maintainer__fold(struct maintainer *m);
+void maintainer__lose(struct maintainer *m, struct watch *w); /* its attempt: nobody has it */
 
 #endif

@@ -27,7 +27,7 @@ static bool is_far(const struct maintainer *m, uint64_t last)
 }
 
 /* The first slice of a round saves the outcomes: history may go once they are kept. */
-void maintainer_keep_house(struct maintainer *m)
+void maintainer__keep_house(struct maintainer *m)
 {
 	uint64_t last = stream_last_durable(ledger_stream(m->ledger));
 	bool far = is_far(m, last), keeps_all = m->set.retention_us == 0;

@@ -24,7 +24,7 @@ static bool is_over(const struct mtask *t)
 	       plan_next(t->def->plan, through) == PLAN_NEVER;
 }
 
-void maintainer_retire_if_over(struct maintainer *m, struct mtask *t)
+void maintainer__retire_if_over(struct maintainer *m, struct mtask *t)
 {
 	if (t->offline_asked || !is_over(t))
 		return;
@@ -47,9 +47,9 @@ static void answered(struct letter *letter, void *self)
 	CHECK(m->retiring && e->n_tasks <= EDIT_MAX);
 	m->retiring = false;
 	for (size_t i = 0; i < e->n_tasks && e->code < 0; i++) {
-		struct mtask *t = maintainer_task(m, e->rows[i].id);
+		struct mtask *t = maintainer__task(m, e->rows[i].id);
 		t->offline_asked = false;
-		maintainer_retire_if_over(m, t);
+		maintainer__retire_if_over(m, t);
 	}
 	edit_free(e);
 }
@@ -64,7 +64,7 @@ static struct edit *gather(struct maintainer *m)
 	e->reply_to = m->me;
 	e->answered = answered;
 	while (m->n_over && e->n_tasks < EDIT_MAX) {
-		struct mtask *t = maintainer_task(m, m->over[--m->n_over]);
+		struct mtask *t = maintainer__task(m, m->over[--m->n_over]);
 		t->offline_asked = is_over(t);
 		if (!t->offline_asked)
 			continue;
@@ -75,7 +75,7 @@ static struct edit *gather(struct maintainer *m)
 	return e;
 }
 
-void maintainer_retire(struct maintainer *m)
+void maintainer__retire(struct maintainer *m)
 {
 	if (m->retiring || m->n_over == 0 || actor_mono_us(m->me) < m->retire_us)
 		return;
@@ -90,8 +90,8 @@ void maintainer_retire(struct maintainer *m)
 	m->retiring = false; /* its mailbox is full: later */
 	m->retire_us = actor_mono_us(m->me) + GATHER_US;
 	for (size_t i = 0; i < e->n_tasks; i++)
-		maintainer_task(m, e->rows[i].id)->offline_asked = false;
+		maintainer__task(m, e->rows[i].id)->offline_asked = false;
 	for (size_t i = 0; i < e->n_tasks; i++)
-		maintainer_retire_if_over(m, maintainer_task(m, e->rows[i].id));
+		maintainer__retire_if_over(m, maintainer__task(m, e->rows[i].id));
 	edit_free(e);
 }

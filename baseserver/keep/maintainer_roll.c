@@ -64,7 +64,7 @@ static void answer(struct letter *l, void *self)
 		free(c);
 }
 
-int64_t maintainer_call(struct maintainer *m)
+int64_t maintainer__call(struct maintainer *m)
 {
 	int64_t now = actor_mono_us(m->me);
 
@@ -90,7 +90,7 @@ int64_t maintainer_call(struct maintainer *m)
 	return m->call_us;
 }
 
-bool maintainer_may_judge(struct maintainer *m, int64_t due_us)
+bool maintainer__may_judge(struct maintainer *m, int64_t due_us)
 {
 	for (size_t i = 0; i < m->n_ears; i++)
 		if (m->ears[i].asked_us < due_us) {

@@ -9,7 +9,7 @@
 /* Wall times (retry, expiry) are looked at again at least this often: clocks get set. */
 #define WALL_RECHECK_US (10 * US_PER_S)
 
-struct mtask *maintainer_task(struct maintainer *m, uint32_t id)
+struct mtask *maintainer__task(struct maintainer *m, uint32_t id)
 {
 	if (id >= m->tasks_cap) {
 		size_t cap = (size_t)id * 2 + 64;
@@ -23,17 +23,17 @@ struct mtask *maintainer_task(struct maintainer *m, uint32_t id)
 	return m->tasks[id];
 }
 
-const struct task *maintainer_def(const struct maintainer *m, uint32_t task)
+const struct task *maintainer__def(const struct maintainer *m, uint32_t task)
 {
 	return task < m->tasks_cap && m->tasks[task] ? m->tasks[task]->def : NULL;
 }
 
-const struct task *watch_def(const struct maintainer *m, const struct watch *w)
+const struct task *watch__def(const struct maintainer *m, const struct watch *w)
 {
-	return w->body ? w->body : maintainer_def(m, w->inst.key.task);
+	return w->body ? w->body : maintainer__def(m, w->inst.key.task);
 }
 
-void watch_set_body(struct watch *w, const struct task *body)
+void watch__set_body(struct watch *w, const struct task *body)
 {
 	const struct task *was = w->body;
 
@@ -51,31 +51,31 @@ static int64_t mono_of_wall(const struct maintainer *m, int64_t wall_us)
 	return actor_mono_us(m->me) + (wait > 0 ? wait : 0);
 }
 
-int64_t watch_expiry_us(const struct maintainer *m, const struct instance *i)
+int64_t watch__expiry_us(const struct maintainer *m, const struct instance *i)
 {
-	const struct task *d = maintainer_def(m, i->key.task);
+	const struct task *d = maintainer__def(m, i->key.task);
 
 	return d ? task_expiry_us(d, i->eff_due_us) : INT64_MAX;
 }
 
-int64_t watch_grace_us(const struct maintainer *m, const struct watch *w)
+int64_t watch__grace_us(const struct maintainer *m, const struct watch *w)
 {
-	const struct task *d = watch_def(m, w);
+	const struct task *d = watch__def(m, w);
 
 	int64_t grace_us = w->inst.grace_ms ? w->inst.grace_ms * US_PER_MS : d ? d->grace_us : 0;
 
 	return grace_us + m->set.kill_extra_us;
 }
 
-int64_t watch_next_look(const struct maintainer *m, const struct watch *w)
+int64_t watch__next_look(const struct maintainer *m, const struct watch *w)
 {
-	const struct task *d = watch_def(m, w);
+	const struct task *d = watch__def(m, w);
 	int64_t at = w->lose_us;
 
 	switch ((enum state)w->inst.state) {
 	case ST_READY:
 	case ST_DEPEND:
-		return mono_of_wall(m, watch_expiry_us(m, &w->inst));
+		return mono_of_wall(m, watch__expiry_us(m, &w->inst));
 	case ST_FAILED:
 		return mono_of_wall(m, w->inst.retry_at_us);
 	case ST_RUNNING:
@@ -84,42 +84,42 @@ int64_t watch_next_look(const struct maintainer *m, const struct watch *w)
 			at = w->granted_us + d->alive_wait_us;
 		return at;
 	case ST_KILLING:
-		return w->kill_us + watch_grace_us(m, w) < at ? w->kill_us + watch_grace_us(m, w)
-		                                              : at;
+		return w->kill_us + watch__grace_us(m, w) < at ? w->kill_us + watch__grace_us(m, w)
+		                                               : at;
 	default:
 		return at;
 	}
 }
 
-uint32_t watch_of_slot(const struct maintainer *m, uint32_t slot)
+uint32_t watch__of_slot(const struct maintainer *m, uint32_t slot)
 {
 	return slot < m->by_slot_cap ? m->by_slot[slot] : SLAB_NONE;
 }
 
 /* Ready and DependenceFinish only concern us when they can expire. */
-bool watch_wanted(const struct maintainer *m, const struct instance *i)
+bool watch__wanted(const struct maintainer *m, const struct instance *i)
 {
 	if (i->state == ST_READY || i->state == ST_DEPEND)
-		return watch_expiry_us(m, i) != INT64_MAX;
+		return watch__expiry_us(m, i) != INT64_MAX;
 	return i->state == ST_FAILED || inst_holds_slot(i, (enum state)i->state);
 }
 
-void watch_drop(struct maintainer *m, uint32_t index)
+void watch__drop(struct maintainer *m, uint32_t index)
 {
 	struct watch *w = watch_at(m, index);
 
-	CHECK(watch_of_slot(m, w->slot) == index);
+	CHECK(watch__of_slot(m, w->slot) == index);
 	heap_remove(&m->times, &w->node);
 	if (w->inst.token)
 		map_remove(&m->by_token, w->inst.token, index);
 	m->by_slot[w->slot] = SLAB_NONE;
-	watch_set_body(w, NULL);
+	watch__set_body(w, NULL);
 	slab_give(&m->watches, index);
 }
 
-uint32_t watch_take(struct maintainer *m, uint32_t slot)
+uint32_t watch__take(struct maintainer *m, uint32_t slot)
 {
-	CHECK(watch_of_slot(m, slot) == SLAB_NONE); /* a slot has one watch */
+	CHECK(watch__of_slot(m, slot) == SLAB_NONE); /* a slot has one watch */
 	uint32_t index = slab_take(&m->watches);
 	struct watch *w = watch_at(m, index);
 
@@ -129,11 +129,11 @@ uint32_t watch_take(struct maintainer *m, uint32_t slot)
 	return index;
 }
 
-void watch_set_image(struct maintainer *m, uint32_t index, const struct instance *i)
+void watch__set_image(struct maintainer *m, uint32_t index, const struct instance *i)
 {
 	struct watch *w = watch_at(m, index);
 
-	CHECK(watch_of_slot(m, w->slot) == index);
+	CHECK(watch__of_slot(m, w->slot) == index);
 	if (w->inst.token != i->token) {
 		if (w->inst.token)
 			map_remove(&m->by_token, w->inst.token, index);
@@ -144,7 +144,7 @@ void watch_set_image(struct maintainer *m, uint32_t index, const struct instance
 	w->asked = false;
 }
 
-void watch_begin_lease(struct maintainer *m, struct watch *w, const struct transition *tr)
+void watch__begin_lease(struct maintainer *m, struct watch *w, const struct transition *tr)
 {
 	int64_t now = actor_mono_us(m->me);
 
@@ -160,7 +160,7 @@ void watch_begin_lease(struct maintainer *m, struct watch *w, const struct trans
 }
 
 /* A silence that began before we stood still says nothing. */
-void watch_begin_anew(const struct maintainer *m, struct watch *w)
+void watch__begin_anew(const struct maintainer *m, struct watch *w)
 {
 	if (w->lose_us < m->anew_us + m->set.lose_us)
 		w->lose_us = m->anew_us + m->set.lose_us;

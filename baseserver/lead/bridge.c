@@ -117,7 +117,7 @@ static char *value_of(const struct bridge *b, const char *name, const char *text
 	return is;
 }
 
-char *bridge_key(const struct bridge *b, const char *word, const char *name)
+char *bridge__key(const struct bridge *b, const char *word, const char *name)
 {
 	return mem_fmt("%s/%s/%s", b->world.prefix, word, name);
 }
@@ -180,7 +180,7 @@ int bridge_new(const struct bridge_form *form, const struct bridge_world *world,
 	return 0;
 }
 
-void bridge_order_free(struct order *o)
+void bridge__order_free(struct order *o)
 {
 	free(o->name);
 	free(o->args);
@@ -193,7 +193,7 @@ static void orders_free(struct order *o)
 {
 	for (struct order *next; o; o = next) {
 		next = o->next;
-		bridge_order_free(o);
+		bridge__order_free(o);
 	}
 }
 
@@ -223,7 +223,7 @@ void bridge_start(struct bridge *b, struct actor *me)
 	b->me = me;
 }
 
-void bridge_problem(struct bridge *b, const char *what, struct job *j, const char *text)
+void bridge__problem(struct bridge *b, const char *what, struct job *j, const char *text)
 {
 	if (!j->problem || strcmp(j->problem, text) != 0)
 		log_error("etcd.job", "key=%s/%s text=\"%s\"", what, j->name, text);
@@ -248,7 +248,7 @@ static struct order *order_put(struct bridge *b, enum order_kind kind, const cha
 	struct order *o = mem_new(sizeof *o);
 
 	CHECK((size_t)kind < sizeof words / sizeof words[0]);
-	CHECK(kind == ORDER_KILL || !bridge_is_ordered(b, name));
+	CHECK(kind == ORDER_KILL || !bridge__is_ordered(b, name));
 	o->kind = kind;
 	o->name = mem_str(name);
 	o->args = mem_strn((const char *)buf_at(args), args->len);
@@ -265,7 +265,7 @@ static void owe(struct bridge *b, bool *what)
 	*what = b->owes = true;
 }
 
-bool bridge_is_ordered(const struct bridge *b, const char *name)
+bool bridge__is_ordered(const struct bridge *b, const char *name)
 {
 	const struct order *o = b->first;
 
@@ -283,7 +283,7 @@ static int64_t base_of(const struct order *o)
 
 /* ---- which is in force -------------------------------------------------------------------- */
 
-void bridge_agree(struct bridge *b, struct job *j, int64_t base)
+void bridge__agree(struct bridge *b, struct job *j, int64_t base)
 {
 	if (j->problem)
 		well(b, j);
@@ -324,7 +324,7 @@ static int document_of(struct bridge *b, const struct job *j, struct buf *text, 
 static void apply(struct bridge *b, struct job *j, struct buf *text, char *is)
 {
 	struct buf args;
-	char *key = bridge_key(b, b->form->word, j->name);
+	char *key = bridge__key(b, b->form->word, j->name);
 
 	buf_init(&args);
 	put_open(&args, NULL, '{');
@@ -384,14 +384,14 @@ static void judge_value(struct bridge *b, struct job *j, bool was_taken)
 
 	buf_init(&text);
 	if (read_news(b, j, &text, &is, &err) < 0) {
-		bridge_problem(b, b->form->word, j, err.text);
+		bridge__problem(b, b->form->word, j, err.text);
 		j->base = j->news_revision;
 		b->owes |= j->is_dirty;
 		buf_done(&text);
 		return;
 	}
 	if (same(is, j->is)) {
-		bridge_agree(b, j, j->news_revision);
+		bridge__agree(b, j, j->news_revision);
 	} else if (was_taken) {
 		j->base = j->news_revision;
 		owe(b, &j->is_dirty);
@@ -407,7 +407,7 @@ static void judge_value(struct bridge *b, struct job *j, bool was_taken)
  * meanwhile is judged when it is answered. */
 static void judge(struct bridge *b, struct job *j)
 {
-	if (!j->has_news || bridge_is_ordered(b, j->name))
+	if (!j->has_news || bridge__is_ordered(b, j->name))
 		return;
 	bool first = j->base == NOT_KNOWN;
 	j->has_news = false;
@@ -418,13 +418,13 @@ static void judge(struct bridge *b, struct job *j)
 	else if (j->is)
 		retire(b, j);
 	else
-		bridge_agree(b, j, 0);
+		bridge__agree(b, j, 0);
 	free(j->news);
 	j->news = NULL;
 }
 
-void bridge_take_news(struct bridge *b, struct job *j, const char *value, size_t n,
-                      int64_t revision)
+void bridge__take_news(struct bridge *b, struct job *j, const char *value, size_t n,
+                       int64_t revision)
 {
 	free(j->news);
 	j->news = value ? mem_strn(value, n) : NULL;
@@ -453,8 +453,8 @@ void bridge_job(struct bridge *b, const char *cluster, const char *name, const s
 		j->base = j->seen = kv->mod_revision;
 		owe(b, &j->is_dirty);
 	} else if (kv->mod_revision > j->seen)
-		bridge_take_news(b, j, kv->is_deleted ? NULL : kv->value, kv->value_len,
-		                 kv->mod_revision);
+		bridge__take_news(b, j, kv->is_deleted ? NULL : kv->value, kv->value_len,
+		                  kv->mod_revision);
 }
 
 void bridge_mark(struct bridge *b, const char *name, const struct etcd_kv *kv)
@@ -525,7 +525,7 @@ void bridge_kill(struct bridge *b, const char *cluster, const char *name, const 
 	if (kv->is_deleted)
 		return;
 	if (strlen(name) > BRIDGE_JOB_BYTES_MAX || !name_ok(name)) {
-		bridge_problem(b, "killer", job_of(b, name), "the name is no job's");
+		bridge__problem(b, "killer", job_of(b, name), "the name is no job's");
 		return;
 	}
 	set_cluster(b, cluster);
@@ -562,7 +562,7 @@ static void not_listed(struct bridge *b, struct job *j, int64_t revision)
 	bool was_there = j->mark || (j->base > 0 && j->put_mark);
 
 	if (was_there) {
-		bridge_take_news(b, j, NULL, 0, revision);
+		bridge__take_news(b, j, NULL, 0, revision);
 	} else if (j->base == NOT_KNOWN || j->base > 0) {
 		j->base = 0;
 		if (j->is)
@@ -613,7 +613,7 @@ static void taken(struct bridge *b, struct job *j, const struct order *o)
 		b->changes++;
 	}
 	if (same(j->is, o->is)) {
-		bridge_agree(b, j, base_of(o));
+		bridge__agree(b, j, base_of(o));
 	} else { /* saved here since */
 		j->base = base_of(o);
 		owe(b, &j->is_dirty);
@@ -636,7 +636,7 @@ static void settle(struct bridge *b, struct order *o, int code, const char *text
 	} else if (is_well) {
 		taken(b, j, o);
 	} else {
-		bridge_problem(b, o->kind == ORDER_KILL ? "killer" : b->form->word, j, text);
+		bridge__problem(b, o->kind == ORDER_KILL ? "killer" : b->form->word, j, text);
 	}
 	/* A version that is refused leaves the one before it in force; one that was saved here is
 	 * written over it. */
@@ -692,7 +692,7 @@ static void ask_again(struct bridge *b, int64_t now_us)
 			*b->last = o;
 			b->last = &o->next;
 		} else {
-			bridge_order_free(o);
+			bridge__order_free(o);
 		}
 	}
 }
@@ -727,7 +727,7 @@ static void answered(struct letter *l, void *self)
 		o->next = b->done;
 		b->done = o;
 	} else {
-		bridge_order_free(o);
+		bridge__order_free(o);
 	}
 	judge(b, j);
 	bridge_pump(b, clock_mono_us(&clock_machine));

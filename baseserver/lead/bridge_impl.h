@@ -69,17 +69,17 @@ struct bridge {
 };
 
 /* PREFIX/WORD/NAME, the caller's. */
-char *bridge_key(const struct bridge *b, const char *word, const char *name);
-void bridge_order_free(struct order *o);
+char *bridge__key(const struct bridge *b, const char *word, const char *name);
+void bridge__order_free(struct order *o);
 /* Is one of its orders on its way? */
-bool bridge_is_ordered(const struct bridge *b, const char *name);
+bool bridge__is_ordered(const struct bridge *b, const char *name);
 /* What is wrong with PREFIX/what/NAME. Said once: the same again at a restart's listing is a new
  * process. */
-void bridge_problem(struct bridge *b, const char *what, struct job *j, const char *text);
+void bridge__problem(struct bridge *b, const char *what, struct job *j, const char *text);
 /* Both sides are equal: its key at `base` (0: there is none) is what the store has. */
-void bridge_agree(struct bridge *b, struct job *j, int64_t base);
+void bridge__agree(struct bridge *b, struct job *j, int64_t base);
 /* Its key as it is there now, which is judged; value NULL: it is gone. */
-void bridge_take_news(struct bridge *b, struct job *j, const char *value, size_t n,
-                      int64_t revision);
+void bridge__take_news(struct bridge *b, struct job *j, const char *value, size_t n,
+                       int64_t revision);
 
 #endif

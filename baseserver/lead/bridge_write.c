@@ -20,7 +20,7 @@ enum { PROBLEMS_SHOWN = 100 };
 
 static int write_mark(const struct bridge *b, struct job *j, struct etcd *e, struct err *err)
 {
-	char *key = bridge_key(b, b->form->marks, j->name);
+	char *key = bridge__key(b, b->form->marks, j->name);
 	char *value = mem_fmt("%" PRId64 " %" PRIu32, j->base, j->agreed);
 	int r = j->base ? etcd_put(e, key, value, 0, err) : etcd_delete(e, key, err);
 
@@ -33,7 +33,7 @@ static int write_mark(const struct bridge *b, struct job *j, struct etcd *e, str
 
 static int write_known(struct bridge *b, struct etcd *e, struct err *err)
 {
-	char *key = bridge_key(b, b->form->marks, BRIDGE_MARK);
+	char *key = bridge__key(b, b->form->marks, BRIDGE_MARK);
 	int r = b->known ? 0 : etcd_put(e, key, b->project, 0, err);
 
 	b->known = r == 0;
@@ -44,18 +44,18 @@ static int write_known(struct bridge *b, struct etcd *e, struct err *err)
 /* What is here, over the revision that it follows. Another is there: it is judged as any. */
 static int write_job(struct bridge *b, struct job *j, struct etcd *e, struct err *err)
 {
-	char *key = bridge_key(b, b->form->word, j->name);
+	char *key = bridge__key(b, b->form->word, j->name);
 	struct etcd_answer a = { 0 };
 	int r = etcd_change_if(e, key, j->is, j->base, &a, err);
 
 	if (r == 0 && a.succeeded) {
 		log_info("etcd.written", "what=%s name=%s", j->is ? b->form->one : "end", j->name);
 		j->seen = a.revision;
-		bridge_agree(b, j, j->is ? a.revision : 0);
+		bridge__agree(b, j, j->is ? a.revision : 0);
 	} else if (r == 0) {
 		const struct etcd_kv *kv = a.n ? &a.kvs[0] : NULL;
-		bridge_take_news(b, j, kv ? kv->value : NULL, kv ? kv->value_len : 0,
-		                 kv ? kv->mod_revision : a.revision);
+		bridge__take_news(b, j, kv ? kv->value : NULL, kv ? kv->value_len : 0,
+		                  kv ? kv->mod_revision : a.revision);
 	}
 	etcd_answer_done(&a);
 	free(key);
@@ -70,7 +70,7 @@ static int write_owed(struct bridge *b, struct etcd *e, struct err *err)
 	int r = write_known(b, e, err);
 	for (size_t i = 0; r == 0 && i < b->n; i++) {
 		struct job *j = &b->jobs[i];
-		if (bridge_is_ordered(b, j->name))
+		if (bridge__is_ordered(b, j->name))
 			continue; /* its answer owes again */
 		if (j->is_dirty)
 			r = write_job(b, j, e, err);
@@ -88,12 +88,12 @@ int bridge_sweep(struct bridge *b, struct etcd *e, struct err *err)
 	while (r == 0 && b->done) {
 		struct order *o = b->done;
 		CHECK(o->kind == ORDER_KILL); /* only its key is to go when it is done */
-		char *key = bridge_key(b, "killer", o->name);
+		char *key = bridge__key(b, "killer", o->name);
 		r = etcd_delete_if(e, key, o->mod_revision, err);
 		free(key);
 		if (r == 0) {
 			b->done = o->next;
-			bridge_order_free(o);
+			bridge__order_free(o);
 		}
 	}
 	return r;

@@ -70,7 +70,7 @@ static bool has_room(struct ledger *l, const struct proposals *ps)
 	}
 	for (size_t i = 0; i < ps->n; i++)
 		more += ps->p[i].n_brokers;
-	more += ledger_may_replace(l, ps);
+	more += ledger__may_replace(l, ps);
 	/* Whose end, or word, gives others their turn has a record more. */
 	size_t waits = l->flows.n_held + l->flows.n_asked, turns = waits < ps->n ? waits : ps->n;
 	return room > ps->n + more + turns + 1 ||
@@ -123,7 +123,7 @@ static void apply_half(struct ledger *l)
 	l->half.ps = NULL;
 	l->now_us = actor_wall_us(l->me);
 	for (; h.at < h.ps->n; h.at++) {
-		int r = ledger_ask(l, &h.ps->p[h.at], &h.numbers[h.at]);
+		int r = ledger__ask(l, &h.ps->p[h.at], &h.numbers[h.at]);
 		if (r == E_AGAIN && ledger_awaits_rows(l)) {
 			l->half = h;
 			return;
@@ -149,7 +149,7 @@ static void apply_proposals(struct ledger *l, struct proposals *ps)
 	apply_half(l);
 }
 
-/* For the row of history that ledger_ask() will need, where that is plain to see. */
+/* For the row of history that ledger__ask() will need, where that is plain to see. */
 static void ask_ahead(struct ledger *l, const struct proposal *p)
 {
 	static const bool reads[ASK_COUNT] = { [ASK_FORCE] = true,
@@ -157,12 +157,12 @@ static void ask_ahead(struct ledger *l, const struct proposal *p)
 		                               [ASK_REOPEN] = true,
 		                               [ASK_RUN_NOW] = true,
 		                               [ASK_NOTIFIED] = true };
-	const struct ltask *t = ledger_task_of(l, p->key.task);
+	const struct ltask *t = ledger__task_of(l, p->key.task);
 	uint32_t index;
 
 	if (t && reads[p->ask] && !table_find(&l->table, p->key, &index) &&
 	    (p->key.part != 0 || outcomes_find(&t->outcomes, p->key.run_date)))
-		ledger_knows_done(l, p->key);
+		ledger__knows_done(l, p->key);
 }
 
 /* All rows that it is sure to need are asked for at once. */
@@ -190,23 +190,23 @@ static void on_edit(struct letter *letter, void *self)
 	struct edit *e = (struct edit *)letter;
 
 	/* All or nothing: an edit has a commit to itself. */
-	if (l->down || l->waiting.head || stands_still(l) || !ledger_is_still(l) ||
+	if (l->down || l->waiting.head || stands_still(l) || !ledger__is_still(l) ||
 	    stream_room(l->stream) < ledger_edit_records(e) + 1) {
 		letters_push(&l->waiting, letter);
 		return;
 	}
 	l->now_us = actor_wall_us(l->me);
-	if (!ledger_edit_is_current(l, e)) {
+	if (!ledger__edit_is_current(l, e)) {
 		e->code = E_REVISION;
 		e->letter.deliver = e->answered;
 		if (!e->reply_to || actor_post_credit(e->reply_to, letter) < 0)
 			edit_free(e);
 		return;
 	}
-	ledger_apply_edit(l, e);
+	ledger__apply_edit(l, e);
 	letters_push(&l->edits, letter);
 	l->hold = l->replanned; /* saved right after it: see save_replanned() */
-	ledger_commit(l);
+	ledger__commit(l);
 }
 
 static void on_record(struct letter *letter, void *self)
@@ -236,7 +236,7 @@ static void on_mark(struct letter *letter, void *self)
 	l->now_us = actor_wall_us(l->me);
 	if (!l->down && !stands_still(l) && stream_room(l->stream) > 1 && !withdrawals_wait(l)) {
 		struct transition tr = { .kind = TK_MARK, .inst = { .token = m->number } };
-		ledger_publish(l, &tr);
+		ledger__publish(l, &tr);
 		free(m);
 	} else {
 		letters_push(&l->waiting, letter);
@@ -249,13 +249,13 @@ static void on_keep(struct letter *letter, void *self)
 	struct keep *k = (struct keep *)letter;
 
 	/* Outcomes are saved up to a durable number, and no further. */
-	bool is_still = ledger_is_still(l);
+	bool is_still = ledger__is_still(l);
 	if (l->down || l->dead) {
-		ledger_keep_answer(k, E_BUSY);
+		ledger__keep_answer(k, E_BUSY);
 	} else if (!is_still) {
 		letters_push(&l->waiting, letter);
 	} else {
-		ledger_housework(l, k);
+		ledger__housework(l, k);
 	}
 }
 
@@ -288,15 +288,15 @@ static void turn(void *self)
 		take_waiting(l);
 	if (l->parts.n > 0 && !l->down && !stands_still(l)) {
 		l->now_us = actor_wall_us(l->me);
-		ledger_work_parts(l);
+		ledger__work_parts(l);
 	}
 	if (!stands_still(l) && !l->waiting.head && l->parts.n == 0)
-		ledger_rows_rest(l);
+		ledger__rows_rest(l);
 	uint64_t n = stream_last(l->stream) - stream_seen(l->keep);
 	if (!l->down && !l->busy && l->batch_since_us &&
 	    (n >= l->set.batch_max || stream_room(l->stream) < l->set.ring_slots / 4 ||
 	     actor_mono_us(l->me) - l->batch_since_us > l->set.window_us))
-		ledger_commit(l);
+		ledger__commit(l);
 	stream_wake(l->stream);
 }
 
@@ -310,14 +310,14 @@ static void on_alarm(void *self)
 	if (!l->busy && !l->down)
 		ledger_keep_anchor(l, false);
 	if (l->down)
-		ledger_commit(l);
+		ledger__commit(l);
 	else if (!l->busy && (l->doubted || now - l->proof_us >= l->set.renew_us))
-		ledger_renew_proof(l);
+		ledger__renew_proof(l);
 	if (l->down)
 		return; /* it is set when the answer is there */
 	if (ledger_awaits_rows(l) || l->parts.n > 0)
 		actor_wake(l->me);
-	ledger_set_alarm(l);
+	ledger__set_alarm(l);
 }
 
 static bool rest(void *self)
@@ -326,19 +326,19 @@ static bool rest(void *self)
 
 	if (l->down || l->dead || l->busy)
 		return false;
-	if (ledger_fetch_rows(l) || ledger_fetch_version(l))
+	if (ledger__fetch_rows(l) || ledger__fetch_version(l))
 		return !l->busy;
-	l->answered = !(l->answered && ledger_has_work(l)) && ledger_answer_questions(l);
+	l->answered = !(l->answered && ledger__has_work(l)) && ledger__answer_questions(l);
 	if (l->answered)
 		return !l->busy;
-	if (!ledger_has_work(l)) {
+	if (!ledger__has_work(l)) {
 		if (!l->set.waits)
 			store_idle(l->store);
 		return false;
 	}
 	if (l->half.ps && !l->flight.is_out)
 		return false; /* a row of history cannot be read now: an alarm is set */
-	ledger_commit(l);
+	ledger__commit(l);
 	return !l->busy;
 }
 
@@ -376,7 +376,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 		l->set.renew_us = set->epoch_us / 3;
 	table_init(&l->table);
 	pools_init(&l->pools);
-	ledger_flows_init(l);
+	ledger__flows_init(l);
 	letters_init(&l->edits);
 	letters_init(&l->records);
 	letters_init(&l->answers);
@@ -385,10 +385,10 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	letters_init(&l->flight.edits);
 	letters_init(&l->flight.records);
 	letters_init(&l->flight.answers);
-	l->writer = writer_new(set->writer, l);
+	l->writer = writer__new(set->writer, l);
 	for (size_t i = 0; i < n_tasks; i++)
-		ledger_put_task(l, tasks[i], &rows[i]);
-	int r = ledger_load(l, who, err);
+		ledger__put_task(l, tasks[i], &rows[i]);
+	int r = ledger__load(l, who, err);
 	if (r < 0) {
 		ledger_free(l);
 		return r;
@@ -397,7 +397,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	l->me = actor_new(th, &ops, l);
 	l->keep = stream_reader_new(l->stream, STREAM_OUTER, l->me);
 	l->now_us = actor_wall_us(l->me);
-	r = ledger_leave_gaps(l, err);
+	r = ledger__leave_gaps(l, err);
 	if (r < 0) {
 		ledger_free(l);
 		return r;
@@ -411,7 +411,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	}
 	if (r < 0)
 		l->proof_us = l->proof_us - l->set.epoch_us; /* silent until the next try */
-	r = ledger_anchor_open(l, err);
+	r = ledger__anchor_open(l, err);
 	if (r < 0) {
 		ledger_free(l);
 		return r;
@@ -471,20 +471,20 @@ void ledger_free(struct ledger *l)
 	discard_all(&l->flight.edits, NULL);
 	discard_all(&l->flight.records, NULL);
 	discard_all(&l->flight.answers, NULL);
-	ledger_flight_done(&l->flight);
-	ledger_rows_free(l);
-	ledger_version_free(l);
-	ledger_keep_free(l);
-	ledger_data_free(l);
+	ledger__flight_done(&l->flight);
+	ledger__rows_free(l);
+	ledger__version_free(l);
+	ledger__keep_free(l);
+	ledger__data_free(l);
 	free_half(&l->half);
-	writer_free(l->writer);
+	writer__free(l->writer);
 	anchor_close(&l->anchor);
 	for (size_t i = 0; i < l->tasks_cap; i++) {
 		struct ltask *t = l->tasks[i];
 		if (!t)
 			continue;
 		task_unref(t->def);
-		ledger_forget_versions(t);
+		ledger__forget_versions(t);
 		outcomes_done(&t->outcomes);
 		free(t->children);
 		free(t->takes);
@@ -494,8 +494,8 @@ void ledger_free(struct ledger *l)
 	free(l->tasks);
 	pools_done(&l->pools);
 	free(l->parts.keys);
-	ledger_flows_done(l);
-	ledger_next_done(l);
+	ledger__flows_done(l);
+	ledger__next_done(l);
 	free(l->dirty);
 	free(l->dirty_tasks);
 	free(l->taken);
@@ -617,7 +617,7 @@ bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *r
 
 bool ledger_find_now(const struct ledger *l, struct inst_key key, struct instance *ret)
 {
-	const struct ltask *t = ledger_task_of(l, key.task);
+	const struct ltask *t = ledger__task_of(l, key.task);
 	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date) : NULL;
 	uint32_t index;
 	const struct entry *e = table_find(&l->table, key, &index);

@@ -36,7 +36,7 @@ static int put(struct ledger *l, const struct anchor *a)
 	return r;
 }
 
-int ledger_anchor_open(struct ledger *l, struct err *err)
+int ledger__anchor_open(struct ledger *l, struct err *err)
 {
 	struct anchor a;
 	int r = store_read_tip(l->store, &l->begin, err);
@@ -54,7 +54,7 @@ int ledger_anchor_open(struct ledger *l, struct err *err)
 }
 
 /* While the writer has the store, what is due waits for it: see ledger_writer.c: back(). */
-void ledger_set_alarm(struct ledger *l)
+void ledger__set_alarm(struct ledger *l)
 {
 	int64_t now = actor_mono_us(l->me), at = l->proof_us + l->set.renew_us;
 
@@ -87,7 +87,7 @@ void ledger_keep_anchor(struct ledger *l, bool at_once)
 	}
 	l->anchor_due_us = l->anchor_us + KEEP_US;
 	if (!at_once && !was_due_us && !l->down)
-		ledger_set_alarm(l);
+		ledger__set_alarm(l);
 }
 
 const struct store_tip *ledger_begin(const struct ledger *l)
@@ -128,7 +128,7 @@ static void on_doubt(struct letter *letter, void *self)
 
 /* We lead, so it is the store that lost what others have seen. The next start knows it, too: both
  * lines, for the broker's epoch may be before this one, in which the store is behind. */
-void ledger_doubt_proven(struct ledger *l)
+void ledger__doubt_proven(struct ledger *l)
 {
 	if (l->anchor.fd >= 0 && l->doubt_of.epoch) {
 		put(l, &l->doubt_of);

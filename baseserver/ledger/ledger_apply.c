@@ -1,6 +1,6 @@
 /* One change of one instance, in memory and as a record of the stream.
  *
- * Every change of a row passes ledger_change(), so that all that is derived from rows moves with
+ * Every change of a row passes ledger__change(), so that all that is derived from rows moves with
  * it: the task's outcomes, slots and count of unfinished rows, the pools, the flow that `overlap`
  * judges, the list of parts. The row and the record carry the same number; the row is marked for
  * the next commit. When a finished instance changes again, the barrier of its task and of the
@@ -17,7 +17,7 @@ static void count_slot(struct ltask *t, const struct instance *i, enum state fro
 	int d = (int)inst_holds_slot(i, (enum state)i->state) - (int)inst_holds_slot(i, from);
 
 	if (d != 0)
-		ledger_count_slots(t, d);
+		ledger__count_slots(t, d);
 }
 
 /* Part 0 only: parts and test runs satisfy nobody. */
@@ -54,7 +54,7 @@ static bool takes_data(struct instance *i, enum state to, uint8_t kind)
 	return true;
 }
 
-/* As ledger_fetch() made it, it has no row; from now on it has. */
+/* As ledger__fetch() made it, it has no row; from now on it has. */
 static void take_from_range(struct ledger *l, struct instance *i)
 {
 	CHECK(i->marks & EM_HISTORY && i->key.part == 0);
@@ -63,12 +63,12 @@ static void take_from_range(struct ledger *l, struct instance *i)
 	i->marks &= (uint8_t) ~(EM_RANGE | EM_HISTORY);
 }
 
-uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
-                       struct proposal *p)
+uint64_t ledger__change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                        struct proposal *p)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
 	enum state from = (enum state)i->state, to = fsm_next(from, ev);
-	struct ltask *t = ledger_task_of(l, i->key.task);
+	struct ltask *t = ledger__task_of(l, i->key.task);
 	struct transition tr = { .kind = TK_INSTANCE,
 		                 .event = (uint8_t)ev,
 		                 .from = (uint8_t)from,
@@ -119,18 +119,18 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	keep_outcome(t, i, from);
 	tr.inst = *i;
 	tr.inst.marks = 0;
-	ledger_touch(l, index);
-	uint64_t number = ledger_publish(l, &tr);
-	ledger_measure(l, i, ev, reason);
-	ledger_flow_changed(l, t, i);
+	ledger__touch(l, index);
+	uint64_t number = ledger__publish(l, &tr);
+	ledger__measure(l, i, ev, reason);
+	ledger__flow_changed(l, t, i);
 	if (ev == EV_NOTIFIED) /* nothing came of it for anybody */
 		return number;
 	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)
-		ledger_parts_changed(l, t, i, from);
+		ledger__parts_changed(l, t, i, from);
 	/* A redo takes back what a parent gave, as does a forced failure: no child starts on
 	 * old news. */
 	if (state_final(from) && i->key.part == 0)
-		ledger_raise_barrier(l, t, number);
+		ledger__raise_barrier(l, t, number);
 	return number;
 }
 
@@ -141,7 +141,7 @@ static void due_again(const struct ledger *l, struct instance *i)
 }
 
 /* Run at once, then skipped: it waits for its links like any other. */
-void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
+void ledger__reset_for_reopen(const struct ledger *l, struct instance *i)
 {
 	CHECK(i->state == ST_SKIPPED);
 	i->ended_us = 0;
@@ -153,7 +153,7 @@ void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
 	due_again(l, i);
 }
 
-void ledger_reset_for_redo(struct ledger *l, struct instance *i)
+void ledger__reset_for_redo(struct ledger *l, struct instance *i)
 {
 	i->generation++;
 	i->attempt = 0;

@@ -18,13 +18,13 @@ struct asked {
 
 static uint64_t change(struct asked *a, enum event ev, enum reason reason)
 {
-	return ledger_change(a->l, a->index, ev, reason, a->p);
+	return ledger__change(a->l, a->index, ev, reason, a->p);
 }
 
 /* The row, from history if it has ended. E_NOT_FOUND: there is none; others: nobody knows. */
 static int fetch(struct asked *a)
 {
-	int r = a->e ? 0 : ledger_fetch(a->l, a->p->key, &a->index);
+	int r = a->e ? 0 : ledger__fetch(a->l, a->p->key, &a->index);
 
 	if (r == 0)
 		a->e = table_at(&a->l->table, a->index);
@@ -42,7 +42,7 @@ static int finished_before(const struct asked *a)
 	/* Between two dates of a range may be one that was not planned, or nothing. */
 	bool sure = a->p->key.part == 0 &&
 	            (at == o->lo || at == o->hi || !a->t->def || plan_has(a->t->def->plan, at));
-	return sure ? 0 : ledger_find_done(a->l, a->p->key, &was);
+	return sure ? 0 : ledger__find_done(a->l, a->p->key, &was);
 }
 
 /* The code for what is asked of a row that is not unfinished. */
@@ -69,7 +69,7 @@ static void move_plan(struct asked *a)
 	if (!a->p->plan || a->p->key.run_date <= a->t->row.planned_through)
 		return;
 	a->t->row.planned_through = a->p->key.run_date;
-	ledger_touch_task(a->l, a->t);
+	ledger__touch_task(a->l, a->t);
 }
 
 static void add_row(struct asked *a)
@@ -113,16 +113,16 @@ static void replace(const struct asked *a)
 {
 	struct ledger *l = a->l;
 	uint32_t *older;
-	size_t n = ledger_older(l, a->t, a->p->key.run_date, &older);
+	size_t n = ledger__older(l, a->t, a->p->key.run_date, &older);
 
 	for (size_t k = 0; k < n && l->flows.may_kill > 0; k++, l->flows.may_kill--) {
 		struct proposal p = { .ask = ASK_KILL,
 			              .key = table_at(&l->table, older[k])->inst.key,
 			              .intent = KI_REPLACE,
 			              .reason = RE_REPLACED,
-			              .note = ledger_name_date(l, a->t, a->p->key) };
+			              .note = ledger__name_date(l, a->t, a->p->key) };
 		uint64_t number;
-		ledger_ask(l, &p, &number);
+		ledger__ask(l, &p, &number);
 		free(p.note); /* nothing came of it */
 	}
 	free(older);
@@ -132,7 +132,7 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 {
 	if (out_of_force(a))
 		return E_CONFLICT;
-	if (a->p->plan && ledger_is_early(a->l, a->t, a->p, a->e != NULL, ret_number))
+	if (a->p->plan && ledger__is_early(a->l, a->t, a->p, a->e != NULL, ret_number))
 		return E_LIMIT;
 	move_plan(a);
 	next_part(a);
@@ -141,9 +141,9 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 		return code;
 	if (!a->t->def || a->p->key.part > 0)
 		return E_NOT_FOUND;
-	bool overlaps = a->p->plan && ledger_overlaps(a->l, a->t, a->p);
+	bool overlaps = a->p->plan && ledger__overlaps(a->l, a->t, a->p);
 	if (overlaps)
-		a->p->note = ledger_overlap_note(a->l, a->t, a->p);
+		a->p->note = ledger__overlap_note(a->l, a->t, a->p);
 	add_row(a);
 	if (overlaps) {
 		*ret_number = change(a, EV_CREATE_SKIP, RE_OVERLAP);
@@ -160,7 +160,7 @@ static int on_skip_date(struct asked *a, uint64_t *ret_number)
 {
 	if (out_of_force(a))
 		return E_CONFLICT;
-	ledger_not_early(a->t, a->p);
+	ledger__not_early(a->t, a->p);
 	move_plan(a);
 	int code;
 	if (exists(a, &code))
@@ -172,8 +172,8 @@ static int on_skip_date(struct asked *a, uint64_t *ret_number)
 
 static int on_leave_out(struct asked *a, uint64_t *ret_number)
 {
-	ledger_not_early(a->t, a->p);
-	return ledger_leave_out(a->l, a->t, a->p, ret_number);
+	ledger__not_early(a->t, a->p);
+	return ledger__leave_out(a->l, a->t, a->p, ret_number);
 }
 
 static int step(struct asked *a, enum event ev, enum reason reason, uint64_t *ret_number)
@@ -213,8 +213,8 @@ static int on_satisfy(struct asked *a, uint64_t *ret_number)
 {
 	if (a->p->folded < a->t->barrier)
 		return E_BARRIER;
-	if (a->e && a->e->inst.state == ST_READY && ledger_awaits_turn(a->l, a->t, &a->e->inst)) {
-		ledger_hold_turn(a->l, a->t, &a->e->inst);
+	if (a->e && a->e->inst.state == ST_READY && ledger__awaits_turn(a->l, a->t, &a->e->inst)) {
+		ledger__hold_turn(a->l, a->t, &a->e->inst);
 		*ret_number = stream_last(a->l->stream);
 		return E_LIMIT;
 	}
@@ -256,16 +256,16 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	struct instance *i = &a->e->inst;
 	if (fsm_next((enum state)i->state, EV_GRANT) == ST_NONE)
 		return E_CONFLICT;
-	int r = ledger_gates_closed(a->l, a->t, i, a->p);
+	int r = ledger__gates_closed(a->l, a->t, i, a->p);
 	if (r < 0)
 		return r;
-	if (ledger_awaits_turn(a->l, a->t, i))
+	if (ledger__awaits_turn(a->l, a->t, i))
 		return no_turn(a, ret_number);
 	if (i->flags & IF_SPREAD) { /* it was, by a former definition */
 		i->flags &= (uint16_t)~IF_SPREAD;
 		i->infra = 0;
 	}
-	if (!ledger_bind(a->l, a->t, i, a->p)) { /* it ran with that, or with nothing */
+	if (!ledger__bind(a->l, a->t, i, a->p)) { /* it ran with that, or with nothing */
 		r = step(a, EV_KILL, RE_EDIT, ret_number);
 		return r < 0 ? r : E_CONFLICT;
 	}
@@ -297,10 +297,10 @@ static int on_spread(struct asked *a, uint64_t *ret_number)
 	    !task_starts(a->t->row.state) || a->t->row.frozen || i->flags & IF_FROZEN ||
 	    a->p->n_brokers == 0)
 		return E_CONFLICT;
-	if (ledger_awaits_turn(a->l, a->t, i))
+	if (ledger__awaits_turn(a->l, a->t, i))
 		return no_turn(a, ret_number);
 	uint64_t next = stream_last(a->l->stream) + 1;
-	int r = ledger_spread(a->l, a->index, a->p->brokers, a->p->n_brokers);
+	int r = ledger__spread(a->l, a->index, a->p->brokers, a->p->n_brokers);
 	if (r == 0)
 		*ret_number = next;
 	return r;
@@ -316,7 +316,7 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 	if (stale(a) || !state_holds_slot((enum state)a->e->inst.state))
 		return E_STALE;
 	struct instance *i = &a->e->inst;
-	ledger_heard(a->l, a->t, i);
+	ledger__heard(a->l, a->t, i);
 	if (i->flags & IF_STARTED)
 		return 0;
 	i->flags |= IF_STARTED;
@@ -346,7 +346,7 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	                                         (enum reason)a->p->reason, a->p->wait_us);
 	if (v.event == EV_NONE)
 		return E_STALE;
-	if (v.event == EV_EXIT_OK && !ledger_branch_ready(a->l, a->t, a->p))
+	if (v.event == EV_EXIT_OK && !ledger__branch_ready(a->l, a->t, a->p))
 		return E_AGAIN;
 	if (!v.burns) {
 		i->attempt = (uint16_t)(i->attempt > 0 ? i->attempt - 1 : 0);
@@ -358,16 +358,16 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)
 		i->retry_at_us = a->l->now_us + v.retry_after_us;
 	if (v.event == EV_DEAD_REDO) {
-		ledger_take_next(a->l, i, a->p);
-		ledger_reset_for_redo(a->l, i);
+		ledger__take_next(a->l, i, a->p);
+		ledger__reset_for_redo(a->l, i);
 	}
 	if (v.event != EV_EXIT_OK)
 		return step(a, v.event, v.reason, ret_number);
 	if (a->p->branch && !a->p->note)
-		a->p->note = ledger_branch_note(a->l, a->t, a->p->branch);
+		a->p->note = ledger__branch_note(a->l, a->t, a->p->branch);
 	int r = step(a, v.event, v.reason, ret_number);
 	if (r == 0)
-		ledger_branch(a->l, a->t, a->p);
+		ledger__branch(a->l, a->t, a->p);
 	return r;
 }
 
@@ -396,7 +396,7 @@ static int on_kill_ack(struct asked *a, uint64_t *ret_number)
 {
 	if (stale(a))
 		return E_STALE;
-	ledger_heard(a->l, a->t, &a->e->inst);
+	ledger__heard(a->l, a->t, &a->e->inst);
 	return a->e->inst.state == ST_KILLING ? 0 : step(a, EV_KILL_ACK, RE_NONE, ret_number);
 }
 
@@ -405,7 +405,7 @@ static int on_held(struct asked *a, uint64_t *ret_number)
 	(void)ret_number;
 	if (stale(a))
 		return E_STALE;
-	ledger_heard(a->l, a->t, &a->e->inst);
+	ledger__heard(a->l, a->t, &a->e->inst);
 	return 0;
 }
 
@@ -441,7 +441,7 @@ static int old_body(const struct asked *a)
 	bool bound = a->p->flags & IF_OLD_BODY || version_is_draft(a->e->inst.version);
 	if (!bound || !d || a->e->inst.version == d->version)
 		return 0;
-	was = ledger_version(a->l, a->t, a->e->inst.version);
+	was = ledger__version(a->l, a->t, a->e->inst.version);
 	if (!was && ledger_awaits_rows(a->l))
 		return E_AGAIN;
 	return !was ? E_BODY_GONE : strcmp(was->type, d->type) != 0 ? E_BODY_TYPE : 0;
@@ -459,7 +459,7 @@ static int redo_running(struct asked *a, uint64_t *ret_number)
 	a->p->intent = KI_REDO;
 	a->p->reason = RE_REDO;
 	if (i->state == ST_RUNNING || (dying && kill_rank(i->intent) <= kill_rank(KI_REDO)))
-		ledger_keep_next(a->l, i, a->p);
+		ledger__keep_next(a->l, i, a->p);
 	if (dying && i->intent == KI_REDO && a->p->data) /* asked once more, with others */
 		return step(a, EV_INTENT, RE_REDO, ret_number);
 	return on_kill(a, ret_number);
@@ -482,7 +482,7 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
 		return 0; /* unfinished and not running: it will run anyway */
 	if (i->key.part > 0) {
-		r = ledger_fetch_whole(a->l, i->key);
+		r = ledger__fetch_whole(a->l, i->key);
 		if (r != 0)
 			return r < 0 ? r : 0; /* it will run anyway, with all of them */
 	}
@@ -492,7 +492,7 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 	                                                (enum reason)i->reason)
 	                         : 0;
 	struct instance was = *i;
-	ledger_reset_for_redo(a->l, i);
+	ledger__reset_for_redo(a->l, i);
 	i->former = former;
 	if (former) {
 		i->started_us = was.started_us;
@@ -507,7 +507,7 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		i->priority = a->p->priority;
 	r = step(a, EV_REDO, RE_REDO, ret_number);
 	if (r == 0 && i->key.part > 0)
-		ledger_whole_again(a->l, i->key, a->p->cause);
+		ledger__whole_again(a->l, i->key, a->p->cause);
 	return r;
 }
 
@@ -520,7 +520,7 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	const struct instance *i = &a->e->inst;
 	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
 		return E_CONFLICT; /* skipped for a reason of its own */
-	ledger_reset_for_reopen(a->l, &a->e->inst);
+	ledger__reset_for_reopen(a->l, &a->e->inst);
 	return step(a, EV_REOPEN, RE_PARENT, ret_number);
 }
 
@@ -698,25 +698,25 @@ static bool must_wait(const struct asked *a, int code)
 	       !(i->flags & IF_RUN_NOW);
 }
 
-int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
+int ledger__ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 {
 	struct asked a = { .l = l, .p = p, .index = MAP_NONE };
 
 	CHECK(p->ask < ASK_COUNT);
-	a.t = ledger_task_of(l, p->key.task);
+	a.t = ledger__task_of(l, p->key.task);
 	if (!a.t)
 		return E_NOT_FOUND;
 	a.e = table_find(&l->table, p->key, &a.index);
 	if (p->revision && (!a.e || a.e->inst.revision != p->revision))
 		return must_wait(&a, E_REVISION) ? on_withdraw(&a, ret_number) : E_REVISION;
 	if (a.e && (p->ask == ASK_GRANT || p->ask == ASK_ENDED) &&
-	    !ledger_version_ready(l, a.t, &a.e->inst))
+	    !ledger__version_ready(l, a.t, &a.e->inst))
 		return E_AGAIN;
 	int r = asks[p->ask](&a, ret_number);
 	if (must_wait(&a, r))
 		r = on_withdraw(&a, ret_number);
 	CHECK(r <= 0);
 	if (a.e)
-		ledger_put_back(l, a.index); /* nothing came of what fetch() brought in */
+		ledger__put_back(l, a.index); /* nothing came of what fetch() brought in */
 	return r;
 }

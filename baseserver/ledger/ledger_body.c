@@ -19,7 +19,7 @@
 
 enum { FORMER_MAX = 16 }; /* of one task; the oldest goes */
 
-void ledger_keep_version(struct ltask *t, struct task *def)
+void ledger__keep_version(struct ltask *t, struct task *def)
 {
 	CHECK(t->row.id == def->id && t->n_former <= FORMER_MAX);
 	for (size_t i = 0; i < t->n_former; i++)
@@ -34,7 +34,7 @@ void ledger_keep_version(struct ltask *t, struct task *def)
 	t->former[t->n_former++] = task_ref(def);
 }
 
-void ledger_forget_versions(struct ltask *t)
+void ledger__forget_versions(struct ltask *t)
 {
 	for (size_t i = 0; i < t->n_former; i++)
 		task_unref(t->former[i]);
@@ -71,7 +71,7 @@ static const struct task *task(void *ctx, const char *name)
 {
 	const struct again *a = ctx;
 	const struct name *n = names_find(&a->names, name);
-	const struct ltask *t = n ? ledger_task_of(a->l, n->id) : NULL;
+	const struct ltask *t = n ? ledger__task_of(a->l, n->id) : NULL;
 
 	return t ? t->def : NULL;
 }
@@ -133,10 +133,10 @@ static int compile(struct again *a, const struct ltask *t, uint32_t version)
 		log_warn("version.bad", "task=%s version=%u text=\"%s\"", t->def->name, version,
 		         d.n ? d.items[0].message : "");
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		struct ltask *of = ledger_task_of(a->l, tasks[i]->id);
+		struct ltask *of = ledger__task_of(a->l, tasks[i]->id);
 		tasks[i]->version = version;
 		if (of && of->def && of->def->version != version)
-			ledger_keep_version(of, tasks[i]);
+			ledger__keep_version(of, tasks[i]);
 		task_unref(tasks[i]);
 	}
 	free(tasks);
@@ -174,7 +174,7 @@ static void look(struct job *job, struct store *s)
 static void looked(struct ledger *l, struct job *job)
 {
 	struct wanted *w = (struct wanted *)job;
-	struct ltask *t = ledger_task_of(l, w->task);
+	struct ltask *t = ledger__task_of(l, w->task);
 
 	CHECK(l->version == job);
 	if (w->code == E_AGAIN || w->code == E_BUSY || w->code == E_IO) {
@@ -189,10 +189,10 @@ static void looked(struct ledger *l, struct job *job)
 		l->gone_version = w->version;
 	}
 	names_done(&w->a.names);
-	ledger_version_free(l);
+	ledger__version_free(l);
 }
 
-void ledger_version_free(struct ledger *l)
+void ledger__version_free(struct ledger *l)
 {
 	struct wanted *w = (struct wanted *)l->version;
 
@@ -202,11 +202,11 @@ void ledger_version_free(struct ledger *l)
 	l->version = NULL;
 }
 
-bool ledger_fetch_version(struct ledger *l)
+bool ledger__fetch_version(struct ledger *l)
 {
 	if (!l->version || l->busy || actor_mono_us(l->me) < l->rows_after_us)
 		return false;
-	ledger_do(l, l->version);
+	ledger__do(l, l->version);
 	return true;
 }
 
@@ -224,7 +224,7 @@ static void want(struct ledger *l, const struct ltask *t, uint32_t version)
 	l->version = &w->job;
 }
 
-bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instance *i)
+bool ledger__version_ready(struct ledger *l, struct ltask *t, const struct instance *i)
 {
 	if (!l->set.waits || !t->def || i->version == t->def->version || in_memory(t, i->version))
 		return true;
@@ -232,7 +232,7 @@ bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instan
 	return !l->version;
 }
 
-const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t version)
+const struct task *ledger__version(struct ledger *l, struct ltask *t, uint32_t version)
 {
 	const struct task *d = in_memory(t, version);
 	struct again a = { .l = l };
@@ -256,8 +256,8 @@ const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t ve
 
 const struct task *ledger_body(struct ledger *l, const struct instance *i)
 {
-	struct ltask *t = ledger_task_of(l, i->key.task);
-	const struct task *d = t && t->def ? ledger_version(l, t, i->version) : NULL;
+	struct ltask *t = ledger__task_of(l, i->key.task);
+	const struct task *d = t && t->def ? ledger__version(l, t, i->version) : NULL;
 
 	return d ? d : t ? t->def : NULL;
 }
@@ -275,7 +275,7 @@ static bool draft_gone(const struct instance *i, bool known, struct proposal *p)
 }
 
 /* A loader of the present type gets it: a version of another type cannot run there. */
-bool ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p)
+bool ledger__bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p)
 {
 	bool bound = i->flags & IF_OLD_BODY || i->attempt || i->infra ||
 	             version_is_draft(i->version);
@@ -285,7 +285,7 @@ bool ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct p
 		i->version = t->def->version;
 		return true;
 	}
-	d = ledger_version(l, t, i->version);
+	d = ledger__version(l, t, i->version);
 	if (d && strcmp(d->type, t->def->type) == 0) {
 		p->body = d;
 		return true;

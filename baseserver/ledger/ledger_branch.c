@@ -77,7 +77,7 @@ static void leave_out(struct ledger *l, const struct ltask *t, int64_t date, str
 
 	if (e && fsm_next((enum state)e->inst.state, EV_SKIP) != ST_NONE) {
 		e->inst.left_by = p->key.task;
-		ledger_change(l, index, EV_SKIP, RE_BRANCH, &why);
+		ledger__change(l, index, EV_SKIP, RE_BRANCH, &why);
 	} else if (!e && !outcomes_find(&t->outcomes, date)) {
 		e = table_add(&l->table, key, &index);
 		e->inst.due = plan_due(t->def->plan, date);
@@ -87,7 +87,7 @@ static void leave_out(struct ledger *l, const struct ltask *t, int64_t date, str
 		e->inst.version = t->row.version;
 		e->inst.priority = (uint8_t)t->def->priority;
 		e->inst.left_by = p->key.task;
-		ledger_change(l, index, EV_CREATE_SKIP, RE_BRANCH, &why);
+		ledger__change(l, index, EV_CREATE_SKIP, RE_BRANCH, &why);
 	}
 }
 
@@ -105,7 +105,7 @@ static void forget_former(struct ledger *l, struct inst_key key, uint32_t parent
 	if (e && e->inst.left_by == parent && was_by_branch(&e->inst)) {
 		e->inst.former = instance_former_pack(ST_SKIPPED, RE_LINK);
 		e->inst.left_by = 0;
-		ledger_change(l, index, EV_WANTED, RE_PARENT, NULL);
+		ledger__change(l, index, EV_WANTED, RE_PARENT, NULL);
 	}
 }
 
@@ -122,7 +122,7 @@ static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struc
 	}
 	if (o->state != ST_SKIPPED || o->reason != RE_BRANCH)
 		return;
-	int r = ledger_fetch(l, key, &index);
+	int r = ledger__fetch(l, key, &index);
 	if (r < 0) {
 		log_error("branch.unread",
 		          "task=%u run_date=%lld code=%s text=\"it stays left out\"", key.task,
@@ -131,11 +131,11 @@ static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struc
 	}
 	struct entry *e = table_at(&l->table, index);
 	if (e->inst.left_by != p->key.task) {
-		ledger_put_back(l, index); /* another branch did it */
+		ledger__put_back(l, index); /* another branch did it */
 		return;
 	}
-	ledger_reset_for_reopen(l, &e->inst);
-	ledger_change(l, index, EV_REOPEN, RE_PARENT, &why);
+	ledger__reset_for_reopen(l, &e->inst);
+	ledger__change(l, index, EV_REOPEN, RE_PARENT, &why);
 }
 
 /* Only ask for the row that take_in() will need. */
@@ -148,7 +148,7 @@ static void look_ahead(struct ledger *l, const struct ltask *t, int64_t date, st
 	(void)p;
 	if (o && o->state == ST_SKIPPED && o->reason == RE_BRANCH &&
 	    !table_find(&l->table, key, &index))
-		ledger_ask_row(l, key);
+		ledger__ask_row(l, key);
 }
 
 static void pass_over(struct ledger *l, const struct ltask *t, int64_t date, struct proposal *p)
@@ -197,7 +197,7 @@ static void branch(struct ledger *l, const struct ltask *t, struct proposal *p,
                    const struct branching *acts)
 {
 	for (size_t k = 0; k < t->n_children; k++) {
-		const struct ltask *c = ledger_task_of(l, t->children[k]);
+		const struct ltask *c = ledger__task_of(l, t->children[k]);
 		if (!c || !c->def || c == t || c->row.state == TS_DRAFT ||
 		    c->row.state == TS_RETIRED)
 			continue;
@@ -216,26 +216,26 @@ static bool was_left_out(const struct ltask *t)
 	return false;
 }
 
-void ledger_branch_parents(struct ledger *l, const struct ltask *t)
+void ledger__branch_parents(struct ledger *l, const struct ltask *t)
 {
 	if (!t->def || !was_left_out(t))
 		return;
 	for (size_t k = 0; k < t->def->n_links; k++) {
-		struct ltask *p = ledger_task_of(l, t->def->links[k].parent);
+		struct ltask *p = ledger__task_of(l, t->def->links[k].parent);
 		if (p)
 			p->branched = true;
 	}
 }
 
-void ledger_branches_restore(struct ledger *l)
+void ledger__branches_restore(struct ledger *l)
 {
 	for (size_t i = 0; i < l->tasks_cap; i++)
 		if (l->tasks[i])
-			ledger_branch_parents(l, l->tasks[i]);
+			ledger__branch_parents(l, l->tasks[i]);
 	for (uint32_t k = 0; k < l->table.used; k++) {
 		const struct instance *i = &table_at(&l->table, k)->inst;
 		struct ltask *p = i->state != ST_NONE && was_by_branch(i)
-		                          ? ledger_task_of(l, i->left_by)
+		                          ? ledger__task_of(l, i->left_by)
 		                          : NULL;
 		if (p)
 			p->branched = true;
@@ -256,7 +256,7 @@ static bool is_redone(const struct ledger *l, const struct proposal *p)
 	return e && e->inst.generation > 1;
 }
 
-void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p)
+void ledger__branch(struct ledger *l, struct ltask *t, struct proposal *p)
 {
 	static const struct branching first = { pass_over, leave_out },
 				      again = { take_in, leave_out };
@@ -267,7 +267,7 @@ void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p)
 	branch(l, t, p, is_redone(l, p) ? &again : &first);
 }
 
-bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p)
+bool ledger__branch_ready(struct ledger *l, struct ltask *t, struct proposal *p)
 {
 	static const struct branching acts = { look_ahead, pass_over };
 
@@ -279,14 +279,14 @@ bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p)
 static bool is_child(const struct ledger *l, const struct ltask *t, const char *name, size_t len)
 {
 	for (size_t k = 0; k < t->n_children; k++) {
-		const struct ltask *c = ledger_task_of(l, t->children[k]);
+		const struct ltask *c = ledger__task_of(l, t->children[k]);
 		if (c && c->def && is_name_of(c->def->name, name, len))
 			return true;
 	}
 	return false;
 }
 
-char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch)
+char *ledger__branch_note(const struct ledger *l, const struct ltask *t, const char *branch)
 {
 	for (const char *at = branch + strspn(branch, separators); *at;) {
 		size_t len = strcspn(at, separators);

@@ -16,7 +16,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-bool ledger_has_work(const struct ledger *l)
+bool ledger__has_work(const struct ledger *l)
 {
 	return l->batch_since_us != 0 || l->edits.head || l->records.head || l->answers.head;
 }
@@ -105,7 +105,7 @@ static void gather_edits(struct ledger *l, struct flight *f)
 
 	f->tasks = mem_array(l->n_dirty_tasks + 1, sizeof *f->tasks);
 	for (size_t k = 0; k < l->n_dirty_tasks; k++) {
-		struct ltask *t = ledger_task_of(l, l->dirty_tasks[k]);
+		struct ltask *t = ledger__task_of(l, l->dirty_tasks[k]);
 		CHECK(t && t->dirty);
 		f->tasks[f->b.n_tasks++] = t->row;
 		t->dirty = false;
@@ -201,7 +201,7 @@ static void forget_rows(struct flight *f)
 	f->stats = NULL;
 }
 
-void ledger_flight_done(struct flight *f)
+void ledger__flight_done(struct flight *f)
 {
 	forget_rows(f);
 	free(f->dirty);
@@ -220,7 +220,7 @@ static void forget_flight(struct ledger *l, struct flight *f)
 		CHECK(e->inst.marks & EM_FLIGHT);
 		e->inst.marks &= (uint8_t)~EM_FLIGHT;
 		if (!(e->inst.marks & EM_DIRTY) && state_final((enum state)e->inst.state)) {
-			ledger_forget_done(l, e->inst.key);
+			ledger__forget_done(l, e->inst.key);
 			table_remove(&l->table, f->dirty[k]);
 		}
 	}
@@ -256,10 +256,10 @@ static void release(struct flight *f, uint64_t number)
 /* Saved ranges may cover dates that are planned anew. If this fails, the next save does. */
 static void save_replanned(struct ledger *l)
 {
-	if (!l->replanned || ledger_has_work(l))
+	if (!l->replanned || ledger__has_work(l))
 		return;
 	l->hold = true;
-	ledger_housework(l, NULL);
+	ledger__housework(l, NULL);
 }
 
 /* A commit that moved the number in the leader's row is a proof of the epoch, since a standby sees
@@ -291,7 +291,7 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 	l->f_down = false;
 	l->f_code = 0;
 	forget_flight(l, f);
-	ledger_ranges_durable(l, last);
+	ledger__ranges_durable(l, last);
 	l->f_unfinished = l->table.len;
 	stream_durable(l->stream, last);
 	while (stream_seen(l->keep) < last)
@@ -316,7 +316,7 @@ static void failed(struct ledger *l, int code, const struct err *err)
 	l->down = true;
 	l->f_down = true;
 	l->f_code = code;
-	ledger_turn_down_questions(l);
+	ledger__turn_down_questions(l);
 	l->f_retries++;
 	actor_alarm(l->me, actor_mono_us(l->me) + l->set.retry_us);
 }
@@ -397,12 +397,12 @@ static void seal(struct ledger *l, struct flight *f)
 	move_letters(&f->records, &l->records);
 	move_letters(&f->answers, &l->answers);
 	gather_events(l, f);
-	ledger_gather_ranges(l, f);
+	ledger__gather_ranges(l, f);
 	gather_images(l, f);
 	gather_edits(l, f);
 	gather_records(f);
 	gather_alerts(f);
-	f->b.n_stats = ledger_gather_stats(l, &f->b, &f->stats);
+	f->b.n_stats = ledger__gather_stats(l, &f->b, &f->stats);
 	f->b.stats = f->stats;
 	l->batch_since_us = 0;
 	f->is_out = true;
@@ -414,7 +414,7 @@ static bool is_empty(const struct store_batch *b)
 	       !b->n_commands && !b->n_items && !b->n_alerts;
 }
 
-void ledger_commit(struct ledger *l)
+void ledger__commit(struct ledger *l)
 {
 	struct flight *f = &l->flight;
 
@@ -426,14 +426,14 @@ void ledger_commit(struct ledger *l)
 	if (is_empty(&f->b))
 		succeeded(l, f, false);
 	else
-		ledger_do(l, &f->job);
+		ledger__do(l, &f->job);
 }
 
-bool ledger_is_still(struct ledger *l)
+bool ledger__is_still(struct ledger *l)
 {
-	if (!l->busy && !l->down && ledger_has_work(l))
-		ledger_commit(l);
-	if (!l->busy && !l->down && !l->flight.is_out && !l->half.ps && !ledger_has_work(l))
+	if (!l->busy && !l->down && ledger__has_work(l))
+		ledger__commit(l);
+	if (!l->busy && !l->down && !l->flight.is_out && !l->half.ps && !ledger__has_work(l))
 		return true;
 	l->hold = true;
 	return false;

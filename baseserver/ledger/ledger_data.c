@@ -59,7 +59,7 @@ static bool source_of(const struct ledger *l, struct inst_key key, struct source
 
 static bool find_wish(const struct ledger *l, struct data_wish *w, struct source *ret)
 {
-	const struct ltask *t = ledger_task_of(l, w->task);
+	const struct ltask *t = ledger__task_of(l, w->task);
 
 	w->code = E_NOT_FOUND;
 	w->has_date = false;
@@ -146,7 +146,7 @@ static struct reading *prepare(struct ledger *l)
 	return NULL;
 }
 
-bool ledger_answer_questions(struct ledger *l)
+bool ledger__answer_questions(struct ledger *l)
 {
 	if (!l->questions.head || l->busy)
 		return false;
@@ -158,11 +158,11 @@ bool ledger_answer_questions(struct ledger *l)
 	r->job.work = work;
 	r->job.done = done;
 	l->reading = &r->job;
-	ledger_do(l, &r->job);
+	ledger__do(l, &r->job);
 	return true;
 }
 
-void ledger_data_free(struct ledger *l)
+void ledger__data_free(struct ledger *l)
 {
 	struct reading *r = (struct reading *)l->reading;
 
@@ -197,7 +197,7 @@ static void next_add(struct ledger *l, struct inst_key key, char *body)
 	l->next_params = n;
 }
 
-int ledger_next_restore(struct ledger *l, struct err *err)
+int ledger__next_restore(struct ledger *l, struct err *err)
 {
 	for (uint32_t k = 0; k < l->table.used; k++) {
 		const struct instance *i = &table_at(&l->table, k)->inst;
@@ -215,7 +215,7 @@ int ledger_next_restore(struct ledger *l, struct err *err)
 }
 
 /* The kill carries them to the store; here they wait for its end, perhaps in the same batch. */
-void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p)
+void ledger__keep_next(struct ledger *l, struct instance *i, struct proposal *p)
 {
 	if (!p->data)
 		return;
@@ -224,7 +224,7 @@ void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p)
 	i->flags |= IF_NEXT;
 }
 
-void ledger_take_next(struct ledger *l, const struct instance *i, struct proposal *p)
+void ledger__take_next(struct ledger *l, const struct instance *i, struct proposal *p)
 {
 	if (!(i->flags & IF_NEXT))
 		return;
@@ -233,7 +233,7 @@ void ledger_take_next(struct ledger *l, const struct instance *i, struct proposa
 	p->data = next_remove(l, i->key);
 }
 
-void ledger_next_done(struct ledger *l)
+void ledger__next_done(struct ledger *l)
 {
 	while (l->next_params) {
 		struct next_params *n = l->next_params;
@@ -256,7 +256,7 @@ static void on_question(struct letter *letter, void *self)
 }
 
 /* The store went away: they are asked again. */
-void ledger_turn_down_questions(struct ledger *l)
+void ledger__turn_down_questions(struct ledger *l)
 {
 	for (struct letter *at; (at = letters_pop(&l->questions));) {
 		((struct data_question *)at)->code = E_BUSY;

@@ -55,7 +55,7 @@ static void child_add(struct ltask *parent, uint32_t child)
 static void unlink_parents(struct ledger *l, const struct task *d)
 {
 	for (size_t i = 0; d && i < d->n_links; i++) {
-		struct ltask *p = ledger_task_of(l, d->links[i].parent);
+		struct ltask *p = ledger__task_of(l, d->links[i].parent);
 		if (p)
 			child_remove(p, d->id);
 	}
@@ -77,13 +77,13 @@ static void put_takes(struct ledger *l, struct ltask *t, const struct task *def)
 {
 	int32_t slots = t->slots;
 
-	ledger_count_slots(t, -slots);
+	ledger__count_slots(t, -slots);
 	free(t->takes);
 	t->n_takes = pools_takes_of(&l->pools, def, &t->takes);
-	ledger_count_slots(t, slots);
+	ledger__count_slots(t, slots);
 }
 
-void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row)
+void ledger__put_task(struct ledger *l, struct task *def, const struct store_task *row)
 {
 	struct ltask *t = place_for(l, def->id);
 	int64_t through = t->row.planned_through;
@@ -99,13 +99,13 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 			through = since > INT64_MIN ? since - 1 : INT64_MIN;
 	}
 	if (t->unfinished == 0)
-		ledger_forget_versions(t);
+		ledger__forget_versions(t);
 	if (t->def && t->def->version != def->version && t->unfinished)
-		ledger_keep_version(t, t->def);
+		ledger__keep_version(t, t->def);
 	unlink_parents(l, t->def);
 	put_takes(l, t, def);
 	t->waits = false;
-	ledger_flow_put(l, t->def, def);
+	ledger__flow_put(l, t->def, def);
 	task_ref(def);
 	if (t->def)
 		task_unref(t->def);
@@ -118,10 +118,10 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 		child_add(place_for(l, def->links[i].parent), def->id);
 }
 
-bool ledger_edit_is_current(const struct ledger *l, struct edit *e)
+bool ledger__edit_is_current(const struct ledger *l, struct edit *e)
 {
 	for (size_t i = 0; i < e->n_tasks; i++) {
-		const struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
+		const struct ltask *t = ledger__task_of(l, e->tasks[i]->id);
 		if (!t || !t->def)
 			continue;
 		if (e->tasks[i]->version < t->def->version)
@@ -148,7 +148,7 @@ static uint64_t apply_pool(struct ledger *l, const struct store_doc *d, uint64_t
 	struct transition tr = { .kind = TK_POOL,
 		                 .row = pool_change_new(d->name, size),
 		                 .cause = cause };
-	return ledger_publish(l, &tr);
+	return ledger__publish(l, &tr);
 }
 
 /* One after the other into memory; what the others learn of them goes into a pack. */
@@ -158,22 +158,22 @@ static uint64_t apply_tasks(struct ledger *l, const struct edit *e, size_t from,
 
 	CHECK(from < to && to <= e->n_tasks);
 	for (size_t i = from; i < to; i++) {
-		struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
+		struct ltask *t = ledger__task_of(l, e->tasks[i]->id);
 		p->items[i - from].def = task_ref(e->tasks[i]);
 		bool spreads = task_spreads(e->tasks[i]) || (t && t->def && task_spreads(t->def));
-		ledger_put_task(l, e->tasks[i], &e->rows[i]);
-		t = ledger_task_of(l, e->tasks[i]->id);
-		ledger_touch_task(l, t);
-		ledger_branch_parents(l, t);
+		ledger__put_task(l, e->tasks[i], &e->rows[i]);
+		t = ledger__task_of(l, e->tasks[i]->id);
+		ledger__touch_task(l, t);
+		ledger__branch_parents(l, t);
 		p->items[i - from].row = t->row;
 		if (spreads)
-			ledger_list_parts(l, t->row.id);
+			ledger__list_parts(l, t->row.id);
 	}
 	struct transition tr = { .kind = TK_TASK, .row = p, .cause = e->cause };
 	tr.inst.key.task = e->tasks[from]->id;
-	uint64_t number = ledger_publish(l, &tr);
+	uint64_t number = ledger__publish(l, &tr);
 	for (size_t i = from; i < to; i++)
-		ledger_raise_barrier(l, ledger_task_of(l, e->tasks[i]->id), number);
+		ledger__raise_barrier(l, ledger__task_of(l, e->tasks[i]->id), number);
 	return number;
 }
 
@@ -186,7 +186,7 @@ size_t ledger_edit_records(const struct edit *e)
 	return n;
 }
 
-void ledger_apply_edit(struct ledger *l, struct edit *e)
+void ledger__apply_edit(struct ledger *l, struct edit *e)
 {
 	uint64_t number = 0;
 
@@ -194,7 +194,7 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 	for (size_t i = 0; i < e->n_tasks; i += PACK_TASKS_MAX)
 		number = apply_tasks(
 			l, e, i, e->n_tasks - i < PACK_TASKS_MAX ? e->n_tasks : i + PACK_TASKS_MAX);
-	ledger_flows_build(l);
+	ledger__flows_build(l);
 	for (size_t i = 0; i < e->n_docs; i++)
 		if (e->docs[i].kind == DOC_POOL)
 			number = apply_pool(l, &e->docs[i], e->cause);

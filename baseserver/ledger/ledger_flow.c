@@ -121,7 +121,7 @@ static void tell_turn(struct ledger *l, const struct task *def, struct flow *f)
 	l->flows.n_held--;
 	tr.inst.key = (struct inst_key){ r->first, def->overlap_run ? def->workflow_id : def->id,
 		                         def->overlap_run };
-	ledger_publish(l, &tr);
+	ledger__publish(l, &tr);
 }
 
 static void run_remove(struct ledger *l, const struct task *def, struct flow *f, size_t i)
@@ -188,7 +188,7 @@ static void row_heard(struct ledger *l, const struct ltask *t, struct instance *
 	l->flows.n_asked--;
 	tr.inst.key.task = t->def->overlap_run ? t->def->workflow_id : t->def->id;
 	tr.inst.key.part = t->def->overlap_run;
-	ledger_publish(l, &tr);
+	ledger__publish(l, &tr);
 }
 
 static struct entry *find_part(const struct ledger *l, const struct instance *i, int32_t part)
@@ -216,7 +216,7 @@ static void part_heard(struct ledger *l, const struct ltask *t, const struct ins
 		row_heard(l, t, &whole->inst);
 }
 
-void ledger_heard(struct ledger *l, const struct ltask *t, struct instance *i)
+void ledger__heard(struct ledger *l, const struct ltask *t, struct instance *i)
 {
 	if (!(i->marks & EM_UNHEARD))
 		return;
@@ -238,7 +238,7 @@ static void note_end(struct ledger *l, const struct ltask *t, const struct insta
 	f->ended = i->key;
 }
 
-void ledger_flow_changed(struct ledger *l, const struct ltask *t, struct instance *i)
+void ledger__flow_changed(struct ledger *l, const struct ltask *t, struct instance *i)
 {
 	bool is = counts(t->def, i), was = i->marks & EM_FLOW;
 	bool runs = state_holds_slot((enum state)i->state) && i->state != ST_HANGED;
@@ -250,7 +250,7 @@ void ledger_flow_changed(struct ledger *l, const struct ltask *t, struct instanc
 	else if (was && !is)
 		row_remove(l, t->def, i);
 	if (!runs)
-		ledger_heard(l, t, i);
+		ledger__heard(l, t, i);
 }
 
 static void mark_unheard(struct ledger *l, struct instance *i)
@@ -259,7 +259,7 @@ static void mark_unheard(struct ledger *l, struct instance *i)
 	l->flows.n_unheard++;
 }
 
-void ledger_flows_restore(struct ledger *l)
+void ledger__flows_restore(struct ledger *l)
 {
 	for (uint32_t k = 0; k < l->table.used; k++) {
 		struct instance *i = &table_at(&l->table, k)->inst;
@@ -288,8 +288,8 @@ static bool is_unheard(struct ledger *l, const struct ltask *t, const struct pro
 	return true;
 }
 
-bool ledger_is_early(struct ledger *l, struct ltask *t, const struct proposal *p, bool is_made,
-                     uint64_t *ret_number)
+bool ledger__is_early(struct ledger *l, struct ltask *t, const struct proposal *p, bool is_made,
+                      uint64_t *ret_number)
 {
 	if (t->waits && p->key.run_date > t->waits_at)
 		return true; /* one before it is to be asked for again first: at once */
@@ -300,7 +300,7 @@ bool ledger_is_early(struct ledger *l, struct ltask *t, const struct proposal *p
 	return t->waits;
 }
 
-void ledger_not_early(struct ltask *t, const struct proposal *p)
+void ledger__not_early(struct ltask *t, const struct proposal *p)
 {
 	t->waits = t->waits && p->key.run_date > t->waits_at;
 }
@@ -308,7 +308,7 @@ void ledger_not_early(struct ltask *t, const struct proposal *p)
 /* --- what is asked ------------------------------------------------------------------------- */
 
 /* A person's run of it begins at once, and what has begun is not judged again. */
-bool ledger_awaits_turn(const struct ledger *l, const struct ltask *t, const struct instance *i)
+bool ledger__awaits_turn(const struct ledger *l, const struct ltask *t, const struct instance *i)
 {
 	const struct task *def = t->def;
 	const struct flow *f = def && def->overlap >= OVERLAP_QUEUE ? flow_of(l, def) : NULL;
@@ -320,7 +320,7 @@ bool ledger_awaits_turn(const struct ledger *l, const struct ltask *t, const str
 	return f->runs[f->at].first < task_run(def, i->key.run_date);
 }
 
-void ledger_hold_turn(struct ledger *l, const struct ltask *t, const struct instance *i)
+void ledger__hold_turn(struct ledger *l, const struct ltask *t, const struct instance *i)
 {
 	struct flow_run *r = run_place(flow_place(l, t->def), task_run(t->def, i->key.run_date));
 
@@ -337,7 +337,7 @@ static bool is_left_out(const struct ledger *l, const struct task *def, int64_t 
 
 	for (uint32_t v = map_first(&l->flows.tasks, def->workflow_id, &at); v != MAP_NONE;
 	     v = map_next(&l->flows.tasks, def->workflow_id, &at)) {
-		const struct ltask *s = ledger_task_of(l, v);
+		const struct ltask *s = ledger__task_of(l, v);
 		if (!s || !s->def || plan_next(s->def->plan, first - 1) >= end)
 			continue;
 		for (size_t k = outcomes_from(&s->outcomes, first);
@@ -359,7 +359,7 @@ static bool is_begun(const struct ledger *l, const struct task *def, int64_t run
 
 	for (uint32_t v = map_first(&l->flows.tasks, def->workflow_id, &at); v != MAP_NONE;
 	     v = map_next(&l->flows.tasks, def->workflow_id, &at)) {
-		const struct ltask *s = ledger_task_of(l, v);
+		const struct ltask *s = ledger__task_of(l, v);
 		int64_t d = s && s->def ? plan_next(s->def->plan, first - 1) : PLAN_NEVER;
 		for (; d < end; d = plan_next(s->def->plan, d)) {
 			const struct outcome_range *o = outcomes_find(&s->outcomes, d);
@@ -370,7 +370,7 @@ static bool is_begun(const struct ledger *l, const struct task *def, int64_t run
 	return false;
 }
 
-bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p)
+bool ledger__overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p)
 {
 	const struct task *def = t->def;
 	int64_t run_date = p->key.run_date;
@@ -394,9 +394,9 @@ bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct
 }
 
 /* "2026-03-01T00:00:00Z", with its task where that is another. */
-char *ledger_name_date(const struct ledger *l, const struct ltask *t, struct inst_key key)
+char *ledger__name_date(const struct ledger *l, const struct ltask *t, struct inst_key key)
 {
-	const struct ltask *of = ledger_task_of(l, key.task);
+	const struct ltask *of = ledger__task_of(l, key.task);
 	bool other = of != t && of && of->def;
 	char at[WHEN_TEXT];
 
@@ -404,7 +404,7 @@ char *ledger_name_date(const struct ledger *l, const struct ltask *t, struct ins
 	return mem_fmt("%s%s%s", at, other ? " of " : "", other ? of->def->name : "");
 }
 
-char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p)
+char *ledger__overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p)
 {
 	const struct flow *f = flow_of(l, t->def);
 	int64_t first = task_run(t->def, p->key.run_date);
@@ -412,11 +412,11 @@ char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const s
 
 	if (f && f->at < f->n && f->runs[f->at].first < first) {
 		const struct instance *i = &table_at(&l->table, f->runs[f->at].rows[0])->inst;
-		date = ledger_name_date(l, t, i->key);
+		date = ledger__name_date(l, t, i->key);
 		note = mem_fmt("%s was %s", date, state_name((enum state)i->state));
 	} else if (f && f->ended_first < first && p->due * US_PER_S < f->ended_us) {
 		when_print_us(f->ended_us, at);
-		date = ledger_name_date(l, t, f->ended);
+		date = ledger__name_date(l, t, f->ended);
 		note = mem_fmt("%s ran until %s", date, at);
 	} else {
 		return mem_str("the others of its run are left out");
@@ -430,7 +430,7 @@ char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const s
 /* Those there are, and itself, whom another of the same letter may replace. */
 static size_t count_older(const struct ledger *l, const struct proposal *p)
 {
-	const struct ltask *t = ledger_task_of(l, p->key.task);
+	const struct ltask *t = ledger__task_of(l, p->key.task);
 	const struct task *def = t ? t->def : NULL;
 	size_t n = 1;
 
@@ -443,7 +443,7 @@ static size_t count_older(const struct ledger *l, const struct proposal *p)
 	return n;
 }
 
-size_t ledger_may_replace(struct ledger *l, const struct proposals *ps)
+size_t ledger__may_replace(struct ledger *l, const struct proposals *ps)
 {
 	size_t n = 0, max = l->set.ring_slots / 4;
 
@@ -453,8 +453,8 @@ size_t ledger_may_replace(struct ledger *l, const struct proposals *ps)
 	return l->flows.may_kill;
 }
 
-size_t ledger_older(const struct ledger *l, const struct ltask *t, int64_t run_date,
-                    uint32_t **ret_rows)
+size_t ledger__older(const struct ledger *l, const struct ltask *t, int64_t run_date,
+                     uint32_t **ret_rows)
 {
 	const struct task *def = t->def;
 	const struct flow *f = def->overlap == OVERLAP_REPLACE ? flow_of(l, def) : NULL;
@@ -484,7 +484,7 @@ static bool same_flow(const struct task *a, const struct task *b)
 	       a->run_unit == b->run_unit && a->run_step == b->run_step;
 }
 
-void ledger_flow_put(struct ledger *l, const struct task *was, const struct task *def)
+void ledger__flow_put(struct ledger *l, const struct task *was, const struct task *def)
 {
 	size_t at = 0;
 
@@ -514,7 +514,7 @@ static void drop_all(struct flows *all)
 	all->n = all->cap = all->n_held = all->n_asked = 0;
 }
 
-void ledger_flows_build(struct ledger *l)
+void ledger__flows_build(struct ledger *l)
 {
 	struct flows *all = &l->flows;
 
@@ -524,7 +524,8 @@ void ledger_flows_build(struct ledger *l)
 	drop_all(all);
 	for (uint32_t k = 0; k < l->table.used; k++) {
 		struct instance *i = &table_at(&l->table, k)->inst;
-		const struct ltask *t = i->state == ST_NONE ? NULL : ledger_task_of(l, i->key.task);
+		const struct ltask *t = i->state == ST_NONE ? NULL
+		                                            : ledger__task_of(l, i->key.task);
 		if (!t)
 			continue;
 		i->marks &= (uint8_t)~EM_FLOW;
@@ -543,13 +544,13 @@ void ledger_flows_build(struct ledger *l)
 	}
 }
 
-void ledger_flows_init(struct ledger *l)
+void ledger__flows_init(struct ledger *l)
 {
 	map_init(&l->flows.by_key);
 	map_init(&l->flows.tasks);
 }
 
-void ledger_flows_done(struct ledger *l)
+void ledger__flows_done(struct ledger *l)
 {
 	drop_all(&l->flows);
 	map_done(&l->flows.by_key);

@@ -46,7 +46,7 @@ static void apply(struct ledger *l, const struct gaps *all)
 	}
 }
 
-int ledger_leave_gaps(struct ledger *l, struct err *err)
+int ledger__leave_gaps(struct ledger *l, struct err *err)
 {
 	struct store_lease life;
 	struct gaps all = { 0 };

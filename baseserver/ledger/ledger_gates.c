@@ -14,8 +14,8 @@ static bool pools_have_room(const struct ltask *t)
 	return true;
 }
 
-int ledger_gates_closed(struct ledger *l, const struct ltask *t, const struct instance *i,
-                        const struct proposal *p)
+int ledger__gates_closed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                         const struct proposal *p)
 {
 	const struct task *d = t->def;
 
@@ -30,7 +30,7 @@ int ledger_gates_closed(struct ledger *l, const struct ltask *t, const struct in
 		return E_CONFLICT; /* its parts are granted */
 	if (i->key.part > 0 && d->n_machines == 0 && i->broker != p->broker)
 		return E_CONFLICT;
-	int r = i->key.part > 0 ? ledger_part_may_start(l, i) : 0;
+	int r = i->key.part > 0 ? ledger__part_may_start(l, i) : 0;
 	if (r < 0)
 		return r;
 	int32_t limit = task_limit(d);

@@ -235,213 +235,213 @@ static inline struct letter *letters_pop(struct letters *q)
 }
 
 /* ledger_anchor.c */
-int ledger_anchor_open(struct ledger *l, struct err *err);
+int ledger__anchor_open(struct ledger *l, struct err *err);
 /* Have the ledger go on when the next thing is due: rows, the anchor, the proof. */
-void ledger_set_alarm(struct ledger *l);
+void ledger__set_alarm(struct ledger *l);
 /* This server leads, and yet the store is behind: the process ends. */
-void ledger_doubt_proven(struct ledger *l);
+void ledger__doubt_proven(struct ledger *l);
 
 /* ledger_publish.c: what every change consists of. */
-struct ltask *ledger_task_of(const struct ledger *l, uint32_t id); /* NULL: none */
-void ledger_touch(struct ledger *l, uint32_t index);
-void ledger_touch_task(struct ledger *l, struct ltask *t);
+struct ltask *ledger__task_of(const struct ledger *l, uint32_t id); /* NULL: none */
+void ledger__touch(struct ledger *l, uint32_t index);
+void ledger__touch_task(struct ledger *l, struct ltask *t);
 /* `d` more instances of the task hold a slot. */
-void ledger_count_slots(struct ltask *t, int32_t d);
-uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
+void ledger__count_slots(struct ltask *t, int32_t d);
+uint64_t ledger__publish(struct ledger *l, const struct transition *tr);
 /* From now on older proposals that start the task or its children are returned. */
-void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
+void ledger__raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
 
 /* ledger_apply.c: change an instance and publish it. */
 /* One transition of entry `index`; p gives cause, note, session; may be NULL. Its number. */
-uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
-                       struct proposal *p);
+uint64_t ledger__change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                        struct proposal *p);
 /* A new generation; and: not before it is due at all. */
-void ledger_reset_for_redo(struct ledger *l, struct instance *i);
-void ledger_reset_for_reopen(const struct ledger *l, struct instance *i);
+void ledger__reset_for_redo(struct ledger *l, struct instance *i);
+void ledger__reset_for_reopen(const struct ledger *l, struct instance *i);
 
 /* ledger_range.c: the planned dates of t from p's to p->last that have no row are Skipped, as one
  * record. *ret_number stays 0 where there is none. */
-int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint64_t *ret_number);
+int ledger__leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint64_t *ret_number);
 /* For the batch that begins. */
-void ledger_gather_ranges(struct ledger *l, struct flight *f);
-int ledger_load_ranges(struct ledger *l, struct err *err);
+void ledger__gather_ranges(struct ledger *l, struct flight *f);
+int ledger__load_ranges(struct ledger *l, struct err *err);
 /* ledger_gap.c: after the load. Keeps the time without a leader that ends now, and moves the
  * effective due of what waited through this one and those before. */
-int ledger_leave_gaps(struct ledger *l, struct err *err);
+int ledger__leave_gaps(struct ledger *l, struct err *err);
 /* Up to this number all is in the store. */
-void ledger_ranges_durable(struct ledger *l, uint64_t number);
+void ledger__ranges_durable(struct ledger *l, uint64_t number);
 /* The row that a date of a range would have which is not in the store yet. E_NOT_FOUND. */
-int ledger_fresh_row(const struct ledger *l, struct inst_key key, struct instance *ret);
+int ledger__fresh_row(const struct ledger *l, struct inst_key key, struct instance *ret);
 /* A finished row, or the one a date left out would have: marks tell. For any thread. */
-int ledger_read_row(struct store *s, struct inst_key key, struct instance *ret);
+int ledger__read_row(struct store *s, struct inst_key key, struct instance *ret);
 /* Row i of t comes from a range: it is one of its dates, and what only the plan knows is set.
  * E_NOT_FOUND: it is none. */
-int ledger_row_of_range(const struct ltask *t, struct instance *i);
+int ledger__row_of_range(const struct ltask *t, struct instance *i);
 
 /* ledger_past.c: a row that may have ended. E_NOT_FOUND: there is none; others: nobody knows,
  * E_AGAIN with ledger_awaits_rows(): not yet. */
-int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret);
+int ledger__find_done(struct ledger *l, struct inst_key key, struct instance *ret);
 /* It is in the table then, until it is put back, or stays there if it was changed. */
-int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index);
-void ledger_put_back(struct ledger *l, uint32_t index);
+int ledger__fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index);
+void ledger__put_back(struct ledger *l, uint32_t index);
 
 /* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
-int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
+int ledger__ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
 
 /* ledger_gates.c: 0, or why i is not granted as p asks. */
-int ledger_gates_closed(struct ledger *l, const struct ltask *t, const struct instance *i,
-                        const struct proposal *p);
+int ledger__gates_closed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                         const struct proposal *p);
 
-/* ledger_parts_list.c: what ledger_work_parts() has to look at. */
+/* ledger_parts_list.c: what ledger__work_parts() has to look at. */
 static inline struct inst_key part_key(struct inst_key key, int32_t part)
 {
 	return (struct inst_key){ key.run_date, key.task, part };
 }
 /* A row of a task that spreads, or a part, has changed. */
-void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
-                          enum state from);
+void ledger__parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                           enum state from);
 /* Live rows of the task (0: of all) are looked at again: after a start, or an edit. */
-void ledger_list_parts(struct ledger *l, uint32_t task);
+void ledger__list_parts(struct ledger *l, uint32_t task);
 /* Dates of t were left out as one record: steps that follow it by node look again. */
-void ledger_parts_left_out(struct ledger *l, const struct ltask *t);
+void ledger__parts_left_out(struct ledger *l, const struct ltask *t);
 
 /* ledger_parts.c */
-void ledger_work_parts(struct ledger *l); /* once a turn */
+void ledger__work_parts(struct ledger *l); /* once a turn */
 /* Part 0 at index, DependenceFinish, gets a part for each of these brokers; or a code, and
  * nothing has changed. */
-int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n);
+int ledger__spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n);
 /* 0: the whole runs, and what it waits for on its node holds still. E_REVISION: no more. */
-int ledger_part_may_start(struct ledger *l, const struct instance *part);
+int ledger__part_may_start(struct ledger *l, const struct instance *part);
 /* A part of it begins anew: if the whole is over, so does that, and keeps the others. The whole
- * is in the table: ledger_fetch_whole() has been asked, before anything was changed. */
-void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
+ * is in the table: ledger__fetch_whole() has been asked, before anything was changed. */
+void ledger__whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
 /* 0; 1: it begins anew itself, with all its parts; E_NOT_FOUND: it has no such part (any more). */
-int ledger_fetch_whole(struct ledger *l, struct inst_key key);
+int ledger__fetch_whole(struct ledger *l, struct inst_key key);
 
 /* ledger_body.c: versions of definitions that are no longer in force. */
 /* NULL: it is gone, or does not compile; or, with ledger_awaits_rows(), it is asked for. */
-const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t version);
-void ledger_keep_version(struct ltask *t, struct task *def); /* takes a reference */
-void ledger_forget_versions(struct ltask *t);
+const struct task *ledger__version(struct ledger *l, struct ltask *t, uint32_t version);
+void ledger__keep_version(struct ltask *t, struct task *def); /* takes a reference */
+void ledger__forget_versions(struct ltask *t);
 /* What i is bound to is in memory, or is known to be gone. */
-bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instance *i);
-bool ledger_fetch_version(struct ledger *l); /* a job begins */
-void ledger_version_free(struct ledger *l);
+bool ledger__version_ready(struct ledger *l, struct ltask *t, const struct instance *i);
+bool ledger__fetch_version(struct ledger *l); /* a job begins */
+void ledger__version_free(struct ledger *l);
 /* i is about to be granted: binds it, p->body is what it runs with where that is another. */
-bool ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p);
+bool ledger__bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p);
 
 /* ledger_data.c: the parameters in p, those of the generation after the kill that p asks for. */
-void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p);
+void ledger__keep_next(struct ledger *l, struct instance *i, struct proposal *p);
 /* That generation begins: p, of its first transition, gets them. */
-void ledger_take_next(struct ledger *l, const struct instance *i, struct proposal *p);
-void ledger_next_done(struct ledger *l);
+void ledger__take_next(struct ledger *l, const struct instance *i, struct proposal *p);
+void ledger__next_done(struct ledger *l);
 /* At the start: those of kills that are under way. */
-int ledger_next_restore(struct ledger *l, struct err *err);
+int ledger__next_restore(struct ledger *l, struct err *err);
 
 /* ledger_branch.c: p ended part 0 of t well, p->branch names its children that go on. */
-void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p);
+void ledger__branch(struct ledger *l, struct ltask *t, struct proposal *p);
 /* Who may have left t out: after an edit of its links; and after a start, of all. */
-void ledger_branch_parents(struct ledger *l, const struct ltask *t);
-void ledger_branches_restore(struct ledger *l);
+void ledger__branch_parents(struct ledger *l, const struct ltask *t);
+void ledger__branches_restore(struct ledger *l);
 /* It will not need rows that are not there. */
-bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p);
+bool ledger__branch_ready(struct ledger *l, struct ltask *t, struct proposal *p);
 /* What is wrong with the names, for a person; NULL: nothing. */
-char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
+char *ledger__branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
 
 /* ledger_flow.c: what becomes of dates that come due while an earlier one is unfinished. */
 /* The date of p is not judged yet: nobody knows how an earlier one ended. TK_TURN will say when
  * it may be asked for again, after *ret_number. */
-bool ledger_is_early(struct ledger *l, struct ltask *t, const struct proposal *p, bool is_made,
-                     uint64_t *ret_number);
+bool ledger__is_early(struct ledger *l, struct ltask *t, const struct proposal *p, bool is_made,
+                      uint64_t *ret_number);
 /* It is left out, so that nobody waits for it to be asked for again. */
-void ledger_not_early(struct ltask *t, const struct proposal *p);
+void ledger__not_early(struct ltask *t, const struct proposal *p);
 /* Its holder has spoken of i. */
-void ledger_heard(struct ledger *l, const struct ltask *t, struct instance *i);
+void ledger__heard(struct ledger *l, const struct ltask *t, struct instance *i);
 /* After the load: what ran then is unheard. */
-void ledger_flows_restore(struct ledger *l);
+void ledger__flows_restore(struct ledger *l);
 /* The date of p, which comes due, is left out. */
-bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p);
+bool ledger__overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p);
 /* Which one it was left out for, in words; the caller's. */
-char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p);
+char *ledger__overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p);
 /* Places of what came before this date, which has come due, and is to be killed for it; *ret_rows
  * is the caller's. */
-size_t ledger_older(const struct ledger *l, const struct ltask *t, int64_t run_date,
-                    uint32_t **ret_rows);
+size_t ledger__older(const struct ledger *l, const struct ltask *t, int64_t run_date,
+                     uint32_t **ret_rows);
 /* A date in words, of a note about t; the caller's. */
-char *ledger_name_date(const struct ledger *l, const struct ltask *t, struct inst_key key);
+char *ledger__name_date(const struct ledger *l, const struct ltask *t, struct inst_key key);
 /* How many rows these proposals may replace: room for as many records is needed. */
-size_t ledger_may_replace(struct ledger *l, const struct proposals *ps);
+size_t ledger__may_replace(struct ledger *l, const struct proposals *ps);
 /* An earlier one has not ended: it may not start. */
-bool ledger_awaits_turn(const struct ledger *l, const struct ltask *t, const struct instance *i);
+bool ledger__awaits_turn(const struct ledger *l, const struct ltask *t, const struct instance *i);
 /* It was refused for that: TK_TURN will say when its turn has come. */
-void ledger_hold_turn(struct ledger *l, const struct ltask *t, const struct instance *i);
-void ledger_flow_changed(struct ledger *l, const struct ltask *t, struct instance *i);
-/* `was`: in force until now, or NULL. ledger_flows_build() follows the last of an edit. */
-void ledger_flow_put(struct ledger *l, const struct task *was, const struct task *def);
-void ledger_flows_build(struct ledger *l);
-void ledger_flows_init(struct ledger *l);
-void ledger_flows_done(struct ledger *l);
+void ledger__hold_turn(struct ledger *l, const struct ltask *t, const struct instance *i);
+void ledger__flow_changed(struct ledger *l, const struct ltask *t, struct instance *i);
+/* `was`: in force until now, or NULL. ledger__flows_build() follows the last of an edit. */
+void ledger__flow_put(struct ledger *l, const struct task *was, const struct task *def);
+void ledger__flows_build(struct ledger *l);
+void ledger__flows_init(struct ledger *l);
+void ledger__flows_done(struct ledger *l);
 
 /* ledger_edit.c */
 /* Made from the definitions in force: a newer one is not replaced by an older. */
 /* Not current: planned_through of the row in the way is the ledger's now. */
-bool ledger_edit_is_current(const struct ledger *l, struct edit *e);
-void ledger_apply_edit(struct ledger *l, struct edit *e);
-void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row);
+bool ledger__edit_is_current(const struct ledger *l, struct edit *e);
+void ledger__apply_edit(struct ledger *l, struct edit *e);
+void ledger__put_task(struct ledger *l, struct task *def, const struct store_task *row);
 
 /* ledger_commit.c: all that is applied becomes durable, then leaves. Nothing while a job is
  * with the writer. */
-void ledger_commit(struct ledger *l);
-bool ledger_has_work(const struct ledger *l);
+void ledger__commit(struct ledger *l);
+bool ledger__has_work(const struct ledger *l);
 /* All that is applied is durable and the store is free. Else the way there is begun, and
  * nothing is applied before. */
-bool ledger_is_still(struct ledger *l);
-void ledger_flight_done(struct flight *f);
+bool ledger__is_still(struct ledger *l);
+void ledger__flight_done(struct flight *f);
 
 /* ledger_writer.c */
-struct writer *writer_new(struct thread *th, struct ledger *l);
-void writer_free(struct writer *w);
+struct writer *writer__new(struct thread *th, struct ledger *l);
+void writer__free(struct writer *w);
 /* Not while l->busy. Without a writer it is done on return. */
-void ledger_do(struct ledger *l, struct job *job);
+void ledger__do(struct ledger *l, struct job *job);
 /* Prove the epoch and let the store do what it does with time to spare. */
-void ledger_renew_proof(struct ledger *l);
+void ledger__renew_proof(struct ledger *l);
 
 /* ledger_rows.c: one finished instance. E_NOT_FOUND; E_AGAIN: it is asked for, and there when
  * ledger_awaits_rows() is over; others: nobody knows. */
-int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret);
+int ledger__row(struct ledger *l, struct inst_key key, struct instance *ret);
 /* It will not answer E_AGAIN now. */
-bool ledger_knows_done(struct ledger *l, struct inst_key key);
-void ledger_ask_row(struct ledger *l,
-                    struct inst_key key); /* read till it is known, however long */
+bool ledger__knows_done(struct ledger *l, struct inst_key key);
+void ledger__ask_row(struct ledger *l,
+                     struct inst_key key); /* read till it is known, however long */
 static inline bool ledger_awaits_rows(const struct ledger *l)
 {
 	return l->wanted.n > 0 || l->fetching || l->version;
 }
-void ledger_forget_done(struct ledger *l, struct inst_key key); /* its row changed */
-bool ledger_fetch_rows(struct ledger *l); /* a job begins; false: none is needed */
-void ledger_rows_rest(struct ledger *l);  /* nobody waits for rows any more */
-void ledger_rows_free(struct ledger *l);
+void ledger__forget_done(struct ledger *l, struct inst_key key); /* its row changed */
+bool ledger__fetch_rows(struct ledger *l); /* a job begins; false: none is needed */
+void ledger__rows_rest(struct ledger *l);  /* nobody waits for rows any more */
+void ledger__rows_free(struct ledger *l);
 
 /* ledger_data.c */
-bool ledger_answer_questions(struct ledger *l); /* a job begins; false: none is ready */
-void ledger_turn_down_questions(struct ledger *l);
-void ledger_data_free(struct ledger *l);
+bool ledger__answer_questions(struct ledger *l); /* a job begins; false: none is ready */
+void ledger__turn_down_questions(struct ledger *l);
+void ledger__data_free(struct ledger *l);
 
 /* ledger_stats.c: what its events and ranges add; *ret_stats is the caller's to free. */
-size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
-                           struct store_stat **ret_stats);
+size_t ledger__gather_stats(const struct ledger *l, const struct store_batch *b,
+                            struct store_stat **ret_stats);
 
 /* ledger_measure.c: i has changed. */
-void ledger_measure(struct ledger *l, const struct instance *i, enum event ev, enum reason reason);
+void ledger__measure(struct ledger *l, const struct instance *i, enum event ev, enum reason reason);
 
 /* ledger_keep.c */
 /* When all is durable: outcomes are saved, where k asks for it, and old rows dropped; without k
  * they are saved, and l->replanned is over then. Owns k. */
-void ledger_housework(struct ledger *l, struct keep *k);
-void ledger_keep_answer(struct keep *k, int code); /* owns k */
-void ledger_keep_free(struct ledger *l);
+void ledger__housework(struct ledger *l, struct keep *k);
+void ledger__keep_answer(struct keep *k, int code); /* owns k */
+void ledger__keep_free(struct ledger *l);
 
 /* ledger_load.c */
-int ledger_load(struct ledger *l, const char *who, struct err *err);
+int ledger__load(struct ledger *l, const char *who, struct err *err);
 
 #endif

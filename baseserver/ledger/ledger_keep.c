@@ -44,7 +44,7 @@ struct housework {
 	struct err err;
 };
 
-void ledger_keep_answer(struct keep *k, int code)
+void ledger__keep_answer(struct keep *k, int code)
 {
 	k->ask.code = code;
 	k->letter.deliver = k->ask.answered;
@@ -90,14 +90,14 @@ static void done(struct ledger *l, struct job *job)
 	else if (h->all)
 		l->replanned = false;
 	if (h->k)
-		ledger_keep_answer(h->k, h->code);
+		ledger__keep_answer(h->k, h->code);
 	l->hold = false;
-	ledger_rows_rest(l); /* what was found may be gone */
+	ledger__rows_rest(l); /* what was found may be gone */
 	free(h->all);
 	free(h);
 }
 
-void ledger_housework(struct ledger *l, struct keep *k)
+void ledger__housework(struct ledger *l, struct keep *k)
 {
 	struct housework *h = mem_new(sizeof *h);
 
@@ -111,10 +111,10 @@ void ledger_housework(struct ledger *l, struct keep *k)
 	if (!k || k->ask.save)
 		h->n = gather(l, &h->all);
 	l->housework = &h->job;
-	ledger_do(l, &h->job);
+	ledger__do(l, &h->job);
 }
 
-void ledger_keep_free(struct ledger *l)
+void ledger__keep_free(struct ledger *l)
 {
 	struct housework *h = (struct housework *)l->housework;
 

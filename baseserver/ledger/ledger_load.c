@@ -34,7 +34,7 @@ static int count_row(const struct loading *ld, const struct instance *row, uint3
 {
 	struct ledger *l = ld->l;
 	struct err *err = ld->err;
-	struct ltask *t = ledger_task_of(l, row->key.task);
+	struct ltask *t = ledger__task_of(l, row->key.task);
 	uint32_t index = at;
 
 	if (!t)
@@ -51,7 +51,7 @@ static int count_row(const struct loading *ld, const struct instance *row, uint3
 			", lb_leader is at %" PRIu64 ": they are not of one state of the database",
 			row->key.task, (long long)row->key.run_date, row->last_number, ld->number);
 	if (inst_holds_slot(row, (enum state)row->state))
-		ledger_count_slots(t, 1);
+		ledger__count_slots(t, 1);
 	t->unfinished += row->key.part == 0;
 	return 0;
 }
@@ -98,7 +98,7 @@ static int load_rows(struct ledger *l, uint64_t number, struct err *err)
 static int each_outcome(void *ctx, const struct store_outcome *o)
 {
 	struct loading *ld = ctx;
-	struct ltask *t = ledger_task_of(ld->l, o->task);
+	struct ltask *t = ledger__task_of(ld->l, o->task);
 
 	if (!t)
 		return 0; /* of a task that is gone for good */
@@ -133,14 +133,14 @@ static void reopen_live(struct ledger *l)
 {
 	for (uint32_t i = 0; i < l->table.used; i++) {
 		const struct instance *inst = &table_at(&l->table, i)->inst;
-		struct ltask *t = ledger_task_of(l, inst->key.task);
+		struct ltask *t = ledger__task_of(l, inst->key.task);
 		if (inst->state != ST_NONE && inst->key.part == 0)
 			outcomes_clear(&t->outcomes, t->def ? t->def->plan : NULL,
 			               inst->key.run_date);
 	}
 }
 
-int ledger_load(struct ledger *l, const char *who, struct err *err)
+int ledger__load(struct ledger *l, const char *who, struct err *err)
 {
 	struct loading ld = { .l = l, .err = err };
 	uint64_t number;
@@ -169,18 +169,18 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 		r = store_load_outcomes(l->store, each_outcome, &ld, err);
 	if (r < 0)
 		return r;
-	r = ledger_load_ranges(l, err);
+	r = ledger__load_ranges(l, err);
 	if (r < 0)
 		return r;
 	table_restored(&l->table);
-	r = ledger_next_restore(l, err);
+	r = ledger__next_restore(l, err);
 	if (r < 0)
 		return r;
 	reopen_live(l);
-	ledger_branches_restore(l);
-	ledger_list_parts(l, 0);
-	ledger_flows_build(l);
-	ledger_flows_restore(l);
+	ledger__branches_restore(l);
+	ledger__list_parts(l, 0);
+	ledger__flows_build(l);
+	ledger__flows_restore(l);
 	l->f_unfinished = l->table.len;
 	/* An edit or a redo of the last moment may have left withdrawals to make: nothing starts
 	 * before the resolver has looked. */

@@ -33,7 +33,7 @@ static void ended(struct ledger *l, const struct instance *i, struct timing *t)
 	timing_add(t, i->ended_us - began_us);
 }
 
-void ledger_measure(struct ledger *l, const struct instance *i, enum event ev, enum reason reason)
+void ledger__measure(struct ledger *l, const struct instance *i, enum event ev, enum reason reason)
 {
 	tally(&l->timings.events[ev], 1);
 	if (reason == RE_LOST)

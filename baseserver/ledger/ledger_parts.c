@@ -29,7 +29,7 @@ static uint64_t change(struct ledger *l, uint32_t index, enum event ev, enum rea
 {
 	struct proposal p = { .cause = cause };
 
-	return ledger_change(l, index, ev, reason, &p);
+	return ledger__change(l, index, ev, reason, &p);
 }
 
 static bool is_over(const struct entry *e)
@@ -63,14 +63,14 @@ static bool begins_anew(const struct entry *whole, uint8_t part_state)
 static int node_outcome(struct ledger *l, struct inst_key key, struct instance *ret)
 {
 	uint32_t index;
-	const struct ltask *t = ledger_task_of(l, key.task);
+	const struct ltask *t = ledger__task_of(l, key.task);
 	const struct entry *whole = table_find(&l->table, part_key(key, 0), &index);
 	const struct entry *e = table_find(&l->table, key, &index);
 	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date) : NULL;
 
 	if (e && !is_over(e))
 		return E_NOT_FOUND;
-	int r = e ? 0 : ledger_find_done(l, key, ret);
+	int r = e ? 0 : ledger__find_done(l, key, ret);
 	if (e)
 		*ret = e->inst;
 	if (r == E_NOT_FOUND && o) {
@@ -84,7 +84,7 @@ static int node_outcome(struct ledger *l, struct inst_key key, struct instance *
  * such dates has its row by now, parents first. */
 static bool never_planned(const struct ledger *l, struct inst_key parent)
 {
-	const struct ltask *t = ledger_task_of(l, parent.task);
+	const struct ltask *t = ledger__task_of(l, parent.task);
 	uint32_t index;
 
 	if (!t || !t->def)
@@ -140,9 +140,9 @@ static int judge_part(struct ledger *l, const struct task *def, struct inst_key 
 	return 0;
 }
 
-int ledger_part_may_start(struct ledger *l, const struct instance *part)
+int ledger__part_may_start(struct ledger *l, const struct instance *part)
 {
-	const struct ltask *t = ledger_task_of(l, part->key.task);
+	const struct ltask *t = ledger__task_of(l, part->key.task);
 	uint32_t index;
 	const struct entry *whole = table_find(&l->table, part_key(part->key, 0), &index);
 	enum verdict v;
@@ -187,7 +187,7 @@ static int fetch_part(struct ledger *l, const struct instance *whole, int32_t pa
 	struct inst_key key = part_key(whole->key, part);
 
 	if (whole->generation > 1 || whole->flags & IF_SPREAD)
-		return ledger_fetch(l, key, ret_index);
+		return ledger__fetch(l, key, ret_index);
 	return table_find(&l->table, key, ret_index) ? 0 : E_NOT_FOUND;
 }
 
@@ -201,7 +201,7 @@ static int fetch_ahead(struct ledger *l, const struct instance *whole, size_t n)
 	for (size_t k = 1; k <= n; k++) {
 		struct inst_key key = part_key(whole->key, (int32_t)k);
 		if (!table_find(&l->table, key, &index))
-			ledger_knows_done(l, key);
+			ledger__knows_done(l, key);
 	}
 	return ledger_awaits_rows(l) ? E_AGAIN : 0;
 }
@@ -215,7 +215,7 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 	bool is_new = !e;
 
 	if (e && is_over(e) && stays(whole, &e->inst)) {
-		ledger_put_back(l, index);
+		ledger__put_back(l, index);
 		return;
 	}
 	if (is_new)
@@ -227,7 +227,7 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 	i->version = whole->version;
 	bool is_redone = !is_new && is_over(e);
 	if (is_redone)
-		ledger_reset_for_redo(l, i);
+		ledger__reset_for_redo(l, i);
 	if (broker)
 		i->broker = broker;
 	if (is_new)
@@ -235,7 +235,7 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 	else if (is_redone)
 		change(l, index, EV_REDO, RE_REDO, whole->cause);
 	else
-		ledger_touch(l, index);
+		ledger__touch(l, index);
 }
 
 /* Made or reopened before the whole began (anew), which has fewer parts by now: of a former run, or
@@ -273,12 +273,12 @@ static void spread(struct ledger *l, uint32_t index, size_t n)
 	i->started_us = l->now_us;
 	i->ended_us = 0;
 	if (!(i->flags & IF_OLD_BODY))
-		i->version = ledger_task_of(l, i->key.task)->row.version;
+		i->version = ledger__task_of(l, i->key.task)->row.version;
 	i->former = 0;
-	ledger_change(l, index, EV_SPREAD, RE_NONE, NULL);
+	ledger__change(l, index, EV_SPREAD, RE_NONE, NULL);
 }
 
-int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n)
+int ledger__spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
 	uint32_t at;
@@ -295,7 +295,7 @@ int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, siz
 	if (r < 0 && r != E_NOT_FOUND) {
 		while (k-- > 0)
 			if (table_find(&l->table, part_key(i->key, (int32_t)k + 1), &at))
-				ledger_put_back(l, at);
+				ledger__put_back(l, at);
 		return r;
 	}
 	leave_rest(l, i, n); /* what has no room here waits for the next spread */
@@ -319,7 +319,7 @@ static int prepare(struct ledger *l, const struct ltask *t, uint32_t index)
 	size_t n = parts_known(t->def, i);
 
 	/* An earlier date was begun anew since it was satisfied: it waits once more. */
-	if (n > 0 && ledger_awaits_turn(l, t, i)) {
+	if (n > 0 && ledger__awaits_turn(l, t, i)) {
 		change(l, index, EV_WITHDRAW, RE_OVERLAP, 0);
 		return 0;
 	}
@@ -429,15 +429,15 @@ static void end_killed(struct ledger *l, uint32_t index, const struct tally *c)
 
 	if (i->intent == KI_REDO) {
 		struct proposal again = { 0 };
-		ledger_take_next(l, i, &again);
-		ledger_reset_for_redo(l, i);
-		ledger_change(l, index, EV_DEAD_REDO, RE_REDO, &again);
+		ledger__take_next(l, i, &again);
+		ledger__reset_for_redo(l, i);
+		ledger__change(l, index, EV_DEAD_REDO, RE_REDO, &again);
 		free(again.data);
 	} else if (c->succeeded == i->parts) {
-		ledger_change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
+		ledger__change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
 	} else {
 		enum reason why = i->intent == KI_REPLACE ? RE_REPLACED : RE_USER;
-		ledger_change(l, index, EV_DEAD_KILLED, why, NULL);
+		ledger__change(l, index, EV_DEAD_KILLED, why, NULL);
 	}
 }
 
@@ -452,7 +452,7 @@ static int gather(struct ledger *l, uint32_t index)
 		return E_AGAIN;
 	for (int32_t k = 1; k <= i->parts; k++) {
 		const struct entry *e = table_find(&l->table, part_key(i->key, k), &at);
-		int r = e ? 0 : ledger_find_done(l, part_key(i->key, k), &part);
+		int r = e ? 0 : ledger__find_done(l, part_key(i->key, k), &part);
 		if (r < 0 && r != E_NOT_FOUND)
 			return r;
 		if (r == 0)
@@ -462,15 +462,15 @@ static int gather(struct ledger *l, uint32_t index)
 	if (i->state == ST_WAITKILL) {
 		end_killed(l, index, &c);
 	} else if (c.stopped) {
-		ledger_change(l, index, EV_FAIL_FINAL, (enum reason)c.stop_reason, NULL);
+		ledger__change(l, index, EV_FAIL_FINAL, (enum reason)c.stop_reason, NULL);
 	} else if (c.killed) {
 		i->intent = KI_USER;
-		ledger_change(l, index, EV_KILL, RE_USER, NULL);
-		ledger_change(l, index, EV_DEAD_KILLED, RE_USER, NULL);
+		ledger__change(l, index, EV_KILL, RE_USER, NULL);
+		ledger__change(l, index, EV_DEAD_KILLED, RE_USER, NULL);
 	} else if (c.skipped) {
-		ledger_change(l, index, EV_SKIP_PARTS, (enum reason)c.skip_reason, NULL);
+		ledger__change(l, index, EV_SKIP_PARTS, (enum reason)c.skip_reason, NULL);
 	} else {
-		ledger_change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
+		ledger__change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
 	}
 	return 0;
 }
@@ -529,7 +529,7 @@ static int clear_up(struct ledger *l, const struct task *def, const struct insta
 		struct inst_key key = part_key(whole->key, (int32_t)k);
 		if (!has_room(l))
 			return E_BUSY;
-		int r = forced                            ? ledger_fetch(l, key, &at)
+		int r = forced                            ? ledger__fetch(l, key, &at)
 		        : table_find(&l->table, key, &at) ? 0
 		                                          : E_NOT_FOUND;
 		if (r == E_NOT_FOUND)
@@ -539,7 +539,7 @@ static int clear_up(struct ledger *l, const struct task *def, const struct insta
 		const struct entry *e = table_at(&l->table, at);
 		if (forced ? e->inst.state != ST_SUCC : !is_over(e))
 			end_part(l, whole, at);
-		ledger_put_back(l, at);
+		ledger__put_back(l, at);
 	}
 	return 0;
 }
@@ -548,10 +548,10 @@ static int clear_up(struct ledger *l, const struct task *def, const struct insta
 
 /* A whole that begins anew takes its parts with it, save those that it keeps; and it may have fewer
  * nodes by then. */
-int ledger_fetch_whole(struct ledger *l, struct inst_key key)
+int ledger__fetch_whole(struct ledger *l, struct inst_key key)
 {
 	uint32_t index;
-	int r = ledger_fetch(l, part_key(key, 0), &index);
+	int r = ledger__fetch(l, part_key(key, 0), &index);
 
 	CHECK(key.part > 0);
 	if (r < 0)
@@ -563,11 +563,11 @@ int ledger_fetch_whole(struct ledger *l, struct inst_key key)
 		return 1;
 	if (i->flags & IF_SPREAD && key.part <= i->parts)
 		return 0;
-	ledger_put_back(l, index);
+	ledger__put_back(l, index);
 	return E_NOT_FOUND;
 }
 
-void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
+void ledger__whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
 {
 	uint32_t index;
 	struct entry *e = table_find(&l->table, part_key(key, 0), &index);
@@ -577,9 +577,9 @@ void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
 	struct instance *i = &e->inst;
 	bool skipped = i->state == ST_SKIPPED;
 	if (skipped)
-		ledger_reset_for_reopen(l, i);
+		ledger__reset_for_reopen(l, i);
 	else
-		ledger_reset_for_redo(l, i);
+		ledger__reset_for_redo(l, i);
 	i->former = 0;
 	i->flags = (uint16_t)((i->flags & ~IF_MEND) | IF_KEEP);
 	change(l, index, skipped ? EV_REOPEN : EV_REDO, RE_PARENT, cause);
@@ -594,36 +594,36 @@ static int reopen_part(struct ledger *l, const struct ltask *t, uint32_t index)
 		return 0;
 	int r = judge_part(l, t->def, i->key, &v);
 	if (r == 0 && v != NODE_DEAD)
-		r = ledger_fetch_whole(l, i->key);
+		r = ledger__fetch_whole(l, i->key);
 	if (r != 0 || v == NODE_DEAD)
 		return r == E_NOT_FOUND || r > 0 ? 0 : r;
-	ledger_reset_for_reopen(l, i);
+	ledger__reset_for_reopen(l, i);
 	change(l, index, EV_REOPEN, RE_PARENT, 0);
-	ledger_whole_again(l, i->key, 0);
+	ledger__whole_again(l, i->key, 0);
 	return 0;
 }
 
 /* The step before begins anew on this node: what was skipped for it is wanted again. */
 static int reopen(struct ledger *l, struct inst_key key)
 {
-	const struct ltask *t = ledger_task_of(l, key.task);
+	const struct ltask *t = ledger__task_of(l, key.task);
 	uint32_t index;
 
 	if (!t || !t->def)
 		return 0;
-	int r = ledger_fetch(l, key, &index);
+	int r = ledger__fetch(l, key, &index);
 	if (r == E_NOT_FOUND)
 		return 0;
 	if (r < 0)
 		return r;
 	r = reopen_part(l, t, index);
-	ledger_put_back(l, index);
+	ledger__put_back(l, index);
 	return r;
 }
 
 static int settle(struct ledger *l, struct inst_key key)
 {
-	const struct ltask *t = ledger_task_of(l, key.task);
+	const struct ltask *t = ledger__task_of(l, key.task);
 	uint32_t index;
 	struct entry *e = table_find(&l->table, key, &index);
 	struct instance was;
@@ -633,7 +633,7 @@ static int settle(struct ledger *l, struct inst_key key)
 	if (e)
 		e->inst.marks &= (uint8_t)~EM_LISTED;
 	if (is_over(e)) {
-		int r = e ? 0 : ledger_find_done(l, key, &was);
+		int r = e ? 0 : ledger__find_done(l, key, &was);
 		if (e)
 			was = e->inst;
 		return r == E_NOT_FOUND ? 0 : r < 0 ? r : clear_up(l, t->def, &was);
@@ -656,7 +656,7 @@ static void try_later(struct ledger *l, int code)
 	actor_alarm(l->me, actor_mono_us(l->me) + l->set.retry_us);
 }
 
-void ledger_work_parts(struct ledger *l)
+void ledger__work_parts(struct ledger *l)
 {
 	struct parts_list *p = &l->parts;
 	int r = 0;

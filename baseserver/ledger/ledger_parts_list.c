@@ -33,7 +33,7 @@ static void tell_children(struct ledger *l, const struct ltask *t, const struct 
                           enum state from)
 {
 	for (size_t k = 0; k < t->n_children; k++) {
-		const struct ltask *c = ledger_task_of(l, t->children[k]);
+		const struct ltask *c = ledger__task_of(l, t->children[k]);
 		if (!c || !follows_by_node(c->def, i->key.task))
 			continue;
 		struct inst_key whole = { i->key.run_date, c->def->id, 0 };
@@ -49,8 +49,8 @@ static void tell_children(struct ledger *l, const struct ltask *t, const struct 
 	}
 }
 
-void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
-                          enum state from)
+void ledger__parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                           enum state from)
 {
 	if (i->key.part < 0)
 		return;
@@ -60,23 +60,23 @@ void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct 
 		tell_children(l, t, i, from);
 }
 
-void ledger_list_parts(struct ledger *l, uint32_t task)
+void ledger__list_parts(struct ledger *l, uint32_t task)
 {
 	for (uint32_t k = 0; k < l->table.used; k++) {
 		const struct instance *i = &table_at(&l->table, k)->inst;
-		const struct ltask *t = ledger_task_of(l, i->key.task);
+		const struct ltask *t = ledger__task_of(l, i->key.task);
 		if (i->state == ST_NONE || i->key.part < 0 || (task && i->key.task != task))
 			continue;
 		if (i->key.part > 0 || i->flags & IF_SPREAD || (t->def && task_spreads(t->def)))
-			ledger_parts_changed(l, t, i, i->key.part ? ST_SUCC : ST_NONE);
+			ledger__parts_changed(l, t, i, i->key.part ? ST_SUCC : ST_NONE);
 	}
 }
 
-void ledger_parts_left_out(struct ledger *l, const struct ltask *t)
+void ledger__parts_left_out(struct ledger *l, const struct ltask *t)
 {
 	for (size_t k = 0; k < t->n_children; k++) {
-		const struct ltask *c = ledger_task_of(l, t->children[k]);
+		const struct ltask *c = ledger__task_of(l, t->children[k]);
 		if (c && follows_by_node(c->def, t->row.id))
-			ledger_list_parts(l, c->row.id);
+			ledger__list_parts(l, c->row.id);
 	}
 }

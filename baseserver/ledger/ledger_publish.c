@@ -9,7 +9,7 @@
 #include "util/check.h"
 #include "util/log.h"
 
-struct ltask *ledger_task_of(const struct ledger *l, uint32_t id)
+struct ltask *ledger__task_of(const struct ledger *l, uint32_t id)
 {
 	return id < l->tasks_cap ? l->tasks[id] : NULL;
 }
@@ -20,7 +20,7 @@ static void push(uint32_t **items, size_t *len, size_t *cap, uint32_t v)
 	(*items)[(*len)++] = v;
 }
 
-void ledger_touch(struct ledger *l, uint32_t index)
+void ledger__touch(struct ledger *l, uint32_t index)
 {
 	struct entry *e = table_at(&l->table, index);
 
@@ -31,16 +31,16 @@ void ledger_touch(struct ledger *l, uint32_t index)
 	push(&l->dirty, &l->n_dirty, &l->dirty_cap, index);
 }
 
-void ledger_touch_task(struct ledger *l, struct ltask *t)
+void ledger__touch_task(struct ledger *l, struct ltask *t)
 {
-	CHECK(ledger_task_of(l, t->row.id) == t);
+	CHECK(ledger__task_of(l, t->row.id) == t);
 	if (t->dirty)
 		return;
 	t->dirty = true;
 	push(&l->dirty_tasks, &l->n_dirty_tasks, &l->dirty_tasks_cap, t->row.id);
 }
 
-void ledger_count_slots(struct ltask *t, int32_t d)
+void ledger__count_slots(struct ltask *t, int32_t d)
 {
 	t->slots += d;
 	CHECK(t->slots >= 0);
@@ -50,7 +50,7 @@ void ledger_count_slots(struct ltask *t, int32_t d)
 	}
 }
 
-uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
+uint64_t ledger__publish(struct ledger *l, const struct transition *tr)
 {
 	struct transition *slot = stream_slot(l->stream);
 
@@ -72,12 +72,12 @@ uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
 	return stream_publish(l->stream);
 }
 
-void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number)
+void ledger__raise_barrier(struct ledger *l, struct ltask *t, uint64_t number)
 {
 	CHECK(number >= t->barrier);
 	t->barrier = number;
 	for (size_t i = 0; i < t->n_children; i++) {
-		struct ltask *c = ledger_task_of(l, t->children[i]);
+		struct ltask *c = ledger__task_of(l, t->children[i]);
 		if (c)
 			c->barrier = number;
 	}

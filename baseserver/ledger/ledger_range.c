@@ -84,7 +84,7 @@ static struct date_range *range_new(const struct ledger *l, const struct ltask *
 	return r;
 }
 
-int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint64_t *ret_number)
+int ledger__leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint64_t *ret_number)
 {
 	int64_t lo = p->key.run_date, hi = p->last;
 
@@ -95,7 +95,7 @@ int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint
 		return E_CONFLICT;
 	if (hi > t->row.planned_through) {
 		t->row.planned_through = hi;
-		ledger_touch_task(l, t);
+		ledger__touch_task(l, t);
 	}
 	struct date_range *r = range_new(l, t, lo, hi);
 	if (r->dates == 0) {
@@ -120,15 +120,15 @@ int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint
 		                 .row = r };
 	struct outcome_range o = { lo, hi, 1, ST_SKIPPED, p->reason, { 0 } };
 	outcomes_fill(&t->outcomes, t->def->plan, &o, r->open, r->n_open);
-	*ret_number = ledger_publish(l, &tr);
+	*ret_number = ledger__publish(l, &tr);
 	CHECK(*ret_number == image.number); /* the record and its row */
-	ledger_parts_left_out(l, t);
+	ledger__parts_left_out(l, t);
 	l->fresh = mem_room(l->fresh, &l->fresh_cap, l->n_fresh + 1, sizeof *l->fresh);
 	l->fresh[l->n_fresh++] = image;
 	return 0;
 }
 
-void ledger_ranges_durable(struct ledger *l, uint64_t number)
+void ledger__ranges_durable(struct ledger *l, uint64_t number)
 {
 	size_t kept = 0;
 
@@ -140,7 +140,7 @@ void ledger_ranges_durable(struct ledger *l, uint64_t number)
 	l->n_fresh = kept;
 }
 
-int ledger_fresh_row(const struct ledger *l, struct inst_key key, struct instance *ret)
+int ledger__fresh_row(const struct ledger *l, struct inst_key key, struct instance *ret)
 {
 	for (size_t i = l->n_fresh; key.part == 0 && i-- > 0;)
 		if (l->fresh[i].task == key.task && l->fresh[i].lo <= key.run_date &&
@@ -177,7 +177,7 @@ static void gather_taken(struct ledger *l, struct flight *f)
 }
 
 /* Copies: the list goes on while the batch is with another thread. */
-void ledger_gather_ranges(struct ledger *l, struct flight *f)
+void ledger__gather_ranges(struct ledger *l, struct flight *f)
 {
 	f->ranges = mem_array(l->n_fresh + 1, sizeof *f->ranges);
 	for (size_t i = 0; i < l->n_fresh; i++)
@@ -190,7 +190,7 @@ void ledger_gather_ranges(struct ledger *l, struct flight *f)
 /* Dates that ended otherwise since have their outcome already; what runs again is cleared later. */
 static int each_range(void *ctx, const struct store_range *r)
 {
-	struct ltask *t = ledger_task_of(ctx, r->task);
+	struct ltask *t = ledger__task_of(ctx, r->task);
 	struct outcome_range o = { r->lo, r->hi, 1, ST_SKIPPED, r->reason, { 0 } };
 
 	CHECK(r->lo <= r->hi && r->taken <= r->dates);
@@ -199,12 +199,12 @@ static int each_range(void *ctx, const struct store_range *r)
 	return 0;
 }
 
-int ledger_load_ranges(struct ledger *l, struct err *err)
+int ledger__load_ranges(struct ledger *l, struct err *err)
 {
 	return store_load_ranges(l->store, true, each_range, l, err);
 }
 
-int ledger_read_row(struct store *s, struct inst_key key, struct instance *ret)
+int ledger__read_row(struct store *s, struct inst_key key, struct instance *ret)
 {
 	struct store_range range;
 	int r = store_find_done(s, key, ret, NULL);
@@ -223,7 +223,7 @@ int ledger_read_row(struct store *s, struct inst_key key, struct instance *ret)
 	return 0;
 }
 
-int ledger_row_of_range(const struct ltask *t, struct instance *i)
+int ledger__row_of_range(const struct ltask *t, struct instance *i)
 {
 	const struct outcome_range *o = outcomes_find(&t->outcomes, i->key.run_date);
 	const struct plan *plan = t->def ? t->def->plan : NULL;

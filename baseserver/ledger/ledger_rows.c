@@ -52,11 +52,11 @@ static void want(struct ledger *l, struct inst_key key)
 		add(&l->wanted, key);
 }
 
-int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret)
+int ledger__row(struct ledger *l, struct inst_key key, struct instance *ret)
 {
 	const struct found *f = find(&l->found, key);
 	if (!f && !l->set.waits)
-		return ledger_read_row(l->store, key, ret);
+		return ledger__read_row(l->store, key, ret);
 	if (!f) {
 		want(l, key);
 		return E_AGAIN;
@@ -66,7 +66,7 @@ int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret)
 	return f->code;
 }
 
-bool ledger_knows_done(struct ledger *l, struct inst_key key)
+bool ledger__knows_done(struct ledger *l, struct inst_key key)
 {
 	if (!l->set.waits || find(&l->found, key))
 		return true;
@@ -74,13 +74,13 @@ bool ledger_knows_done(struct ledger *l, struct inst_key key)
 	return false;
 }
 
-void ledger_ask_row(struct ledger *l, struct inst_key key)
+void ledger__ask_row(struct ledger *l, struct inst_key key)
 {
 	if (!find(&l->found, key))
 		want(l, key);
 }
 
-void ledger_forget_done(struct ledger *l, struct inst_key key)
+void ledger__forget_done(struct ledger *l, struct inst_key key)
 {
 	struct found *f = find(&l->found, key);
 
@@ -107,8 +107,8 @@ static void look_up(struct job *job, struct store *s)
 	struct fetch *f = (struct fetch *)job;
 
 	for (size_t i = 0; i < f->rows.n; i++)
-		f->rows.items[i].code = ledger_read_row(s, f->rows.items[i].key,
-		                                        &f->rows.items[i].row);
+		f->rows.items[i].code = ledger__read_row(s, f->rows.items[i].key,
+		                                         &f->rows.items[i].row);
 }
 
 static bool may_pass(int code)
@@ -143,7 +143,7 @@ static void looked_up(struct ledger *l, struct job *job)
 	actor_wake(l->me); /* who waits for them goes on */
 }
 
-bool ledger_fetch_rows(struct ledger *l)
+bool ledger__fetch_rows(struct ledger *l)
 {
 	if (l->wanted.n == 0 || l->busy || actor_mono_us(l->me) < l->rows_after_us)
 		return false;
@@ -154,11 +154,11 @@ bool ledger_fetch_rows(struct ledger *l)
 	f->rows = l->wanted;
 	l->wanted = (struct founds){ 0 };
 	l->fetching = &f->job;
-	ledger_do(l, &f->job);
+	ledger__do(l, &f->job);
 	return true;
 }
 
-void ledger_rows_rest(struct ledger *l)
+void ledger__rows_rest(struct ledger *l)
 {
 	if (l->found.cap > 4096) {
 		free(l->found.items);
@@ -167,7 +167,7 @@ void ledger_rows_rest(struct ledger *l)
 	l->found.n = 0;
 }
 
-void ledger_rows_free(struct ledger *l)
+void ledger__rows_free(struct ledger *l)
 {
 	struct fetch *f = (struct fetch *)l->fetching;
 

@@ -14,7 +14,7 @@
 /* The local day of the task's zone at `at_us`, days since 1970-01-01. */
 static int32_t day_of(const struct ledger *l, uint32_t task, int64_t at_us)
 {
-	const struct ltask *t = ledger_task_of(l, task);
+	const struct ltask *t = ledger__task_of(l, task);
 	int64_t s = floor_div(at_us, US_PER_S);
 
 	if (t && t->def && t->def->plan)
@@ -80,8 +80,8 @@ static size_t merge(struct store_stat *s, size_t n)
 }
 
 /* The rows of the tasks, then those of task 0: all together. */
-size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
-                           struct store_stat **ret_stats)
+size_t ledger__gather_stats(const struct ledger *l, const struct store_batch *b,
+                            struct store_stat **ret_stats)
 {
 	const struct transition *const *events = b->events;
 	size_t ends = b->n_ranges, at = 0, n = b->n_events;

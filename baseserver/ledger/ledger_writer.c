@@ -38,7 +38,7 @@ static const struct actor_ops writer_ops = { .name = "writer",
 	                                     .letters_max = 16,
 	                                     .init = writer_init };
 
-struct writer *writer_new(struct thread *th, struct ledger *l)
+struct writer *writer__new(struct thread *th, struct ledger *l)
 {
 	struct writer *w = mem_new(sizeof *w);
 
@@ -48,7 +48,7 @@ struct writer *writer_new(struct thread *th, struct ledger *l)
 	return w;
 }
 
-void writer_free(struct writer *w)
+void writer__free(struct writer *w)
 {
 	free(w);
 }
@@ -94,7 +94,7 @@ static bool is_long(const struct ledger *l, const struct job *job)
 	return job == &l->flight.job && b->n_tasks + b->n_docs >= LONG_ROWS;
 }
 
-void ledger_do(struct ledger *l, struct job *job)
+void ledger__do(struct ledger *l, struct job *job)
 {
 	CHECK(!l->busy && job->work && job->done);
 	bool lent = !l->set.waits && l->writer->me && is_long(l, job);
@@ -135,7 +135,7 @@ static void proven(struct ledger *l, struct job *job)
 		l->proof_us = p->job.began_us;
 		ledger_keep_anchor(l, false);
 		if (l->doubted)
-			ledger_doubt_proven(l);
+			ledger__doubt_proven(l);
 	}
 	if (p->code != E_EPOCH)
 		return;
@@ -143,7 +143,7 @@ static void proven(struct ledger *l, struct job *job)
 	l->set.fatal(l->set.fatal_ctx, &p->err);
 }
 
-void ledger_renew_proof(struct ledger *l)
+void ledger__renew_proof(struct ledger *l)
 {
 	struct proof *p = &l->writer->proof;
 
@@ -151,5 +151,5 @@ void ledger_renew_proof(struct ledger *l)
 	p->job.done = proven;
 	p->epoch = l->epoch;
 	p->now_us = actor_wall_us(l->me);
-	ledger_do(l, &p->job);
+	ledger__do(l, &p->job);
 }

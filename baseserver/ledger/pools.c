@@ -73,10 +73,10 @@ bool pool_parse(const char *body, size_t len, int32_t *ret_size)
 	return true;
 }
 
-struct pool_change *pool_change_new(const char *name, int32_t size)
+struct pool__change *pool_change_new(const char *name, int32_t size)
 {
 	size_t len = strlen(name) + 1;
-	struct pool_change *c = mem_new(sizeof *c + len);
+	struct pool__change *c = mem_new(sizeof *c + len);
 
 	c->size = size;
 	memcpy(c->name, name, len);

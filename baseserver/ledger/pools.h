@@ -42,11 +42,11 @@ void pool_print(int32_t size, struct buf *out);
 bool pool_parse(const char *body, size_t len, int32_t *ret_size);
 
 /* A change of a pool as it goes through the stream (TK_POOL, `row`). */
-struct pool_change {
+struct pool__change {
 	int32_t size; /* POOL_NONE or the size of what is unset: removed */
 	char name[];
 };
-struct pool_change *pool_change_new(const char *name, int32_t size);
+struct pool__change *pool_change_new(const char *name, int32_t size);
 
 /* Pools by name with what is taken of each. */
 struct pool {

@@ -93,12 +93,12 @@ static const char *output_value(struct view *v, size_t i)
 static const char *lookup(void *ctx, const char *name)
 {
 	struct view *v = ctx;
-	const char *value = view_over(v, name);
+	const char *value = view__over(v, name);
 
 	if (value)
 		return value;
 	if (strncmp(name, "server.", 7) == 0)
-		return target_lookup(v, name + 7);
+		return target__lookup(v, name + 7);
 	for (size_t i = 0; i < v->def->n_inputs; i++)
 		if (strcmp(v->def->inputs[i].name, name) == 0)
 			return output_value(v, i);
@@ -149,7 +149,7 @@ static int add_value(struct view *v, struct param_question *q, const char *name,
 	buf_init(&out);
 	int r = macro_expand(text, &scope, &out, &err);
 	if (r == 0) {
-		view_add(q, name, buf_str(&out));
+		view__add(q, name, buf_str(&out));
 	} else {
 		snprintf(q->text, sizeof q->text, "parameter %.60s: %.300s", name,
 		         v->missing[0] ? v->missing : err.text);
@@ -173,7 +173,7 @@ static int fill_all(struct view *v, struct param_question *q)
 
 	for (size_t i = 0; i < v->def->n_params && r == 0; i++) {
 		const struct task_param *own = &v->def->params[i];
-		const char *over = view_over(v, own->name);
+		const char *over = view__over(v, own->name);
 		r = add_value(v, q, own->name, over ? over : own->value);
 	}
 	for (const cJSON *c = v->over ? v->over->child : NULL; c && r == 0; c = c->next)
@@ -183,7 +183,7 @@ static int fill_all(struct view *v, struct param_question *q)
 		if (cJSON_IsString(c) && !is_of_def(v->def, c->string) &&
 		    !(v->over && json_text(v->over, c->string)))
 			r = add_value(v, q, c->string, c->valuestring);
-	return r == 0 ? target_fill(v, q) : r;
+	return r == 0 ? target__fill(v, q) : r;
 }
 
 /* Names without a value are left out: the runner sees which it got. */
@@ -195,7 +195,7 @@ static int fill_named(struct view *v, struct param_question *q)
 		bool secret = strncmp(*n, "secret.", 7) == 0;
 		const char *value = secret ? NULL : lookup(v, *n);
 		if (secret)
-			target_secret(v, q, *n);
+			target__secret(v, q, *n);
 		else if (value)
 			r = add_value(v, q, *n, value);
 	}

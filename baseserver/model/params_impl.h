@@ -34,15 +34,15 @@ struct view {
 };
 
 /* params_view.c. Of this run, else of the instance; NULL: neither. */
-const char *view_over(const struct view *v, const char *name);
-void view_add(struct param_question *q, const char *name, const char *value);
+const char *view__over(const struct view *v, const char *name);
+void view__add(struct param_question *q, const char *name, const char *value);
 
 /* params_target.c: target servers. */
 /* "NAME.KEY" of ${server.NAME.KEY}; NULL: v->missing says why. Borrowed until the next call. */
-const char *target_lookup(struct view *v, const char *name);
+const char *target__lookup(struct view *v, const char *name);
 /* P.host and kin of each parameter P that is the name of one. errors  E_INVALID, in q->text */
-int target_fill(struct view *v, struct param_question *q);
+int target__fill(struct view *v, struct param_question *q);
 /* "secret.NAME" and "secret.P.password": added where the job may have it, else left out. */
-void target_secret(struct view *v, struct param_question *q, const char *name);
+void target__secret(struct view *v, struct param_question *q, const char *name);
 
 #endif

@@ -13,7 +13,7 @@
 #include "util/json_read.h"
 #include "util/log.h"
 
-const char *target_lookup(struct view *v, const char *name)
+const char *target__lookup(struct view *v, const char *name)
 {
 	const char *key = "";
 	const struct doc *t = targets_split(&v->p->targets, name, &key);
@@ -37,7 +37,7 @@ static void add_member(struct view *v, struct param_question *q, const char *par
 	if (!target_value(t, key, &v->member))
 		return;
 	name = mem_fmt("%s.%s", param, key);
-	view_add(q, name, buf_str(&v->member));
+	view__add(q, name, buf_str(&v->member));
 	free(name);
 }
 
@@ -55,14 +55,14 @@ static void add_members(struct view *v, struct param_question *q, const char *pa
 	}
 }
 
-int target_fill(struct view *v, struct param_question *q)
+int target__fill(struct view *v, struct param_question *q)
 {
 	const struct task *def = v->def;
 
 	for (size_t i = 0; i < def->n_params; i++) {
 		if (!def->params[i].server)
 			continue;
-		const char *over = view_over(v, def->params[i].name);
+		const char *over = view__over(v, def->params[i].name);
 		const char *name = over ? over : def->params[i].value;
 		const char *why = target_refusal(&v->p->targets, v->project, name, false);
 		if (why) {
@@ -112,7 +112,7 @@ static const char *param_value(const struct view *v, const char *name, size_t by
 	for (size_t i = 0; i < v->def->n_params; i++)
 		if (strlen(v->def->params[i].name) == bytes &&
 		    memcmp(v->def->params[i].name, name, bytes) == 0) {
-			const char *over = view_over(v, v->def->params[i].name);
+			const char *over = view__over(v, v->def->params[i].name);
 			return over ? over : v->def->params[i].value;
 		}
 	return NULL;
@@ -132,7 +132,7 @@ static const struct doc *whose(const struct view *v, const char *name)
 	return is_named(v, name) ? docs_find(&v->p->targets, name) : NULL;
 }
 
-void target_secret(struct view *v, struct param_question *q, const char *name)
+void target__secret(struct view *v, struct param_question *q, const char *name)
 {
 	const struct doc *t = whose(v, name + strlen("secret."));
 	struct err err = { 0 };
@@ -144,7 +144,7 @@ void target_secret(struct view *v, struct param_question *q, const char *name)
 	buf_init(&about);
 	target_about(t->name, &about);
 	if (vault_open(v->p->vault, buf_str(&about), target_sealed(t), &text, &err) == 0)
-		view_add(q, name, text);
+		view__add(q, name, text);
 	else
 		log_warn("secret.sealed", "server=%s task=%s text=\"%s\"", t->name, v->def->name,
 		         err.text);

@@ -4,14 +4,14 @@
 #include "util/alloc.h"
 #include "util/json_in.h"
 
-const char *view_over(const struct view *v, const char *name)
+const char *view__over(const struct view *v, const char *name)
 {
 	const char *value = v->over ? json_text(v->over, name) : NULL;
 
 	return value || !v->own ? value : json_text(v->own, name);
 }
 
-void view_add(struct param_question *q, const char *name, const char *value)
+void view__add(struct param_question *q, const char *name, const char *value)
 {
 	q->values = mem_grow(q->values, q->n + 1, sizeof *q->values);
 	q->values[q->n].name = mem_str(name);

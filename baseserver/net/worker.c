@@ -49,21 +49,21 @@ static int wrong_role(struct conn *c, enum frame_kind kind)
 /* Who may send which frame after the greeting, and who takes it. */
 enum { BROKER = 1 << ROLE_BROKER, LOADER = 1 << ROLE_LOADER, CLIENT = 1 << ROLE_CLIENT };
 #define TAKEN(X) \
-	X(BEAT, BROKER | LOADER, worker_beat) \
-	X(RUNNER_STATE, BROKER | LOADER, worker_runner) \
-	X(LOAD, BROKER, worker_load) \
-	X(CREDIT, LOADER, worker_credit) \
-	X(REPORTS, LOADER, worker_reports) \
-	X(PARAM_ASK, LOADER, worker_param_ask) \
-	X(LOG_CHUNK, LOADER, worker_log_chunk) \
-	X(COMMAND, CLIENT, worker_command) \
-	X(PIECE, CLIENT, worker_piece) \
-	X(QUERY, CLIENT, worker_query) \
-	X(SUBSCRIBE, CLIENT, worker_subscribe) \
-	X(LOG_READ, CLIENT, worker_log_read) \
-	X(TOLD, CLIENT, worker_told) \
-	X(ALERTS, CLIENT, worker_alerts) \
-	X(REPLY, CLIENT, worker_reply)
+	X(BEAT, BROKER | LOADER, worker__beat) \
+	X(RUNNER_STATE, BROKER | LOADER, worker__runner) \
+	X(LOAD, BROKER, worker__load) \
+	X(CREDIT, LOADER, worker__credit) \
+	X(REPORTS, LOADER, worker__reports) \
+	X(PARAM_ASK, LOADER, worker__param_ask) \
+	X(LOG_CHUNK, LOADER, worker__log_chunk) \
+	X(COMMAND, CLIENT, worker__command) \
+	X(PIECE, CLIENT, worker__piece) \
+	X(QUERY, CLIENT, worker__query) \
+	X(SUBSCRIBE, CLIENT, worker__subscribe) \
+	X(LOG_READ, CLIENT, worker__log_read) \
+	X(TOLD, CLIENT, worker__told) \
+	X(ALERTS, CLIENT, worker__alerts) \
+	X(REPLY, CLIENT, worker__reply)
 
 /* A message is of the type that its frame has in frame.def. */
 #define X(name, roles, take) \
@@ -90,7 +90,7 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 
 	(void)s;
 	if (kind == FR_HELLO)
-		return worker_hello(c, m);
+		return worker__hello(c, m);
 	if (!c->greeted)
 		return E_PROTOCOL;
 	CHECK(c->role != ROLE_NONE);
@@ -111,15 +111,15 @@ static void say_gone(struct conn *c)
 	if (registrar_report(c->w->peers.registrar, n) < 0)
 		free(n);
 	if (c->role == ROLE_LOADER)
-		worker_tell_sorter(c, true);
+		worker__tell_sorter(c, true);
 }
 
 static void conn_free(struct conn *c)
 {
-	worker_conn_remove(c);
-	worker_conn_clear(c);
-	worker_pieces_free(c);
-	worker_notifier_clear(c);
+	worker__conn_remove(c);
+	worker__conn_clear(c);
+	worker__pieces_free(c);
+	worker__notifier_clear(c);
 	c->w->peers.release(c->router, c->door, c->origin);
 	for (char **g = c->groups; g && *g; g++)
 		free(*g);
@@ -137,8 +137,8 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	         c->identity, c->number, err_name(err->code), err->text);
 	c->session = NULL;
 	if (c->role == ROLE_CLIENT) {
-		worker_client_gone(c);
-		worker_notifier_gone(c);
+		worker__client_gone(c);
+		worker__notifier_gone(c);
 	} else if (c->greeted) {
 		say_gone(c);
 	}
@@ -178,7 +178,7 @@ static void on_accepted(struct letter *l, void *self)
 		w->peers.release(c->router, c->door, c->origin);
 		free(c);
 	} else {
-		worker_conn_add(w, c);
+		worker__conn_add(w, c);
 	}
 	free(a);
 }
@@ -213,10 +213,10 @@ static void turn(void *self)
 {
 	struct worker *w = self;
 
-	worker_fold(w);
-	worker_client_flush(w);
-	worker_flush(w);
-	worker_propose_open(w);
+	worker__fold(w);
+	worker__client_flush(w);
+	worker__flush(w);
+	worker__propose_open(w);
 }
 
 static bool rest(void *self)
@@ -226,8 +226,8 @@ static bool rest(void *self)
 	/* Frames that came since the last turn: the loop calls us, not the mailbox. */
 	if (!w->open && !w->touched)
 		return false;
-	worker_flush(w);
-	worker_propose_open(w);
+	worker__flush(w);
+	worker__propose_open(w);
 	return false;
 }
 
@@ -270,10 +270,10 @@ struct worker *worker_new(struct thread *th, const struct worker_settings *set,
 
 	w->set = *set;
 	w->peers = *peers;
-	w->answered = worker_answered;
+	w->answered = worker__answered;
 	w->me = actor_new(th, &ops, w);
 	w->in = stream_reader_new(ledger_stream(peers->ledger), STREAM_OUTER, w->me);
-	worker_table_init(w);
+	worker__table_init(w);
 	return w;
 }
 
@@ -281,9 +281,9 @@ void worker_free(struct worker *w)
 {
 	if (!w)
 		return;
-	worker_client_free(w);
-	worker_plugins_free(w);
-	worker_table_done(w);
+	worker__client_free(w);
+	worker__plugins_free(w);
+	worker__table_done(w);
 	free(w);
 }
 

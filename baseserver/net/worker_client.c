@@ -43,13 +43,13 @@ static struct event_ring *ring_of(struct worker *w)
 	return w->ring;
 }
 
-void worker_client_free(struct worker *w)
+void worker__client_free(struct worker *w)
 {
 	for (size_t i = 0; w->ring && i < RING; i++)
 		free(w->ring->notes[i]);
 	free(w->ring);
 	w->ring = NULL;
-	worker_news_free(w);
+	worker__news_free(w);
 }
 
 static int number_of(uint8_t state)
@@ -57,7 +57,7 @@ static int number_of(uint8_t state)
 	return state == ST_NONE ? -2 : state_number((enum state)state);
 }
 
-void worker_client_event(struct worker *w, const struct transition *tr)
+void worker__client_event(struct worker *w, const struct transition *tr)
 {
 	struct event_ring *r = w->ring;
 
@@ -135,15 +135,15 @@ static void send_events(struct conn *c, struct event_ring *r)
 	}
 }
 
-void worker_client_flush(struct worker *w)
+void worker__client_flush(struct worker *w)
 {
 	for (struct conn *c = w->conns; c && w->ring; c = c->next)
 		if (c->subscribed && c->session)
 			send_events(c, w->ring);
-	worker_news_flush(w);
+	worker__news_flush(w);
 }
 
-int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m)
+int worker__subscribe(struct conn *c, const Sirdar__Subscribe *m)
 {
 	struct event_ring *r = ring_of(c->w);
 
@@ -195,14 +195,14 @@ static void answered(struct letter *l, void *self)
 {
 	struct worker *w = self;
 	struct client_request *r = (struct client_request *)l;
-	struct conn *c = worker_conn(w, r->session);
+	struct conn *c = worker__conn(w, r->session);
 
 	if (c && c->session)
 		send_answer(c, r);
 	client_request_free(r);
 }
 
-void worker_address(struct client_request *r, const struct conn *c, uint64_t id)
+void worker__address(struct client_request *r, const struct conn *c, uint64_t id)
 {
 	r->reply_to = c->w->me;
 	r->answered = answered;
@@ -210,7 +210,7 @@ void worker_address(struct client_request *r, const struct conn *c, uint64_t id)
 	r->id = id;
 }
 
-int worker_posted(struct conn *c, struct client_request *r, int code)
+int worker__posted(struct conn *c, struct client_request *r, int code)
 {
 	if (code == 0)
 		return 0;
@@ -221,13 +221,13 @@ int worker_posted(struct conn *c, struct client_request *r, int code)
 	return 0;
 }
 
-int worker_command(struct conn *c, const Sirdar__Command *m)
+int worker__command(struct conn *c, const Sirdar__Command *m)
 {
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
 
-	worker_address(r, c, m->id);
-	int code = m->args_bytes ? worker_pieces_take(c, m, r) : 0;
+	worker__address(r, c, m->id);
+	int code = m->args_bytes ? worker__pieces_take(c, m, r) : 0;
 	if (code) {
 		client_request_free(r);
 		return code < 0 ? code : 0;
@@ -236,8 +236,8 @@ int worker_command(struct conn *c, const Sirdar__Command *m)
 	r->actor = mem_str(m->actor);
 	r->dry_run = m->dry_run;
 	if (strlen(m->request_id) > 200 || strlen(m->actor) > 200)
-		return worker_posted(c, r, E_TOO_BIG);
-	return worker_posted(c, r, commander_command(c->w->peers.front->commander, r));
+		return worker__posted(c, r, E_TOO_BIG);
+	return worker__posted(c, r, commander_command(c->w->peers.front->commander, r));
 }
 
 /* Who stalls may be the very one that would answer. */
@@ -259,26 +259,26 @@ static bool answer_stall(struct conn *c, struct client_request *r)
 	return true;
 }
 
-int worker_query(struct conn *c, const Sirdar__Query *m)
+int worker__query(struct conn *c, const Sirdar__Query *m)
 {
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
 
-	worker_address(r, c, m->id);
+	worker__address(r, c, m->id);
 	if (strcmp(m->kind, "health") == 0 && answer_stall(c, r))
 		return 0;
-	return worker_posted(c, r, commander_query(c->w->peers.front->commander, r));
+	return worker__posted(c, r, commander_query(c->w->peers.front->commander, r));
 }
 
 /* Who sends alerts: of each end that somebody was told of. */
-int worker_told(struct conn *c, const Sirdar__Told *m)
+int worker__told(struct conn *c, const Sirdar__Told *m)
 {
 	for (size_t i = 0; i < m->n_item; i++) {
 		const Sirdar__ToldItem *t = m->item[i];
 		if (!t->key || t->seq == 0)
 			return E_PROTOCOL;
 		struct inst_key key = { t->key->run_date, t->key->task_id, t->key->part };
-		struct proposal *p = worker_propose(c->w, ASK_NOTIFIED, key);
+		struct proposal *p = worker__propose(c->w, ASK_NOTIFIED, key);
 		p->token = t->generation;
 		p->cookie = (uint64_t)c->number << 32 | t->seq;
 		p->note = t->text[0] ? mem_strn(t->text, strnlen(t->text, NOTE_BYTES)) : NULL;
@@ -302,7 +302,7 @@ static void cancel_follow(struct conn *c, uint64_t id)
 static void log_given(struct letter *l, void *self)
 {
 	struct log_get *g = (struct log_get *)l;
-	struct conn *c = worker_conn(self, g->session);
+	struct conn *c = worker__conn(self, g->session);
 	Sirdar__LogData m = SIRDAR__LOG_DATA__INIT;
 
 	if (c && c->session) {
@@ -323,7 +323,7 @@ static void log_given(struct letter *l, void *self)
 	log_get_free(g);
 }
 
-int worker_log_read(struct conn *c, const Sirdar__LogRead *m)
+int worker__log_read(struct conn *c, const Sirdar__LogRead *m)
 {
 	if (m->cancel) {
 		cancel_follow(c, m->id);
@@ -349,7 +349,7 @@ int worker_log_read(struct conn *c, const Sirdar__LogRead *m)
 	return r;
 }
 
-void worker_client_gone(struct conn *c)
+void worker__client_gone(struct conn *c)
 {
 	c->subscribed = false;
 	if (c->w->peers.logkeeper)

@@ -105,7 +105,7 @@ static void refuse(struct conn *c, int code, bool final, const char *text)
 static void on_evict(struct letter *l, void *self)
 {
 	struct evict *e = (struct evict *)l;
-	struct conn *c = worker_conn(self, e->session);
+	struct conn *c = worker__conn(self, e->session);
 
 	if (c)
 		refuse(c, E_IDENTITY, false, e->text);
@@ -117,7 +117,7 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 	struct greeting *g = mem_new(sizeof *g);
 
 	g->reply_to = c->w->me;
-	g->answered = worker_greeted;
+	g->answered = worker__greeted;
 	g->evict = on_evict;
 	g->session = c->number;
 	g->role = h->role;
@@ -140,7 +140,7 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 	return g;
 }
 
-int worker_hello(struct conn *c, const Sirdar__Hello *h)
+int worker__hello(struct conn *c, const Sirdar__Hello *h)
 {
 	struct err err = { 0 };
 
@@ -176,11 +176,11 @@ static void follow_broker(struct conn *c)
 		}
 }
 
-void worker_greeted(struct letter *l, void *self)
+void worker__greeted(struct letter *l, void *self)
 {
 	struct worker *w = self;
 	struct greeting *g = (struct greeting *)l;
-	struct conn *c = worker_conn(w, g->session);
+	struct conn *c = worker__conn(w, g->session);
 
 	if (c && g->code < 0) {
 		refuse(c, g->code, false, g->text);
@@ -198,10 +198,10 @@ void worker_greeted(struct letter *l, void *self)
 		else
 			c->accepts = false; /* until its first report of load */
 		welcome(c);
-		worker_tell_plugins(c);
-		worker_send_held(c, c->held, c->n_held, true);
+		worker__tell_plugins(c);
+		worker__send_held(c, c->held, c->n_held, true);
 		if (c->role == ROLE_LOADER)
-			worker_tell_sorter(c, false);
+			worker__tell_sorter(c, false);
 	}
 	free(g);
 }

@@ -105,77 +105,77 @@ struct worker {
 };
 
 /* worker_table.c: sessions, leases, definitions */
-void worker_table_init(struct worker *w); /* with what the ledger loaded */
-void worker_table_done(struct worker *w);
-void worker_conn_add(struct worker *w, struct conn *c); /* its number names it from now on */
-void worker_conn_remove(struct conn *c);
-struct conn *worker_conn(const struct worker *w, uint32_t session); /* NULL: gone */
-void worker_touch(struct conn *c);                                  /* it has something to send */
-/* Joins the reports of this turn, which leave for the ledger with worker_propose_open(). */
-struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key);
-void worker_propose_open(struct worker *w);
-struct lease *worker_lease(const struct worker *w, uint64_t token); /* NULL: not live */
+void worker__table_init(struct worker *w); /* with what the ledger loaded */
+void worker__table_done(struct worker *w);
+void worker__conn_add(struct worker *w, struct conn *c); /* its number names it from now on */
+void worker__conn_remove(struct conn *c);
+struct conn *worker__conn(const struct worker *w, uint32_t session); /* NULL: gone */
+void worker__touch(struct conn *c);                                  /* it has something to send */
+/* Joins the reports of this turn, which leave for the ledger with worker__propose_open(). */
+struct proposal *worker__propose(struct worker *w, enum ask ask, struct inst_key key);
+void worker__propose_open(struct worker *w);
+struct lease *worker__lease(const struct worker *w, uint64_t token); /* NULL: not live */
 /* Live, and of the machine that c is a session of: only that one's word about it counts. */
-struct lease *worker_own(const struct conn *c, uint64_t token);
+struct lease *worker__own(const struct conn *c, uint64_t token);
 /* Live, or over not long ago. */
-const struct lease *worker_lease_known(const struct worker *w, uint64_t token);
+const struct lease *worker__lease_known(const struct worker *w, uint64_t token);
 /* Keeps what this worker must know of every record; worker_send.c acts on it. */
-void worker_note(struct worker *w, const struct transition *tr);
+void worker__note(struct worker *w, const struct transition *tr);
 
 /* worker_news.c: how far commands are. */
-void worker_news_flush(struct worker *w);
-void worker_news_free(struct worker *w);
+void worker__news_flush(struct worker *w);
+void worker__news_free(struct worker *w);
 
 /* worker_greet.c: HELLO to WELCOME */
-int worker_hello(struct conn *c, const Sirdar__Hello *h);
-void worker_greeted(struct letter *l, void *self);
+int worker__hello(struct conn *c, const Sirdar__Hello *h);
+void worker__greeted(struct letter *l, void *self);
 
 /* worker_report.c: what brokers and loaders send */
-int worker_beat(struct conn *c, const Sirdar__Beat *b);
-int worker_reports(struct conn *c, const Sirdar__Reports *r);
-int worker_credit(struct conn *c, const Sirdar__Credit *m);
-int worker_load(struct conn *c, const Sirdar__Load *m);
-int worker_runner(struct conn *c, const Sirdar__RunnerState *m);
-int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m);
-int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m);
-void worker_answered(struct letter *l, void *self);
-void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
+int worker__beat(struct conn *c, const Sirdar__Beat *b);
+int worker__reports(struct conn *c, const Sirdar__Reports *r);
+int worker__credit(struct conn *c, const Sirdar__Credit *m);
+int worker__load(struct conn *c, const Sirdar__Load *m);
+int worker__runner(struct conn *c, const Sirdar__RunnerState *m);
+int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m);
+int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m);
+void worker__answered(struct letter *l, void *self);
+void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
 
 /* worker_orders.c: what brokers are told to do besides jobs */
-void worker_tell_plugins(struct conn *c); /* one that was greeted */
-void worker_plugins_free(struct worker *w);
+void worker__tell_plugins(struct conn *c); /* one that was greeted */
+void worker__plugins_free(struct worker *w);
 
 /* worker_send.c: what leaves */
-void worker_fold(struct worker *w);
-void worker_flush(struct worker *w);
-void worker_close_seat(struct conn *c); /* what is ready leaves, then nothing more */
-void worker_tell_sorter(struct conn *c, bool gone);
-void worker_resend(struct letter *l, void *self);
-void worker_conn_clear(struct conn *c);
+void worker__fold(struct worker *w);
+void worker__flush(struct worker *w);
+void worker__close_seat(struct conn *c); /* what is ready leaves, then nothing more */
+void worker__tell_sorter(struct conn *c, bool gone);
+void worker__resend(struct letter *l, void *self);
+void worker__conn_clear(struct conn *c);
 
 /* worker_notifier.c: who tells people */
-int worker_alerts(struct conn *c, const Sirdar__Query *m);
-int worker_reply(struct conn *c, const Sirdar__Answer *m);
-void worker_notifier_gone(struct conn *c);
-void worker_notifier_clear(struct conn *c); /* at the very end: nobody is told */
+int worker__alerts(struct conn *c, const Sirdar__Query *m);
+int worker__reply(struct conn *c, const Sirdar__Answer *m);
+void worker__notifier_gone(struct conn *c);
+void worker__notifier_clear(struct conn *c); /* at the very end: nobody is told */
 /* worker_client.c: commands, queries, events, logs */
 /* r is c's: its answer goes there as ANSWER `id`. */
-void worker_address(struct client_request *r, const struct conn *c, uint64_t id);
+void worker__address(struct client_request *r, const struct conn *c, uint64_t id);
 /* It was handed on, or (code < 0) is answered so. */
-int worker_posted(struct conn *c, struct client_request *r, int code);
-int worker_command(struct conn *c, const Sirdar__Command *m);
-int worker_query(struct conn *c, const Sirdar__Query *m);
+int worker__posted(struct conn *c, struct client_request *r, int code);
+int worker__command(struct conn *c, const Sirdar__Command *m);
+int worker__query(struct conn *c, const Sirdar__Query *m);
 /* worker_piece.c: arguments that are larger than a frame, piece by piece */
-int worker_piece(struct conn *c, const Sirdar__Piece *m);
+int worker__piece(struct conn *c, const Sirdar__Piece *m);
 /* They are all there: r gets them. 1: they were refused, and that was answered. E_PROTOCOL */
-int worker_pieces_take(struct conn *c, const Sirdar__Command *m, struct client_request *r);
-void worker_pieces_free(struct conn *c);
-int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m);
-int worker_log_read(struct conn *c, const Sirdar__LogRead *m);
-int worker_told(struct conn *c, const Sirdar__Told *m);
-void worker_client_event(struct worker *w, const struct transition *tr);
-void worker_client_gone(struct conn *c);
-void worker_client_flush(struct worker *w);
-void worker_client_free(struct worker *w);
+int worker__pieces_take(struct conn *c, const Sirdar__Command *m, struct client_request *r);
+void worker__pieces_free(struct conn *c);
+int worker__subscribe(struct conn *c, const Sirdar__Subscribe *m);
+int worker__log_read(struct conn *c, const Sirdar__LogRead *m);
+int worker__told(struct conn *c, const Sirdar__Told *m);
+void worker__client_event(struct worker *w, const struct transition *tr);
+void worker__client_gone(struct conn *c);
+void worker__client_flush(struct worker *w);
+void worker__client_free(struct worker *w);
 
 #endif

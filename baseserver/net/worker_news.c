@@ -134,7 +134,7 @@ static bool is_due(struct worker *w, struct news *s)
 	return true;
 }
 
-void worker_news_flush(struct worker *w)
+void worker__news_flush(struct worker *w)
 {
 	struct news *s = w->news;
 	bool behind = false, anew = false;
@@ -154,7 +154,7 @@ void worker_news_flush(struct worker *w)
 			send_news(c, s);
 }
 
-void worker_news_free(struct worker *w)
+void worker__news_free(struct worker *w)
 {
 	free(w->news);
 	w->news = NULL;

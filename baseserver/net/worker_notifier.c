@@ -15,19 +15,19 @@
 
 enum { ASKED_MAX = 100 };
 
-int worker_alerts(struct conn *c, const Sirdar__Query *m)
+int worker__alerts(struct conn *c, const Sirdar__Query *m)
 {
 	const struct front *front = c->w->peers.front;
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
 
-	worker_address(r, c, m->id);
+	worker__address(r, c, m->id);
 	if (!c->is_notifier) {
 		c->is_notifier = true;
 		log_info("notifier.here", "name=%s session=%u", c->name, c->number);
 		commander_notifier(front->commander, c->w, c->number);
 	}
-	return worker_posted(c, r, commander_alerts(front->commander, r));
+	return worker__posted(c, r, commander_alerts(front->commander, r));
 }
 
 /* --- what it is asked ------------------------------------------------------------------ */
@@ -58,7 +58,7 @@ static size_t asked_count(const struct conn *c)
 static void on_ask(struct letter *l, void *self)
 {
 	struct client_request *r = (struct client_request *)l;
-	struct conn *c = worker_conn(self, r->session);
+	struct conn *c = worker__conn(self, r->session);
 	Sirdar__Query m = SIRDAR__QUERY__INIT;
 	struct err err = { 0 };
 
@@ -90,7 +90,7 @@ void worker_ask(struct worker *w, struct client_request *r)
 		r->letter.discard(&r->letter);
 }
 
-int worker_reply(struct conn *c, const Sirdar__Answer *m)
+int worker__reply(struct conn *c, const Sirdar__Answer *m)
 {
 	struct client_request *before = NULL, *r = c->asked;
 
@@ -110,7 +110,7 @@ int worker_reply(struct conn *c, const Sirdar__Answer *m)
 	return 0;
 }
 
-void worker_notifier_gone(struct conn *c)
+void worker__notifier_gone(struct conn *c)
 {
 	if (!c->is_notifier)
 		return;
@@ -124,7 +124,7 @@ void worker_notifier_gone(struct conn *c)
 	commander_notifier(c->w->peers.front->commander, NULL, c->number);
 }
 
-void worker_notifier_clear(struct conn *c)
+void worker__notifier_clear(struct conn *c)
 {
 	while (c->asked) {
 		struct letter *l = &c->asked->letter;

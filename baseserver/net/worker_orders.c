@@ -45,7 +45,7 @@ static void tell(struct conn *c, const struct plugin_choices *p)
 	session_send(c->session, FR_ORDERS, &m, NULL);
 }
 
-void worker_tell_plugins(struct conn *c)
+void worker__tell_plugins(struct conn *c)
 {
 	for (size_t i = 0; c->role == ROLE_BROKER && i < c->w->n_plugins; i++)
 		tell(c, c->w->plugins[i]);
@@ -187,7 +187,7 @@ static void on_drain(struct letter *l, void *self)
 			continue;
 		c->drained = d->drained;
 		if (c->role == ROLE_LOADER)
-			worker_tell_sorter(c, false);
+			worker__tell_sorter(c, false);
 	}
 	free(d);
 }
@@ -209,7 +209,7 @@ void worker_drain(struct worker *w, uint32_t broker, bool drained)
 		free(d);
 }
 
-void worker_plugins_free(struct worker *w)
+void worker__plugins_free(struct worker *w)
 {
 	for (size_t i = 0; i < w->n_plugins; i++)
 		plugin_choices_free(w->plugins[i]);

@@ -54,7 +54,7 @@ static void drop(struct parcel **at)
 	free(p);
 }
 
-void worker_pieces_free(struct conn *c)
+void worker__pieces_free(struct conn *c)
 {
 	while (c->parcels)
 		drop(&c->parcels);
@@ -153,7 +153,7 @@ static int wrong(struct conn *c, const Sirdar__Piece *m)
 	return E_PROTOCOL;
 }
 
-int worker_piece(struct conn *c, const Sirdar__Piece *m)
+int worker__piece(struct conn *c, const Sirdar__Piece *m)
 {
 	Sirdar__PieceAck ack = SIRDAR__PIECE_ACK__INIT;
 	struct parcel **at = find(c, m->id), *p = *at;
@@ -177,7 +177,7 @@ int worker_piece(struct conn *c, const Sirdar__Piece *m)
 	return session_send(c->session, FR_PIECE_ACK, &ack, NULL);
 }
 
-int worker_pieces_take(struct conn *c, const Sirdar__Command *m, struct client_request *r)
+int worker__pieces_take(struct conn *c, const Sirdar__Command *m, struct client_request *r)
 {
 	struct parcel **at = find(c, m->id), *p = *at;
 

@@ -29,15 +29,15 @@ static void tell_ledger(struct conn *c, struct lease *l)
 		l->listed = c->number;
 		return;
 	}
-	worker_propose(c->w, ASK_HELD, l->key)->token = l->token;
+	worker__propose(c->w, ASK_HELD, l->key)->token = l->token;
 }
 
-void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello)
+void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello)
 {
 	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
 
 	for (size_t i = 0; i < n; i++) {
-		struct lease *l = worker_own(c, tokens[i]);
+		struct lease *l = worker__own(c, tokens[i]);
 		if (!l || c->role != ROLE_LOADER)
 			continue;
 		l->session = c->number;
@@ -45,7 +45,7 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 			tell_ledger(c, l);
 	}
 	h->worker = c->w->me;
-	h->resend = worker_resend;
+	h->resend = worker__resend;
 	h->session = c->number;
 	h->broker = c->broker;
 	h->lane = c->lane;
@@ -78,20 +78,20 @@ static void tell_alive(struct conn *c, size_t held)
 }
 
 /* The ack renews the sender's leases: it leaves only while our own right to lead is proven. */
-int worker_beat(struct conn *c, const Sirdar__Beat *b)
+int worker__beat(struct conn *c, const Sirdar__Beat *b)
 {
 	struct worker *w = c->w;
 	Sirdar__BeatAck ack = SIRDAR__BEAT_ACK__INIT;
 
 	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me)))
 		return 0;
-	worker_send_held(c, b->held, b->n_held, false);
+	worker__send_held(c, b->held, b->n_held, false);
 	tell_alive(c, b->n_held);
 	/* What it sent back may have been a former session's: once a beat it is tried again. */
 	if (c->refuses && !c->is_ending && !c->closed) {
 		c->refuses = false;
 		c->news = true;
-		worker_touch(c);
+		worker__touch(c);
 	}
 	struct ledger_told told = ledger_tell(w->peers.ledger);
 	ack.seq = b->seq;
@@ -100,7 +100,7 @@ int worker_beat(struct conn *c, const Sirdar__Beat *b)
 	ack.proof = told.proof;
 	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
 	for (size_t i = 0; i < b->n_held; i++)
-		if (!worker_own(c, b->held[i]))
+		if (!worker__own(c, b->held[i]))
 			ack.unknown[ack.n_unknown++] = b->held[i];
 	int r = session_send(c->session, FR_BEAT_ACK, &ack, NULL);
 	free(ack.unknown);
@@ -117,7 +117,7 @@ static void ack(struct conn *c, uint64_t token, uint32_t seq, int code)
 	a->code = code;
 	c->acks = mem_room(c->acks, &c->acks_cap, c->n_acks + 1, sizeof *c->acks);
 	c->acks[c->n_acks++] = a;
-	worker_touch(c);
+	worker__touch(c);
 }
 
 static const struct {
@@ -206,7 +206,7 @@ static void take_outputs(const struct lease *l, const Sirdar__Report *r, struct 
 static void propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
 {
 	CHECK(r->kind > 0 && r->kind < REPORT_COUNT && l->token == r->token);
-	struct proposal *p = worker_propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
+	struct proposal *p = worker__propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
 
 	p->token = r->token;
 	p->cookie = (uint64_t)c->number << 32 | r->seq;
@@ -234,7 +234,7 @@ static void close_seat(struct conn *c, struct lease *l, bool is_ending)
 	l->given_back = true;
 	c->is_ending |= is_ending;
 	c->refuses = c->news = true;
-	worker_touch(c);
+	worker__touch(c);
 }
 
 /* All sessions of a broker are this worker's: its loaders follow its load. */
@@ -248,7 +248,7 @@ static void follow_load(struct conn *c)
 		o->load = c->load;
 		o->jobs_max = c->jobs_max;
 		o->news = true;
-		worker_touch(o);
+		worker__touch(o);
 	}
 }
 
@@ -271,7 +271,7 @@ static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
 	news = mem_new(sizeof *news + n * sizeof news->items[0]);
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
-		const struct lease *l = worker_own(c, r->token);
+		const struct lease *l = worker__own(c, r->token);
 		if (r->kind != REPORT_PROGRESS || !l)
 			continue;
 		CHECK(news->n < n); /* counted with the same eyes */
@@ -280,13 +280,13 @@ static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
 	commander_progress(f->commander, news);
 }
 
-int worker_reports(struct conn *c, const Sirdar__Reports *m)
+int worker__reports(struct conn *c, const Sirdar__Reports *m)
 {
 	size_t progress = 0;
 
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
-		struct lease *l = worker_own(c, r->token);
+		struct lease *l = worker__own(c, r->token);
 		tally(&c->w->f_reports, 1);
 		if (r->kind == REPORT_REJECTED && l &&
 		    !l->given_back) /* told again: not closed again */
@@ -306,15 +306,15 @@ int worker_reports(struct conn *c, const Sirdar__Reports *m)
 	return 0;
 }
 
-void worker_answered(struct letter *letter, void *self)
+void worker__answered(struct letter *letter, void *self)
 {
 	struct worker *w = self;
 	struct answers *as = (struct answers *)letter;
 
 	for (size_t i = 0; i < as->n; i++) {
 		const struct answer *a = &as->a[i];
-		struct conn *c = worker_conn(w, (uint32_t)(a->cookie >> 32));
-		struct lease *l = a->ask == ASK_HELD ? worker_lease(w, a->token) : NULL;
+		struct conn *c = worker__conn(w, (uint32_t)(a->cookie >> 32));
+		struct lease *l = a->ask == ASK_HELD ? worker__lease(w, a->token) : NULL;
 		if (l)
 			l->is_former = false;
 		/* A late word about a state that has moved on is settled, not repeated. */
@@ -325,10 +325,10 @@ void worker_answered(struct letter *letter, void *self)
 	free(as);
 }
 
-int worker_credit(struct conn *c, const Sirdar__Credit *m)
+int worker__credit(struct conn *c, const Sirdar__Credit *m)
 {
 	if (m->closed) {
-		worker_close_seat(c);
+		worker__close_seat(c);
 		return 0;
 	}
 	if (m->limit < c->limit || c->closed)
@@ -336,11 +336,11 @@ int worker_credit(struct conn *c, const Sirdar__Credit *m)
 	c->limit = m->limit;
 	c->refuses = c->is_ending = false;
 	c->news = true;
-	worker_touch(c);
+	worker__touch(c);
 	return 0;
 }
 
-int worker_load(struct conn *c, const Sirdar__Load *m)
+int worker__load(struct conn *c, const Sirdar__Load *m)
 {
 	struct broker_news *n = mem_new(sizeof *n);
 	/* A release ago cpu_permille was the load average. */
@@ -372,7 +372,7 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 	return 0;
 }
 
-int worker_runner(struct conn *c, const Sirdar__RunnerState *m)
+int worker__runner(struct conn *c, const Sirdar__RunnerState *m)
 {
 	struct broker_news *n = mem_new(sizeof *n);
 
@@ -392,7 +392,7 @@ int worker_runner(struct conn *c, const Sirdar__RunnerState *m)
 static void params_answered(struct letter *letter, void *self)
 {
 	struct param_question *q = (struct param_question *)letter;
-	struct conn *c = worker_conn(self, q->session);
+	struct conn *c = worker__conn(self, q->session);
 	Sirdar__ParamGive m = SIRDAR__PARAM_GIVE__INIT;
 	Sirdar__Param *params = mem_array(q->n + 1, sizeof *params);
 
@@ -414,9 +414,9 @@ static void params_answered(struct letter *letter, void *self)
 }
 
 /* Only the holder of a lease is told: the token names the instance, and must be its own. */
-int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m)
+int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 {
-	const struct lease *l = worker_own(c, m->token);
+	const struct lease *l = worker__own(c, m->token);
 	Sirdar__ParamGive no = SIRDAR__PARAM_GIVE__INIT;
 
 	if (!l || l->session != c->number) {
@@ -457,7 +457,7 @@ static void answer_log(struct conn *c, const struct log_put *p)
 static void log_answered(struct letter *letter, void *self)
 {
 	struct log_put *p = (struct log_put *)letter;
-	struct conn *c = worker_conn(self, p->session);
+	struct conn *c = worker__conn(self, p->session);
 
 	if (c)
 		answer_log(c, p);
@@ -469,7 +469,7 @@ static void log_answered(struct letter *letter, void *self)
  * is another machine's. */
 static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct log_put *p)
 {
-	const struct lease *l = worker_lease_known(c->w, m->token);
+	const struct lease *l = worker__lease_known(c->w, m->token);
 	uint32_t stream = m->stream == 2 ? 2 : 1;
 
 	CHECK(!l || l->token == m->token);
@@ -484,7 +484,7 @@ static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct l
 	return l && l->is_over && !l->told_end ? E_STALE : 0;
 }
 
-int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m)
+int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m)
 {
 	struct log_put *p = mem_new(sizeof *p + m->data.len);
 

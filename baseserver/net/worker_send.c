@@ -23,7 +23,7 @@ static void job_put(struct conn *c, Sirdar__Job *job)
 	c->jobs = mem_room(c->jobs, &c->jobs_cap, c->n_jobs + 1, sizeof *c->jobs);
 	c->jobs[c->n_jobs++] = job;
 	tally(&c->w->f_jobs, 1);
-	worker_touch(c);
+	worker__touch(c);
 }
 
 /* The server counts T_lose from the grant, the holder T_fence from a proof no older than the
@@ -38,13 +38,13 @@ static bool too_late(const struct worker *w, int64_t granted_us)
 /* It never left, so it never started: why not, and what follows from that. */
 static struct proposal *give_back(struct worker *w, const struct instance *i)
 {
-	struct lease *l = worker_lease(w, i->token);
+	struct lease *l = worker__lease(w, i->token);
 	struct proposal *p;
 
 	CHECK(i->token);
 	if (l)
 		l->given_back = true;
-	p = worker_propose(w, ASK_ENDED, i->key);
+	p = worker__propose(w, ASK_ENDED, i->key);
 	p->token = i->token;
 	p->session = l ? l->session : 0; /* who chose that seat counts on it */
 	p->end = AE_BACK;
@@ -56,7 +56,7 @@ static void credit_back(struct conn *c)
 {
 	c->unsent++;
 	c->news = true;
-	worker_touch(c);
+	worker__touch(c);
 }
 
 /* A job whose parameters could not be had must not run without them, nor be tried again as it
@@ -82,8 +82,8 @@ static void on_values(struct letter *letter, void *self)
 {
 	struct worker *w = self;
 	struct param_question *q = (struct param_question *)letter;
-	struct conn *c = worker_conn(w, q->session);
-	const struct lease *l = worker_lease(w, q->inst.token);
+	struct conn *c = worker__conn(w, q->session);
+	const struct lease *l = worker__lease(w, q->inst.token);
 
 	if (l && !l->given_back) {
 		if (c && q->code == 0 && !too_late(w, q->since_us))
@@ -126,7 +126,7 @@ void worker_figures(const struct worker *w, struct worker_figures *ret)
 
 static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)
 {
-	const struct lease *l = worker_lease(w, i->token);
+	const struct lease *l = worker__lease(w, i->token);
 	const struct task *def = l ? l->def : NULL;
 
 	if (!def)
@@ -139,7 +139,7 @@ static void job_add(struct worker *w, struct conn *c, const struct instance *i, 
 
 static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
 {
-	const struct lease *l = worker_lease(w, i->token);
+	const struct lease *l = worker__lease(w, i->token);
 	const struct task *def = l ? l->def : NULL;
 	Sirdar__Kill *k = mem_new(sizeof *k);
 
@@ -151,13 +151,13 @@ static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
 	k->intent = i->intent;
 	c->kills = mem_room(c->kills, &c->kills_cap, c->n_kills + 1, sizeof *c->kills);
 	c->kills[c->n_kills++] = k;
-	worker_touch(c);
+	worker__touch(c);
 }
 
 static void send_effects(struct worker *w, const struct transition *tr)
 {
 	if (tr->event == EV_GRANT && tr->session >> 24 == w->set.index) {
-		struct conn *c = worker_conn(w, tr->session);
+		struct conn *c = worker__conn(w, tr->session);
 		if (c && !c->closed && !too_late(w, tr->mono_us)) {
 			job_add(w, c, &tr->inst, tr->mono_us);
 			timing_add(&w->hand_over, actor_mono_us(w->me) - tr->mono_us);
@@ -168,14 +168,14 @@ static void send_effects(struct worker *w, const struct transition *tr)
 			credit_back(c);
 		give_back(w, &tr->inst);
 	} else if (tr->inst.state == ST_WAITKILL && tr->from != ST_WAITKILL) {
-		const struct lease *l = worker_lease(w, tr->inst.token);
-		struct conn *c = l ? worker_conn(w, l->session) : NULL;
+		const struct lease *l = worker__lease(w, tr->inst.token);
+		struct conn *c = l ? worker__conn(w, l->session) : NULL;
 		if (c)
 			kill_add(w, c, &tr->inst);
 	}
 }
 
-void worker_fold(struct worker *w)
+void worker__fold(struct worker *w)
 {
 	const struct transition *tr = stream_peek(w->in);
 
@@ -186,21 +186,21 @@ void worker_fold(struct worker *w)
 		return;
 	}
 	for (; tr; stream_next(w->in), tr = stream_peek(w->in)) {
-		worker_note(w, tr);
+		worker__note(w, tr);
 		if (tr->kind == TK_INSTANCE)
 			send_effects(w, tr);
-		worker_client_event(w, tr);
+		worker__client_event(w, tr);
 	}
 }
 
-void worker_resend(struct letter *letter, void *self)
+void worker__resend(struct letter *letter, void *self)
 {
 	struct worker *w = self;
 	struct resend *r = (struct resend *)letter;
-	struct conn *c = worker_conn(w, r->session);
+	struct conn *c = worker__conn(w, r->session);
 
 	for (size_t i = 0; c && i < r->n; i++) {
-		const struct lease *l = worker_lease(w, r->inst[i].token);
+		const struct lease *l = worker__lease(w, r->inst[i].token);
 		if (!l || l->given_back)
 			continue; /* over, or as good as */
 		if (r->inst[i].state == ST_RUNNING && too_late(w, r->made_us))
@@ -216,7 +216,7 @@ void worker_resend(struct letter *letter, void *self)
 	free(r);
 }
 
-void worker_tell_sorter(struct conn *c, bool gone)
+void worker__tell_sorter(struct conn *c, bool gone)
 {
 	struct session_news *n = mem_new(sizeof *n);
 	size_t groups = 0;
@@ -265,7 +265,7 @@ static void send_jobs(struct conn *c)
 
 /* The order of frames is the promise: the answer to its next beat follows the last grant. (What is
  * sent again follows it at times: the loader may have it already, so it must not be given back.) */
-void worker_close_seat(struct conn *c)
+void worker__close_seat(struct conn *c)
 {
 	CHECK(c->role == ROLE_LOADER); /* brokers and clients have no seats */
 	send_jobs(c);
@@ -273,7 +273,7 @@ void worker_close_seat(struct conn *c)
 		job_free(c->jobs[i]);
 	c->n_jobs = 0;
 	c->closed = c->refuses = c->is_ending = c->news = true;
-	worker_touch(c);
+	worker__touch(c);
 }
 
 static void send_kills(struct conn *c)
@@ -299,7 +299,7 @@ static void send_acks(struct conn *c)
 	session_send(c->session, FR_REPORT_ACKS, &m, NULL);
 }
 
-void worker_conn_clear(struct conn *c)
+void worker__conn_clear(struct conn *c)
 {
 	for (size_t i = 0; i < c->n_jobs; i++)
 		job_free(c->jobs[i]);
@@ -317,7 +317,7 @@ void worker_conn_clear(struct conn *c)
 	c->jobs_cap = c->kills_cap = c->acks_cap = 0;
 }
 
-void worker_flush(struct worker *w)
+void worker__flush(struct worker *w)
 {
 	struct conn *next;
 
@@ -326,12 +326,12 @@ void worker_flush(struct worker *w)
 		CHECK(c->touched && c->w == w);
 		c->touched = false;
 		if (c->news && c->greeted && c->role == ROLE_LOADER)
-			worker_tell_sorter(c, false);
+			worker__tell_sorter(c, false);
 		c->news = false;
 		send_acks(c);
 		send_kills(c);
 		send_jobs(c);
-		worker_conn_clear(c);
+		worker__conn_clear(c);
 	}
 	w->touched = NULL;
 }

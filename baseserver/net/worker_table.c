@@ -1,6 +1,6 @@
 /* What a worker knows of whom: its sessions by their number, the leases of its brokers' jobs by
  * their token, and the definitions they run with. It learns all of it from the greeting and from
- * the durable records (worker_note); the files beside it look up here and act. A lease that is over
+ * the durable records (worker__note); the files beside it look up here and act. A lease that is over
  * stays known for a while, because the rest of its log comes after its end.
  *
  * What they find out becomes proposals to the ledger, gathered here until the turn ends. */
@@ -15,7 +15,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-struct conn *worker_conn(const struct worker *w, uint32_t session)
+struct conn *worker__conn(const struct worker *w, uint32_t session)
 {
 	uint32_t at = map_get(&w->by_number, session);
 
@@ -23,7 +23,7 @@ struct conn *worker_conn(const struct worker *w, uint32_t session)
 	return at == MAP_NONE ? NULL : w->places[at];
 }
 
-void worker_conn_add(struct worker *w, struct conn *c)
+void worker__conn_add(struct worker *w, struct conn *c)
 {
 	uint32_t at = 0;
 
@@ -41,11 +41,11 @@ void worker_conn_add(struct worker *w, struct conn *c)
 	w->places[at] = c;
 	do /* sixteen million sessions later the numbers begin anew */
 		c->number = w->set.index << 24 | (++w->last_number & 0xffffff);
-	while ((c->number & 0xffffff) == 0 || worker_conn(w, c->number));
+	while ((c->number & 0xffffff) == 0 || worker__conn(w, c->number));
 	map_add(&w->by_number, c->number, at);
 }
 
-void worker_conn_remove(struct conn *c)
+void worker__conn_remove(struct conn *c)
 {
 	struct worker *w = c->w;
 
@@ -68,7 +68,7 @@ void worker_conn_remove(struct conn *c)
 	}
 }
 
-void worker_touch(struct conn *c)
+void worker__touch(struct conn *c)
 {
 	if (c->touched)
 		return;
@@ -84,16 +84,16 @@ static struct lease *find_lease(const struct worker *w, uint64_t token)
 	return at == MAP_NONE ? NULL : slab_at(&w->leases, at);
 }
 
-struct lease *worker_lease(const struct worker *w, uint64_t token)
+struct lease *worker__lease(const struct worker *w, uint64_t token)
 {
 	struct lease *l = find_lease(w, token);
 
 	return l && !l->is_over ? l : NULL;
 }
 
-struct lease *worker_own(const struct conn *c, uint64_t token)
+struct lease *worker__own(const struct conn *c, uint64_t token)
 {
-	struct lease *l = worker_lease(c->w, token);
+	struct lease *l = worker__lease(c->w, token);
 
 	if (!l || !holder_has(&c->holder, l->machine, l->broker, token))
 		return NULL;
@@ -101,14 +101,14 @@ struct lease *worker_own(const struct conn *c, uint64_t token)
 	return l;
 }
 
-const struct lease *worker_lease_known(const struct worker *w, uint64_t token)
+const struct lease *worker__lease_known(const struct worker *w, uint64_t token)
 {
 	return find_lease(w, token);
 }
 
 enum { REPORTS_LETTER = 1024 };
 
-void worker_propose_open(struct worker *w)
+void worker__propose_open(struct worker *w)
 {
 	struct proposals *ps = w->open;
 
@@ -118,10 +118,10 @@ void worker_propose_open(struct worker *w)
 		proposals_free(ps);
 }
 
-struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key)
+struct proposal *worker__propose(struct worker *w, enum ask ask, struct inst_key key)
 {
 	if (w->open && w->open->n == w->open->cap)
-		worker_propose_open(w);
+		worker__propose_open(w);
 	if (!w->open)
 		w->open = proposals_new(PR_WORKER, REPORTS_LETTER, w->me, w->answered);
 	CHECK(w->open->n < w->open->cap); /* so there is a place */
@@ -203,7 +203,7 @@ static void claim_log(struct worker *w, const struct instance *i, uint32_t sessi
 		free(p);
 }
 
-void worker_note(struct worker *w, const struct transition *tr)
+void worker__note(struct worker *w, const struct transition *tr)
 {
 	if (tr->kind == TK_TASK) {
 		const struct task_pack *p = tr->row;
@@ -234,10 +234,10 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 	if (!inst_holds_slot(i, (enum state)i->state))
 		return;
 	lease_add(w, i, slot, 0, 0, ledger_body(w->peers.ledger, i));
-	worker_lease(w, i->token)->is_former = true;
+	worker__lease(w, i->token)->is_former = true;
 }
 
-void worker_table_init(struct worker *w)
+void worker__table_init(struct worker *w)
 {
 	slab_init(&w->leases, sizeof(struct lease));
 	map_init(&w->by_token);
@@ -247,7 +247,7 @@ void worker_table_init(struct worker *w)
 	ledger_each_instance(w->peers.ledger, load_instance, w);
 }
 
-void worker_table_done(struct worker *w)
+void worker__table_done(struct worker *w)
 {
 	for (size_t i = 0; i < w->defs_cap; i++)
 		task_unref(w->defs[i]);

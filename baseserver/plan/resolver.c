@@ -31,7 +31,7 @@ enum { TODO_KEEP = 65536, UNREAD_US = 100 * 1000 };
 static void fold_outcome(struct resolver *r, const struct transition *tr)
 {
 	const struct instance *i = &tr->inst;
-	struct rtask *t = resolver_task_place(r, i->key.task);
+	struct rtask *t = resolver__task_place(r, i->key.task);
 	const struct plan *plan = t->def ? t->def->plan : NULL;
 	bool is_final = state_final((enum state)i->state);
 	struct outcome_range was = { 0 }, is = { i->key.run_date, i->key.run_date, i->generation,
@@ -48,22 +48,23 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 		             i->reason);
 	else
 		outcomes_clear(&t->outcomes, plan, i->key.run_date);
-	resolver_outcome(r, i->key.task, i->key.run_date, had ? &was : NULL, is_final ? &is : NULL);
+	resolver__outcome(r, i->key.task, i->key.run_date, had ? &was : NULL,
+	                  is_final ? &is : NULL);
 	if (state_final((enum state)tr->from))
 		r->need_mark = true;
 	if (is_final && resolver_was_skipped(i->state, i->reason))
 		t->skipped = true;
 	if (tr->event == EV_RESTORE_SKIPPED && resolver_was_skipped(i->state, i->reason))
-		resolver_look_at_skip(r, i->key.task, i->key.run_date);
+		resolver__look_at_skip(r, i->key.task, i->key.run_date);
 	if (had)
-		resolver_reopen(r, i->key.task, i->key.run_date);
+		resolver__reopen(r, i->key.task, i->key.run_date);
 }
 
 static void drop_dependents(struct resolver *r, const struct task *def)
 {
 	for (size_t k = 0; def && k <= def->n_links; k++) {
 		uint32_t parent = k < def->n_links ? def->links[k].parent : def->id;
-		struct rtask *p = resolver_task(r, parent);
+		struct rtask *p = resolver__task(r, parent);
 		for (size_t i = 0; p && i < p->n_dependents; i++)
 			if (p->dependents[i].child == def->id && p->dependents[i].link == k) {
 				CHECK(p->dependents[i].n_spans == 0);
@@ -76,7 +77,7 @@ static void drop_dependents(struct resolver *r, const struct task *def)
 
 static void add_dependent(struct resolver *r, uint32_t parent, uint32_t child, size_t link)
 {
-	struct rtask *p = resolver_task_place(r, parent);
+	struct rtask *p = resolver__task_place(r, parent);
 
 	p->dependents = mem_grow(p->dependents, p->n_dependents + 1, sizeof *p->dependents);
 	p->dependents[p->n_dependents++] = (struct dependent){ .child = child,
@@ -99,7 +100,7 @@ static bool in_force(const struct store_task *row)
 
 static void put_def(struct resolver *r, const struct task *def, bool in_force)
 {
-	struct rtask *t = resolver_task_place(r, def->id);
+	struct rtask *t = resolver__task_place(r, def->id);
 
 	drop_dependents(r, t->def);
 	if (t->def && plan_since(def->plan) != plan_since(t->def->plan))
@@ -114,7 +115,7 @@ static void put_def(struct resolver *r, const struct task *def, bool in_force)
 static void put_range(struct resolver *r, const void *of)
 {
 	const struct transition *tr = of;
-	struct rtask *t = resolver_task_place(r, tr->inst.key.task);
+	struct rtask *t = resolver__task_place(r, tr->inst.key.task);
 	const struct date_range *n = tr->row;
 	struct outcome_range o = { n->lo, n->hi, 1, tr->to, tr->reason, { 0 } };
 
@@ -136,23 +137,23 @@ static void put_edit(struct resolver *r, const void *of)
 static void fold_whole(struct resolver *r, uint32_t id, const void *of,
                        void (*put)(struct resolver *r, const void *of))
 {
-	struct rtask *t = resolver_task_place(r, id);
+	struct rtask *t = resolver__task_place(r, id);
 	size_t n = t->n_dependents;
 	uint32_t *children = mem_array(n + 1, sizeof *children);
 
 	for (size_t k = 0; k < n; k++)
 		children[k] = t->dependents[k].child;
 	for (size_t k = 0; k < n; k++)
-		resolver_each_waiting(r, children[k], resolver_detach);
-	resolver_each_waiting(r, id, resolver_detach);
+		resolver__each_waiting(r, children[k], resolver__detach);
+	resolver__each_waiting(r, id, resolver__detach);
 	put(r, of);
-	resolver_each_waiting(r, id, resolver_attach);
+	resolver__each_waiting(r, id, resolver__attach);
 	for (size_t k = 0; k < n; k++) {
 		bool again = children[k] == id;
 		for (size_t j = 0; j < k && !again; j++)
 			again = children[j] == children[k];
 		if (!again)
-			resolver_each_waiting(r, children[k], resolver_attach);
+			resolver__each_waiting(r, children[k], resolver__attach);
 	}
 	free(children);
 }
@@ -161,7 +162,7 @@ enum verdict { V_WAIT, V_GO, V_DEAD };
 
 static enum verdict judge(const struct resolver *r, const struct waiting *w)
 {
-	const struct rtask *t = resolver_task(r, w->key.task);
+	const struct rtask *t = resolver__task(r, w->key.task);
 	int join = t && t->def ? t->def->join : 0;
 	int need = join > 0 && join < w->n_links ? join : w->n_links;
 
@@ -173,7 +174,7 @@ static enum verdict judge(const struct resolver *r, const struct waiting *w)
 /* The steps after a strong one that ended badly; `failed` where none did. */
 static enum reason dead_reason(const struct resolver *r, uint32_t task)
 {
-	const struct task *def = resolver_task(r, task)->def;
+	const struct task *def = resolver__task(r, task)->def;
 
 	return def->pipeline && !def->fails_only ? RE_PIPELINE : RE_LINK;
 }
@@ -185,7 +186,7 @@ static bool propose(struct resolver *r, uint32_t index)
 	enum verdict v = judge(r, w);
 	enum ask ask;
 
-	if (resolver_scope_held(r, index) || w->asked || (v == V_GO && w->held) ||
+	if (resolver__scope_held(r, index) || w->asked || (v == V_GO && w->held) ||
 	    (v == V_WAIT && w->state == ST_READY) || (v == V_GO && w->state == ST_DEPEND))
 		return true;
 	if (outbox_room(&r->out) == 0)
@@ -218,7 +219,7 @@ static void work_off(struct resolver *r)
 			break;
 		w->listed = false;
 	}
-	resolver_propose_reopens(r);
+	resolver__propose_reopens(r);
 	size_t left = r->n_todo - i;
 	for (size_t k = 0; k < left && i > 0; k++)
 		r->todo[k] = r->todo[i + k];
@@ -245,8 +246,8 @@ static void work_off(struct resolver *r)
 /* A date that no plan has may have come: members of a command look at it from then on. */
 static void fold_row(struct resolver *r, const struct instance *i)
 {
-	if (resolver_row(r, i))
-		resolver_outcome(r, i->key.task, i->key.run_date, NULL, NULL);
+	if (resolver__row(r, i))
+		resolver__outcome(r, i->key.task, i->key.run_date, NULL, NULL);
 }
 
 static void fold(struct resolver *r)
@@ -259,10 +260,10 @@ static void fold(struct resolver *r)
 		} else if (tr->kind == TK_RANGE) {
 			fold_whole(r, tr->inst.key.task, tr, put_range);
 		} else if (tr->kind == TK_TURN) {
-			resolver_turn_came(r, tr);
+			resolver__turn_came(r, tr);
 		} else if (tr->kind == TK_INSTANCE) {
 			fold_row(r, &tr->inst);
-			resolver_follow(r, tr);
+			resolver__follow(r, tr);
 			fold_outcome(r, tr);
 		}
 	}
@@ -275,11 +276,11 @@ static void look_at_times(struct resolver *r)
 
 	while ((top = heap_top(&r->times)) && top->key <= now) {
 		uint32_t index = ((struct timer *)top)->waiting;
-		resolver_timer_clear(r, index);
+		resolver__timer_clear(r, index);
 		struct waiting *w = waiting_at(r, index);
 		w->due = w->eff_due_us <= now;
-		resolver_look_at_passes(r, index, now);
-		resolver_want(r, index);
+		resolver__look_at_passes(r, index, now);
+		resolver__want(r, index);
 	}
 	int64_t wait = top ? top->key - now : INT64_MAX, mono = actor_mono_us(r->me);
 	int64_t at = !top ? ALARM_OFF : mono + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US);
@@ -313,16 +314,16 @@ static void answered(struct letter *letter, void *self)
 		const struct answer *a = &as->a[i];
 		bool known = a->code == E_CONFLICT || a->code == E_NOT_FOUND;
 		if (a->ask == ASK_REOPEN && !known)
-			resolver_reopen_again(r, a->key, actor_mono_us(r->me) + UNREAD_US);
-		uint32_t index = resolver_of_slot(r, (uint32_t)as->a[i].cookie);
+			resolver__reopen_again(r, a->key, actor_mono_us(r->me) + UNREAD_US);
+		uint32_t index = resolver__of_slot(r, (uint32_t)as->a[i].cookie);
 		if (index == SLAB_NONE || !inst_key_eq(waiting_at(r, index)->key, as->a[i].key))
 			continue;
 		waiting_at(r, index)->asked = false;
 		/* Its turn may have come, and been folded, before this answer was read. */
 		if (a->ask == ASK_SATISFY && a->code == E_LIMIT && a->number >= r->turn_number)
-			resolver_turn_held(r, index);
+			resolver__turn_held(r, index);
 		else
-			resolver_want(r, index);
+			resolver__want(r, index);
 	}
 	free(as);
 }
@@ -335,23 +336,23 @@ static void all_told(struct resolver *r)
 	r->all_told = true;
 	for (uint32_t i = 1; i <= r->n_scopes; i++)
 		if (r->scopes[i - 1].command && !r->scopes[i - 1].told) {
-			resolver_rescope(r, i, true);
-			resolver_rescope(r, i, false);
+			resolver__rescope(r, i, true);
+			resolver__rescope(r, i, false);
 		}
 }
 
 static void learn(struct resolver *r, struct scope_news *n)
 {
 	CHECK(n->command);
-	uint32_t number = resolver_scope_place(r, n->command);
+	uint32_t number = resolver__scope_place(r, n->command);
 
 	if (n->n) {
-		resolver_rescope(r, number, true);
-		resolver_scope_learn(r, number, n);
-		resolver_rescope(r, number, false);
+		resolver__rescope(r, number, true);
+		resolver__scope_learn(r, number, n);
+		resolver__rescope(r, number, false);
 	}
 	if (n->over || r->scopes[number - 1].over)
-		resolver_scope_over(r, number);
+		resolver__scope_over(r, number);
 }
 
 static void on_news(struct letter *l, void *self)
@@ -394,7 +395,7 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 	struct resolver *r = ctx;
 
 	put_def(r, lt->def, in_force(lt->row));
-	struct rtask *t = resolver_task(r, lt->def->id);
+	struct rtask *t = resolver__task(r, lt->def->id);
 	for (size_t i = 0; i < lt->outcomes->len; i++) {
 		const struct outcome_range *o = &lt->outcomes->ranges[i];
 		CHECK(outcomes_put(&t->outcomes, o));
@@ -410,19 +411,19 @@ static void load_row(void *ctx, const struct instance *i, uint32_t slot)
 
 static void load_satisfied(void *ctx, const struct instance *i, uint32_t slot)
 {
-	if (resolver_waits(i) && i->state == ST_DEPEND)
-		resolver_track(ctx, i, slot);
+	if (resolver__waits(i) && i->state == ST_DEPEND)
+		resolver__track(ctx, i, slot);
 }
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
 	struct resolver *r = ctx;
 
-	if (resolver_waits(i) && i->state != ST_DEPEND)
-		resolver_track(r, i, slot);
+	if (resolver__waits(i) && i->state != ST_DEPEND)
+		resolver__track(r, i, slot);
 	/* A parent that reopened just before the restart: its children may not know yet. */
 	if (i->key.part == 0)
-		resolver_reopen(r, i->key.task, i->key.run_date);
+		resolver__reopen(r, i->key.task, i->key.run_date);
 }
 
 struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
@@ -437,7 +438,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	map_init(&r->timer_of);
 	map_init(&r->scope_of);
 	map_init(&r->held);
-	index_init(&r->exact, resolver_window_hash, r);
+	index_init(&r->exact, resolver__window_hash, r);
 	heap_init(&r->times);
 	r->me = actor_new(th, &ops, r);
 	r->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, r->me);
@@ -450,7 +451,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	r->urgent = r->n_todo;
 	r->start_mark = stream_last(ledger_stream(ledger));
 	ledger_each_instance(ledger, load_instance, r);
-	resolver_load_reopens(r);
+	resolver__load_reopens(r);
 	return r;
 }
 
@@ -477,7 +478,7 @@ void resolver_free(struct resolver *r)
 	slab_done(&r->timers);
 	map_done(&r->timer_of);
 	map_done(&r->held);
-	resolver_scopes_done(r);
+	resolver__scopes_done(r);
 	index_done(&r->exact);
 	heap_done(&r->times);
 	outbox_done(&r->out);
@@ -501,9 +502,9 @@ static void explain_window(const struct resolver *r, const struct window *win, s
 {
 	struct task_link l;
 
-	if (!resolver_link(r, win->child, win->link, &l))
+	if (!resolver__link(r, win->child, win->link, &l))
 		return;
-	const char *parent = resolver_task(r, l.parent)->def->name;
+	const char *parent = resolver__task(r, l.parent)->def->name;
 	char lo[WHEN_TEXT], hi[WHEN_TEXT];
 	when_print(win->lo, lo);
 	when_print(window_hi(win), hi);
@@ -516,7 +517,7 @@ static void explain_window(const struct resolver *r, const struct window *win, s
 
 bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)
 {
-	const struct rtask *t = resolver_task(r, key.task);
+	const struct rtask *t = resolver__task(r, key.task);
 
 	for (uint32_t i = t ? t->waitings : SLAB_NONE; i != SLAB_NONE; i = waiting_at(r, i)->next) {
 		const struct waiting *w = waiting_at(r, i);

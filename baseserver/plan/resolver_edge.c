@@ -10,7 +10,7 @@
 static void count_link(const struct resolver *r, struct waiting *w, const struct window *win,
                        enum window_state s, int d)
 {
-	if (win->link == resolver_task(r, win->child)->def->n_links)
+	if (win->link == resolver__task(r, win->child)->def->n_links)
 		w->waits_turn = d > 0 && s != WS_MET;
 	else if (s == WS_MET)
 		w->met = (w->met + (unsigned)d) & LINK_MASK;
@@ -19,7 +19,7 @@ static void count_link(const struct resolver *r, struct waiting *w, const struct
 	CHECK(w->met + w->dead <= w->n_links);
 }
 
-void resolver_timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
+void resolver__timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
 {
 	uint32_t t = map_get(&r->timer_of, waiting);
 
@@ -34,7 +34,7 @@ void resolver_timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
 	heap_set(&r->times, &((struct timer *)slab_at(&r->timers, t))->node, wall_us);
 }
 
-void resolver_timer_clear(struct resolver *r, uint32_t waiting)
+void resolver__timer_clear(struct resolver *r, uint32_t waiting)
 {
 	uint32_t t = map_get(&r->timer_of, waiting);
 
@@ -46,7 +46,7 @@ void resolver_timer_clear(struct resolver *r, uint32_t waiting)
 	slab_give(&r->timers, t);
 }
 
-void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was)
+void resolver__window_changed(struct resolver *r, uint32_t window, enum window_state was)
 {
 	const struct window *win = window_at(r, window);
 
@@ -58,16 +58,16 @@ void resolver_window_changed(struct resolver *r, uint32_t window, enum window_st
 		struct waiting *w = waiting_at(r, e->waiting);
 		count_link(r, w, win, was, -1);
 		count_link(r, w, win, (enum window_state)win->state, 1);
-		resolver_want(r, e->waiting);
+		resolver__want(r, e->waiting);
 		struct task_link l;
 		/* Its time may have come while it was dead. */
 		if (was == WS_DEAD && win->state == WS_OPEN && w->due &&
-		    resolver_link(r, win->child, win->link, &l) && l.pass_after_s)
-			resolver_timer_set(r, e->waiting, w->eff_due_us);
+		    resolver__link(r, win->child, win->link, &l) && l.pass_after_s)
+			resolver__timer_set(r, e->waiting, w->eff_due_us);
 	}
 }
 
-void resolver_edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
+void resolver__edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 {
 	uint32_t i = slab_take(&r->edges);
 	struct edge *e = edge_at(r, i);
@@ -88,7 +88,7 @@ void resolver_edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 }
 
 /* pass_after: past its time an open link counts as met. */
-void resolver_look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
+void resolver__look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 {
 	struct waiting *w = waiting_at(r, waiting);
 	int64_t next = INT64_MAX;
@@ -97,7 +97,7 @@ void resolver_look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 		struct edge *e = edge_at(r, i);
 		const struct window *win = window_at(r, e->window);
 		struct task_link l;
-		if (e->passed || !resolver_link(r, win->child, win->link, &l) ||
+		if (e->passed || !resolver__link(r, win->child, win->link, &l) ||
 		    l.pass_after_s == 0 || l.on == ON_FAILURE)
 			continue;
 		int64_t at = w->eff_due_us + l.pass_after_s * US_PER_S;
@@ -111,5 +111,5 @@ void resolver_look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 		}
 	}
 	if (next != INT64_MAX)
-		resolver_timer_set(r, waiting, next);
+		resolver__timer_set(r, waiting, next);
 }

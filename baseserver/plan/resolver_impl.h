@@ -128,88 +128,89 @@ struct resolver {
 };
 
 /* resolver_table.c */
-struct rtask *resolver_task(const struct resolver *r, uint32_t id); /* NULL: none */
-struct rtask *resolver_task_place(struct resolver *r, uint32_t id); /* made when it is new */
+struct rtask *resolver__task(const struct resolver *r, uint32_t id); /* NULL: none */
+struct rtask *resolver__task_place(struct resolver *r, uint32_t id); /* made when it is new */
 /* The link as seen: a task's own, or the turn of an ordered one. False: not in force. */
-bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret);
+bool resolver__link(const struct resolver *r, uint32_t child, uint32_t index,
+                    struct task_link *ret);
 /* Links see the plan from its begin on: does it have t there? */
-bool resolver_planned(const struct plan *plan, int64_t t);
+bool resolver__planned(const struct plan *plan, int64_t t);
 /* Onto the to-do list: its verdict may differ from its state. */
-void resolver_want(struct resolver *r, uint32_t waiting);
+void resolver__want(struct resolver *r, uint32_t waiting);
 
 /* resolver_edge.c */
-void resolver_edge_add(struct resolver *r, uint32_t waiting, uint32_t window);
-void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
+void resolver__edge_add(struct resolver *r, uint32_t waiting, uint32_t window);
+void resolver__window_changed(struct resolver *r, uint32_t window, enum window_state was);
 /* pass_after: past its time an open link counts as met. */
-void resolver_look_at_passes(struct resolver *r, uint32_t waiting, int64_t now);
-void resolver_timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us);
-void resolver_timer_clear(struct resolver *r, uint32_t waiting);
+void resolver__look_at_passes(struct resolver *r, uint32_t waiting, int64_t now);
+void resolver__timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us);
+void resolver__timer_clear(struct resolver *r, uint32_t waiting);
 
 /* resolver_window.c */
 /* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
  * planned in it, or the link is not in force: satisfied. */
-uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
-                         uint32_t scope);
-uint64_t resolver_window_hash(const void *resolver, uint32_t window);
-void resolver_window_drop(struct resolver *r, uint32_t window); /* no edges are left */
+uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
+                          uint32_t scope);
+uint64_t resolver__window_hash(const void *resolver, uint32_t window);
+void resolver__window_drop(struct resolver *r, uint32_t window); /* no edges are left */
 /* The outcome of parent's run_date p went from `was` to `is` (NULL: none). */
-void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
-                      const struct outcome_range *was, const struct outcome_range *is);
+void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
+                       const struct outcome_range *was, const struct outcome_range *is);
 
 /* resolver_scope.c */
-uint32_t resolver_scope_place(struct resolver *r, uint64_t command); /* made when it is new */
+uint32_t resolver__scope_place(struct resolver *r, uint64_t command); /* made when it is new */
 /* What its command says, while no member has a window: takes the picks. */
-void resolver_scope_learn(struct resolver *r, uint32_t number, struct scope_news *n);
-void resolver_scope_over(struct resolver *r, uint32_t number); /* no more members come */
-void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command);
-void resolver_scope_leave(struct resolver *r, uint32_t waiting);
-uint32_t resolver_scope_of(const struct resolver *r, uint32_t waiting); /* 0: none */
-void resolver_scopes_done(struct resolver *r);
+void resolver__scope_learn(struct resolver *r, uint32_t number, struct scope_news *n);
+void resolver__scope_over(struct resolver *r, uint32_t number); /* no more members come */
+void resolver__scope_join(struct resolver *r, uint32_t waiting, uint64_t command);
+void resolver__scope_leave(struct resolver *r, uint32_t waiting);
+uint32_t resolver__scope_of(const struct resolver *r, uint32_t waiting); /* 0: none */
+void resolver__scopes_done(struct resolver *r);
 /* The next date of a task after t, and whether t is one, as members of the scope see it. */
-int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
-bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
-bool resolver_extends(const struct resolver *r, uint32_t scope); /* it knows dates of its own */
-int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
-                       int64_t t, struct link_span *ret);
+int64_t resolver__next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
+bool resolver__has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
+bool resolver__extends(const struct resolver *r, uint32_t scope); /* it knows dates of its own */
+int resolver__prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
+                        int64_t t, struct link_span *ret);
 
 /* Not told yet, after a restart: its members are held. */
-bool resolver_scope_held(const struct resolver *r, uint32_t waiting);
+bool resolver__scope_held(const struct resolver *r, uint32_t waiting);
 /* Its command says nothing: links look at what has a row (resolver_rows.c). */
-bool resolver_by_rows(const struct resolver *r, uint32_t scope);
+bool resolver__by_rows(const struct resolver *r, uint32_t scope);
 
 /* resolver_rows.c: dates that the plan does not have and that have a row. */
 /* It was made, or is over. True: such a date is new. */
-bool resolver_row(struct resolver *r, const struct instance *inst);
+bool resolver__row(struct resolver *r, const struct instance *inst);
 /* The first date after t of these before the begin; PLAN_NEVER. */
-int64_t resolver_next_row(const struct resolver *r, uint32_t task, int64_t t);
-bool resolver_row_beside(const struct resolver *r, uint32_t task, int64_t t); /* off the plan */
+int64_t resolver__next_row(const struct resolver *r, uint32_t task, int64_t t);
+bool resolver__row_beside(const struct resolver *r, uint32_t task, int64_t t); /* off the plan */
 
 /* resolver_turn.c */
-void resolver_turn_held(struct resolver *r, uint32_t waiting); /* refused: not asked again ... */
-void resolver_turn_free(struct resolver *r, uint32_t waiting); /* ... until then, or it changes */
-void resolver_turn_came(struct resolver *r, const struct transition *tr);
+void resolver__turn_held(struct resolver *r, uint32_t waiting); /* refused: not asked again ... */
+void resolver__turn_free(struct resolver *r, uint32_t waiting); /* ... until then, or it changes */
+void resolver__turn_came(struct resolver *r, const struct transition *tr);
 
 /* resolver_wait.c */
-void resolver_attach(struct resolver *r, uint32_t waiting); /* to windows, times, the to-do list */
-void resolver_detach(struct resolver *r, uint32_t waiting); /* from its windows */
-void resolver_each_waiting(struct resolver *r, uint32_t task,
-                           void (*each)(struct resolver *, uint32_t));
+void resolver__attach(struct resolver *r, uint32_t waiting); /* to windows, times, the to-do list */
+void resolver__detach(struct resolver *r, uint32_t waiting); /* from its windows */
+void resolver__each_waiting(struct resolver *r, uint32_t task,
+                            void (*each)(struct resolver *, uint32_t));
 /* Its members let go of their windows, or find them again. */
-void resolver_rescope(struct resolver *r, uint32_t scope, bool leave);
-uint32_t resolver_of_slot(const struct resolver *r, uint32_t slot); /* SLAB_NONE: none waits */
-bool resolver_waits(const struct instance *i);
-void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot);
-void resolver_follow(struct resolver *r, const struct transition *tr);
+void resolver__rescope(struct resolver *r, uint32_t scope, bool leave);
+uint32_t resolver__of_slot(const struct resolver *r, uint32_t slot); /* SLAB_NONE: none waits */
+bool resolver__waits(const struct instance *i);
+void resolver__track(struct resolver *r, const struct instance *i, uint32_t slot);
+void resolver__follow(struct resolver *r, const struct transition *tr);
 
 /* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were
  * skipped for it are wanted again, unless their join is dead all the same. */
-void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p);
+void resolver__reopen(struct resolver *r, uint32_t parent, int64_t p);
 /* Given back its skip by a cancel: is that still right? */
-void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t);
-void resolver_load_reopens(struct resolver *r);    /* for parents forced before a restart */
-bool resolver_propose_reopens(struct resolver *r); /* false: no credit, try again later */
+void resolver__look_at_skip(struct resolver *r, uint32_t child, int64_t t);
+void resolver__load_reopens(struct resolver *r);    /* for parents forced before a restart */
+bool resolver__propose_reopens(struct resolver *r); /* false: no credit, try again later */
 /* The store could not tell the ledger whether there is such a row. */
-void resolver_reopen_again(struct resolver *r, struct inst_key key, int64_t from_us);
+void resolver__reopen_again(struct resolver *r, struct inst_key key, int64_t from_us);
 
 /* For a dead join: to be reopened with the parent. */
 static inline bool resolver_was_skipped(uint8_t state, uint8_t reason)

@@ -10,12 +10,12 @@ static bool join_dead(struct resolver *r, const struct task *child, int64_t t)
 	size_t need = child->join > 0 && (size_t)child->join < n ? (size_t)child->join : n;
 
 	for (size_t k = 0; k < n; k++) {
-		uint32_t index = resolver_window(r, child->id, (uint32_t)k, t, 0);
+		uint32_t index = resolver__window(r, child->id, (uint32_t)k, t, 0);
 		if (index == SLAB_NONE)
 			continue;
 		dead += window_at(r, index)->state == WS_DEAD;
 		if (window_at(r, index)->edges == SLAB_NONE)
-			resolver_window_drop(r, index);
+			resolver__window_drop(r, index);
 	}
 	return dead > n - need;
 }
@@ -60,7 +60,7 @@ static int64_t first_reaching(const struct task_link *l, const struct plan *pare
 static void reopen_in(struct resolver *r, const struct task *child, const struct task_link *l,
                       const struct outcome_range *in, int64_t p)
 {
-	const struct plan *parent = resolver_task(r, l->parent)->def->plan;
+	const struct plan *parent = resolver__task(r, l->parent)->def->plan;
 	int64_t t = first_reaching(l, parent, child->plan, in, p);
 
 	for (; t <= in->hi; t = plan_next(child->plan, t)) {
@@ -72,16 +72,16 @@ static void reopen_in(struct resolver *r, const struct task *child, const struct
 	}
 }
 
-void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p)
+void resolver__reopen(struct resolver *r, uint32_t parent, int64_t p)
 {
-	const struct rtask *pt = resolver_task(r, parent);
+	const struct rtask *pt = resolver__task(r, parent);
 	struct task_link l;
 
 	for (size_t k = 0; k < pt->n_dependents; k++) {
 		const struct dependent *d = &pt->dependents[k];
-		const struct rtask *c = resolver_task(r, d->child);
+		const struct rtask *c = resolver__task(r, d->child);
 		if (!c->skipped || d->link == c->def->n_links ||
-		    !resolver_link(r, d->child, d->link, &l) || l.by_node)
+		    !resolver__link(r, d->child, d->link, &l) || l.by_node)
 			continue;
 		for (size_t i = 0; i < c->outcomes.len; i++) {
 			struct outcome_range in = c->outcomes.ranges[i];
@@ -91,15 +91,15 @@ void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p)
 	}
 }
 
-void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t)
+void resolver__look_at_skip(struct resolver *r, uint32_t child, int64_t t)
 {
-	const struct rtask *c = resolver_task(r, child);
+	const struct rtask *c = resolver__task(r, child);
 
 	if (c && c->def && !join_dead(r, c->def, t))
 		want_reopened(r, child, t);
 }
 
-void resolver_load_reopens(struct resolver *r)
+void resolver__load_reopens(struct resolver *r)
 {
 	for (size_t id = 0; id < r->tasks_cap; id++) {
 		const struct rtask *t = r->tasks[id];
@@ -109,18 +109,18 @@ void resolver_load_reopens(struct resolver *r)
 			const struct outcome_range o = t->outcomes.ranges[i];
 			for (int64_t p = o.lo; o.reason == RE_FORCED && p <= o.hi;
 			     p = plan_next(t->def->plan, p))
-				resolver_reopen(r, (uint32_t)id, p);
+				resolver__reopen(r, (uint32_t)id, p);
 		}
 	}
 }
 
-void resolver_reopen_again(struct resolver *r, struct inst_key key, int64_t from_us)
+void resolver__reopen_again(struct resolver *r, struct inst_key key, int64_t from_us)
 {
 	want_reopened(r, key.task, key.run_date);
 	r->reopens_from_us = from_us;
 }
 
-bool resolver_propose_reopens(struct resolver *r)
+bool resolver__propose_reopens(struct resolver *r)
 {
 	size_t n = 0;
 

@@ -36,9 +36,9 @@ static void row_add(struct rtask *t, size_t i, int64_t at)
 	CHECK(i + 1 == t->n_rows || at < t->rows[i + 1]);
 }
 
-bool resolver_row(struct resolver *r, const struct instance *inst)
+bool resolver__row(struct resolver *r, const struct instance *inst)
 {
-	struct rtask *t = resolver_task(r, inst->key.task);
+	struct rtask *t = resolver__task(r, inst->key.task);
 	int64_t at = inst->key.run_date;
 	bool is_over = inst->state == ST_NONE || state_final((enum state)inst->state);
 
@@ -48,16 +48,16 @@ bool resolver_row(struct resolver *r, const struct instance *inst)
 	bool has = i < t->n_rows && t->rows[i] == at;
 	if (is_over && has) {
 		memmove(t->rows + i, t->rows + i + 1, (--t->n_rows - i) * sizeof *t->rows);
-	} else if (!is_over && !has && !resolver_planned(t->def->plan, at)) {
+	} else if (!is_over && !has && !resolver__planned(t->def->plan, at)) {
 		row_add(t, i, at);
 		return true;
 	}
 	return false;
 }
 
-bool resolver_row_beside(const struct resolver *r, uint32_t task, int64_t at)
+bool resolver__row_beside(const struct resolver *r, uint32_t task, int64_t at)
 {
-	const struct rtask *t = resolver_task(r, task);
+	const struct rtask *t = resolver__task(r, task);
 	size_t i = row_from(t, at);
 
 	return !plan_has(t->def->plan, at) &&
@@ -78,9 +78,9 @@ static int64_t next_ended(const struct rtask *t, int64_t at)
 	return PLAN_NEVER;
 }
 
-int64_t resolver_next_row(const struct resolver *r, uint32_t task, int64_t at)
+int64_t resolver__next_row(const struct resolver *r, uint32_t task, int64_t at)
 {
-	const struct rtask *t = resolver_task(r, task);
+	const struct rtask *t = resolver__task(r, task);
 	const struct plan *plan = t->def->plan;
 	int64_t p = at < INT64_MAX ? next_ended(t, at) : PLAN_NEVER;
 	size_t i = at < INT64_MAX ? row_from(t, at + 1) : t->n_rows;

@@ -16,7 +16,7 @@ static struct scope *scope_at(const struct resolver *r, uint32_t number)
 }
 
 /* The one of that command, or a free place for it. */
-uint32_t resolver_scope_place(struct resolver *r, uint64_t command)
+uint32_t resolver__scope_place(struct resolver *r, uint64_t command)
 {
 	uint32_t free_one = 0;
 
@@ -42,16 +42,16 @@ static void scope_free(struct scope *s)
 	*s = (struct scope){ 0 };
 }
 
-uint32_t resolver_scope_of(const struct resolver *r, uint32_t waiting)
+uint32_t resolver__scope_of(const struct resolver *r, uint32_t waiting)
 {
 	uint32_t v = waiting_at(r, waiting)->member ? map_get(&r->scope_of, waiting) : MAP_NONE;
 
 	return v == MAP_NONE ? 0 : v;
 }
 
-void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command)
+void resolver__scope_join(struct resolver *r, uint32_t waiting, uint64_t command)
 {
-	uint32_t number = resolver_scope_place(r, command);
+	uint32_t number = resolver__scope_place(r, command);
 
 	CHECK(!waiting_at(r, waiting)->member);
 	scope_at(r, number)->users++;
@@ -59,23 +59,23 @@ void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command)
 	map_add(&r->scope_of, waiting, number);
 }
 
-bool resolver_scope_held(const struct resolver *r, uint32_t waiting)
+bool resolver__scope_held(const struct resolver *r, uint32_t waiting)
 {
-	const struct scope *s = scope_at(r, resolver_scope_of(r, waiting));
+	const struct scope *s = scope_at(r, resolver__scope_of(r, waiting));
 
 	return s && !s->told && !r->all_told;
 }
 
-bool resolver_by_rows(const struct resolver *r, uint32_t scope)
+bool resolver__by_rows(const struct resolver *r, uint32_t scope)
 {
 	const struct scope *s = scope_at(r, scope);
 
 	return s && !s->told;
 }
 
-void resolver_scope_leave(struct resolver *r, uint32_t waiting)
+void resolver__scope_leave(struct resolver *r, uint32_t waiting)
 {
-	uint32_t number = resolver_scope_of(r, waiting);
+	uint32_t number = resolver__scope_of(r, waiting);
 	struct scope *s = scope_at(r, number);
 
 	if (!s)
@@ -85,7 +85,7 @@ void resolver_scope_leave(struct resolver *r, uint32_t waiting)
 		scope_free(s);
 }
 
-void resolver_scopes_done(struct resolver *r)
+void resolver__scopes_done(struct resolver *r)
 {
 	for (size_t i = 0; i < r->n_scopes; i++)
 		scope_free(&r->scopes[i]);
@@ -150,34 +150,34 @@ static int64_t planned_prev(const struct plan *plan, int64_t t)
 	return before < plan_begin(plan) ? PLAN_BEFORE : before;
 }
 
-int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
+int64_t resolver__next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
 {
-	const struct plan *plan = resolver_task(r, task)->def->plan;
+	const struct plan *plan = resolver__task(r, task)->def->plan;
 	const struct scope *s = scope_at(r, scope);
 	int64_t next = s && s->inside ? PLAN_NEVER : planned_next(plan, t);
 	int64_t own = !s        ? PLAN_NEVER
 	              : s->told ? pick_next(pick_of(r, scope, task), plan, t)
-	                        : resolver_next_row(r, task, t);
+	                        : resolver__next_row(r, task, t);
 
 	return own < next ? own : next;
 }
 
-bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
+bool resolver__has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
 {
-	const struct plan *plan = resolver_task(r, task)->def->plan;
+	const struct plan *plan = resolver__task(r, task)->def->plan;
 	const struct scope *s = scope_at(r, scope);
 
-	return (!(s && s->inside) && resolver_planned(plan, t)) ||
+	return (!(s && s->inside) && resolver__planned(plan, t)) ||
 	       (s && pick_has(pick_of(r, scope, task), plan, t));
 }
 
 /* The n-th before the last p <= t, over the plan and the command's dates. */
-int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
-                       int64_t t, struct link_span *ret)
+int resolver__prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
+                        int64_t t, struct link_span *ret)
 {
-	const struct plan *plan = resolver_task(r, l->parent)->def->plan;
+	const struct plan *plan = resolver__task(r, l->parent)->def->plan;
 	const struct pick *p = pick_of(r, scope, l->parent);
-	int64_t at = resolver_has(r, scope, l->parent, t) ? t : t + 1;
+	int64_t at = resolver__has(r, scope, l->parent, t) ? t : t + 1;
 
 	for (int32_t n = at == t ? l->prev : l->prev + 1; n > 0; n--) {
 		int64_t before = planned_prev(plan, at);
@@ -194,12 +194,12 @@ int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct ta
 	return 1;
 }
 
-bool resolver_extends(const struct resolver *r, uint32_t scope)
+bool resolver__extends(const struct resolver *r, uint32_t scope)
 {
 	return scope && scope_at(r, scope)->n > 0;
 }
 
-void resolver_scope_learn(struct resolver *r, uint32_t number, struct scope_news *n)
+void resolver__scope_learn(struct resolver *r, uint32_t number, struct scope_news *n)
 {
 	struct scope *s = scope_at(r, number), was = *s;
 
@@ -216,7 +216,7 @@ void resolver_scope_learn(struct resolver *r, uint32_t number, struct scope_news
 	scope_free(&was);
 }
 
-void resolver_scope_over(struct resolver *r, uint32_t number)
+void resolver__scope_over(struct resolver *r, uint32_t number)
 {
 	struct scope *s = scope_at(r, number);
 

@@ -4,14 +4,14 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-struct rtask *resolver_task(const struct resolver *r, uint32_t id)
+struct rtask *resolver__task(const struct resolver *r, uint32_t id)
 {
 	return id < r->tasks_cap ? r->tasks[id] : NULL;
 }
 
-bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret)
+bool resolver__link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret)
 {
-	const struct rtask *c = resolver_task(r, child);
+	const struct rtask *c = resolver__task(r, child);
 
 	if (!c || !c->def)
 		return false;
@@ -19,11 +19,11 @@ bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, str
 		*ret = c->def->links[index];
 	else
 		*ret = (struct task_link){ .parent = child, .kind = LK_PREV, .prev = 1 };
-	const struct rtask *p = resolver_task(r, ret->parent);
+	const struct rtask *p = resolver__task(r, ret->parent);
 	return p && p->def && p->in_force;
 }
 
-struct rtask *resolver_task_place(struct resolver *r, uint32_t id)
+struct rtask *resolver__task_place(struct resolver *r, uint32_t id)
 {
 	if (id >= r->tasks_cap) {
 		size_t cap = (size_t)id * 2 + 64;
@@ -39,7 +39,7 @@ struct rtask *resolver_task_place(struct resolver *r, uint32_t id)
 	return r->tasks[id];
 }
 
-void resolver_want(struct resolver *r, uint32_t waiting)
+void resolver__want(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
 
@@ -51,7 +51,7 @@ void resolver_want(struct resolver *r, uint32_t waiting)
 	r->todo[r->n_todo++] = waiting;
 }
 
-bool resolver_planned(const struct plan *plan, int64_t t)
+bool resolver__planned(const struct plan *plan, int64_t t)
 {
 	return t >= plan_begin(plan) && plan_has(plan, t);
 }

@@ -15,10 +15,10 @@ static uint64_t turn_of(const struct task *def, int64_t run_date)
 	                task_run(def, run_date));
 }
 
-void resolver_turn_held(struct resolver *r, uint32_t waiting)
+void resolver__turn_held(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
-	const struct rtask *t = resolver_task(r, w->key.task);
+	const struct rtask *t = resolver__task(r, w->key.task);
 
 	if (w->held || !t->def)
 		return;
@@ -26,24 +26,24 @@ void resolver_turn_held(struct resolver *r, uint32_t waiting)
 	map_add(&r->held, turn_of(t->def, w->key.run_date), waiting);
 }
 
-void resolver_turn_free(struct resolver *r, uint32_t waiting)
+void resolver__turn_free(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
 
 	if (!w->held)
 		return;
 	w->held = false;
-	CHECK(map_remove(&r->held, turn_of(resolver_task(r, w->key.task)->def, w->key.run_date),
+	CHECK(map_remove(&r->held, turn_of(resolver__task(r, w->key.task)->def, w->key.run_date),
 	                 waiting));
 }
 
-void resolver_turn_came(struct resolver *r, const struct transition *tr)
+void resolver__turn_came(struct resolver *r, const struct transition *tr)
 {
 	const struct inst_key *k = &tr->inst.key;
 	uint64_t key = turn_key(k->task, k->part != 0, k->run_date);
 
 	r->turn_number = tr->number;
-	for (uint32_t i; (i = map_get(&r->held, key)) != MAP_NONE; resolver_want(r, i)) {
+	for (uint32_t i; (i = map_get(&r->held, key)) != MAP_NONE; resolver__want(r, i)) {
 		CHECK(waiting_at(r, i)->held);
 		waiting_at(r, i)->held = false;
 		map_remove(&r->held, key, i);

@@ -6,7 +6,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-void resolver_detach(struct resolver *r, uint32_t waiting)
+void resolver__detach(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
 
@@ -25,55 +25,56 @@ void resolver_detach(struct resolver *r, uint32_t waiting)
 			edge_at(r, e->next)->prev = e->prev;
 		slab_give(&r->edges, i);
 		if (win->edges == SLAB_NONE)
-			resolver_window_drop(r, window);
+			resolver__window_drop(r, window);
 	}
 	w->edges = EDGE_END;
 	w->n_links = w->met = w->dead = 0;
 	w->waits_turn = false;
-	resolver_turn_free(r, waiting);
+	resolver__turn_free(r, waiting);
 }
 
 /* Links in full; due or not; on the to-do list. */
-void resolver_attach(struct resolver *r, uint32_t waiting)
+void resolver__attach(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
-	const struct rtask *t = resolver_task(r, w->key.task);
+	const struct rtask *t = resolver__task(r, w->key.task);
 	int64_t now = actor_wall_us(r->me);
 
 	CHECK(w->edges == EDGE_END && w->n_links == 0); /* or they would be counted twice */
 	if (!t || !t->def)
 		return;
 	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
-	uint32_t scope = resolver_scope_of(r, waiting);
+	uint32_t scope = resolver__scope_of(r, waiting);
 	for (size_t k = 0; k < n && w->key.part == 0 && !w->no_links; k++) {
-		uint32_t win = resolver_window(r, w->key.task, (uint32_t)k, w->key.run_date, scope);
+		uint32_t win = resolver__window(r, w->key.task, (uint32_t)k, w->key.run_date,
+		                                scope);
 		w = waiting_at(r, waiting);
 		w->n_links += k < links;
 		if (win != SLAB_NONE)
-			resolver_edge_add(r, waiting, win);
+			resolver__edge_add(r, waiting, win);
 		else if (k < links)
 			w->met++;
 	}
 	w->due = w->eff_due_us <= now;
 	if (!w->due)
-		resolver_timer_set(r, waiting, w->eff_due_us);
+		resolver__timer_set(r, waiting, w->eff_due_us);
 	else
-		resolver_look_at_passes(r, waiting, now);
-	resolver_want(r, waiting);
+		resolver__look_at_passes(r, waiting, now);
+	resolver__want(r, waiting);
 }
 
-uint32_t resolver_of_slot(const struct resolver *r, uint32_t slot)
+uint32_t resolver__of_slot(const struct resolver *r, uint32_t slot)
 {
 	return slot < r->by_slot_cap ? r->by_slot[slot] : SLAB_NONE;
 }
 
-void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot)
+void resolver__track(struct resolver *r, const struct instance *i, uint32_t slot)
 {
 	uint32_t index = slab_take(&r->waitings);
 	struct waiting *w = waiting_at(r, index);
-	struct rtask *t = resolver_task_place(r, i->key.task);
+	struct rtask *t = resolver__task_place(r, i->key.task);
 
-	CHECK(resolver_of_slot(r, slot) == SLAB_NONE);
+	CHECK(resolver__of_slot(r, slot) == SLAB_NONE);
 	*w = (struct waiting){ .key = i->key,
 		               .slot = slot,
 		               .revision = i->revision,
@@ -88,19 +89,19 @@ void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot)
 	slab_index_set(&r->by_slot, &r->by_slot_cap, slot, index);
 	w->no_links = (i->flags & IF_NO_LINKS) != 0;
 	if (i->flags & IF_MEMBER)
-		resolver_scope_join(r, index, i->cause);
-	resolver_attach(r, index);
+		resolver__scope_join(r, index, i->cause);
+	resolver__attach(r, index);
 }
 
 static void untrack(struct resolver *r, uint32_t index)
 {
 	struct waiting *w = waiting_at(r, index);
-	struct rtask *t = resolver_task_place(r, w->key.task);
+	struct rtask *t = resolver__task_place(r, w->key.task);
 
-	CHECK(resolver_of_slot(r, w->slot) == index);
-	resolver_detach(r, index);
-	resolver_timer_clear(r, index);
-	resolver_scope_leave(r, index);
+	CHECK(resolver__of_slot(r, w->slot) == index);
+	resolver__detach(r, index);
+	resolver__timer_clear(r, index);
+	resolver__scope_leave(r, index);
 	CHECK(w->edges == EDGE_END && !w->held);
 	CHECK(w->prev != SLAB_NONE || t->waitings == index);
 	if (w->prev == SLAB_NONE)
@@ -116,7 +117,7 @@ static void untrack(struct resolver *r, uint32_t index)
 }
 
 /* Only what has never started in this generation waits for links: a retry does not. */
-bool resolver_waits(const struct instance *i)
+bool resolver__waits(const struct instance *i)
 {
 	if (i->flags & IF_RUN_NOW || i->key.part > 0)
 		return false;
@@ -125,10 +126,10 @@ bool resolver_waits(const struct instance *i)
 	return i->state == ST_READY || (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
 }
 
-void resolver_follow(struct resolver *r, const struct transition *tr)
+void resolver__follow(struct resolver *r, const struct transition *tr)
 {
 	const struct instance *i = &tr->inst;
-	uint32_t index = resolver_of_slot(r, tr->slot);
+	uint32_t index = resolver__of_slot(r, tr->slot);
 	bool tracked = index != SLAB_NONE;
 	/* Satisfied from Ready keeps being watched; what comes back to it after a start is not. */
 	bool keep = !(i->flags & IF_RUN_NOW) && i->key.part <= 0 &&
@@ -143,23 +144,23 @@ void resolver_follow(struct resolver *r, const struct transition *tr)
 		w->revision = i->revision;
 		w->state = i->state;
 		w->asked = false;
-		resolver_turn_free(r, index);
+		resolver__turn_free(r, index);
 		if (w->eff_due_us != i->eff_due_us) {
 			w->eff_due_us = i->eff_due_us;
-			resolver_detach(r, index);
-			resolver_timer_clear(r, index);
-			resolver_attach(r, index);
+			resolver__detach(r, index);
+			resolver__timer_clear(r, index);
+			resolver__attach(r, index);
 		}
-		resolver_want(r, index);
+		resolver__want(r, index);
 	} else if (keep) {
-		resolver_track(r, i, tr->slot);
+		resolver__track(r, i, tr->slot);
 	}
 }
 
-void resolver_each_waiting(struct resolver *r, uint32_t task,
-                           void (*each)(struct resolver *, uint32_t))
+void resolver__each_waiting(struct resolver *r, uint32_t task,
+                            void (*each)(struct resolver *, uint32_t))
 {
-	const struct rtask *t = resolver_task(r, task);
+	const struct rtask *t = resolver__task(r, task);
 
 	for (uint32_t i = t ? t->waitings : SLAB_NONE, next; i != SLAB_NONE; i = next) {
 		next = waiting_at(r, i)->next;
@@ -167,18 +168,18 @@ void resolver_each_waiting(struct resolver *r, uint32_t task,
 	}
 }
 
-void resolver_rescope(struct resolver *r, uint32_t scope, bool leave)
+void resolver__rescope(struct resolver *r, uint32_t scope, bool leave)
 {
 	for (size_t i = 0; i < r->tasks_cap; i++) {
 		const struct rtask *t = r->tasks[i];
 		for (uint32_t k = t ? t->waitings : SLAB_NONE; k != SLAB_NONE;
 		     k = waiting_at(r, k)->next) {
-			if (resolver_scope_of(r, k) != scope)
+			if (resolver__scope_of(r, k) != scope)
 				continue;
 			if (leave)
-				resolver_detach(r, k);
+				resolver__detach(r, k);
 			else
-				resolver_attach(r, k);
+				resolver__attach(r, k);
 		}
 	}
 	r->need_mark = true;

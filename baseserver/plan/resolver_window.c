@@ -106,14 +106,14 @@ static int narrow(const struct task_link *l, const struct plan *plan, struct lin
 static void count_all(struct resolver *r, struct window *w, const struct task_link *l,
                       const struct link_span *spans, int n, int64_t t)
 {
-	const struct rtask *parent = resolver_task(r, l->parent);
-	bool turn = w->link == resolver_task(r, w->child)->def->n_links;
-	bool beside = resolver_by_rows(r, w->scope) && resolver_row_beside(r, l->parent, t);
+	const struct rtask *parent = resolver__task(r, l->parent);
+	bool turn = w->link == resolver__task(r, w->child)->def->n_links;
+	bool beside = resolver__by_rows(r, w->scope) && resolver__row_beside(r, l->parent, t);
 
 	for (int i = 0; i < n; i++)
-		for (int64_t p = resolver_next(r, w->scope, l->parent, spans[i].lo - 1);
+		for (int64_t p = resolver__next(r, w->scope, l->parent, spans[i].lo - 1);
 		     p < spans[i].hi && w->total < WINDOW_DATES_MAX;
-		     p = resolver_next(r, w->scope, l->parent, p)) {
+		     p = resolver__next(r, w->scope, l->parent, p)) {
 			w->total++;
 			count_date(w, judge(l, turn, outcomes_find(&parent->outcomes, p)), 1);
 		}
@@ -129,7 +129,7 @@ static uint64_t exact_hash(uint32_t child, uint32_t link, int64_t lo)
 	return map_mix((uint64_t)child << LINK_BITS | link, (uint64_t)lo);
 }
 
-uint64_t resolver_window_hash(const void *resolver, uint32_t window)
+uint64_t resolver__window_hash(const void *resolver, uint32_t window)
 {
 	const struct window *w = window_at(resolver, window);
 
@@ -154,7 +154,7 @@ static uint32_t find_exact(const struct resolver *r, uint32_t child, uint32_t li
 static struct dependent *dependent_of(struct resolver *r, uint32_t parent, uint32_t child,
                                       uint32_t link)
 {
-	struct rtask *p = resolver_task(r, parent);
+	struct rtask *p = resolver__task(r, parent);
 
 	for (size_t i = 0; p && i < p->n_dependents; i++)
 		if (p->dependents[i].child == child && p->dependents[i].link == link)
@@ -255,37 +255,37 @@ static uint32_t make(struct resolver *r, uint32_t child, uint32_t link, const st
 static int spans_of(const struct resolver *r, const struct task_link *l, uint32_t child, int64_t t,
                     uint32_t scope, struct link_span *spans)
 {
-	const struct plan *parent = resolver_task(r, l->parent)->def->plan;
-	const struct plan *own = resolver_task(r, child)->def->plan;
+	const struct plan *parent = resolver__task(r, l->parent)->def->plan;
+	const struct plan *own = resolver__task(r, child)->def->plan;
 
-	return resolver_extends(r, scope) || resolver_by_rows(r, scope)
+	return resolver__extends(r, scope) || resolver__by_rows(r, scope)
 	               ? link_spans_ever(l, parent, own, t, spans)
 	               : link_spans(l, parent, own, t, spans);
 }
 
-uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
-                         uint32_t scope)
+uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
+                          uint32_t scope)
 {
 	struct link_span spans[LINK_SPANS_MAX];
 	struct task_link l;
 
 	/* Parts wait for parts: the ledger counts those (ledger_parts.c). */
-	if (!resolver_link(r, child, link, &l) || l.by_node)
+	if (!resolver__link(r, child, link, &l) || l.by_node)
 		return SLAB_NONE;
-	const struct plan *plan = resolver_task(r, l.parent)->def->plan;
-	int n = l.kind == LK_PREV && resolver_extends(r, scope)
-	                ? resolver_prev_span(r, scope, &l, t, spans)
+	const struct plan *plan = resolver__task(r, l.parent)->def->plan;
+	int n = l.kind == LK_PREV && resolver__extends(r, scope)
+	                ? resolver__prev_span(r, scope, &l, t, spans)
 	                : spans_of(r, &l, child, t, scope, spans);
 	if (n <= 0)
 		return SLAB_NONE;
 	n = narrow(&l, plan, spans, n);
 	/* What has a row changes: counted for each who waits. */
-	if (resolver_by_rows(r, scope))
+	if (resolver__by_rows(r, scope))
 		return make(r, child, link, &l, spans, n, false, scope, t);
-	int64_t first = resolver_next(r, scope, l.parent, spans[0].lo - 1);
+	int64_t first = resolver__next(r, scope, l.parent, spans[0].lo - 1);
 	if (n == 1 && first >= spans[0].hi)
 		return SLAB_NONE;
-	bool exact = n == 1 && resolver_next(r, scope, l.parent, first) >= spans[0].hi;
+	bool exact = n == 1 && resolver__next(r, scope, l.parent, first) >= spans[0].hi;
 	if (exact)
 		spans[0] = (struct link_span){ first, first + 1 };
 	uint32_t found = exact ? find_exact(r, child, link, first, scope)
@@ -295,7 +295,7 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int6
 	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact, scope, t);
 }
 
-void resolver_window_drop(struct resolver *r, uint32_t index)
+void resolver__window_drop(struct resolver *r, uint32_t index)
 {
 	struct window *w = window_at(r, index);
 	struct task_link l;
@@ -304,7 +304,7 @@ void resolver_window_drop(struct resolver *r, uint32_t index)
 	if (w->exact) {
 		index_remove(&r->exact, index);
 	} else {
-		bool known = resolver_link(r, w->child, w->link, &l);
+		bool known = resolver__link(r, w->child, w->link, &l);
 		struct dependent *d = known ? dependent_of(r, l.parent, w->child, w->link) : NULL;
 		for (size_t i = d ? span_place(r, d, w->lo, window_hi(w)) : 0; d && i < d->n_spans;
 		     i++)
@@ -341,12 +341,12 @@ static void recount_rows(struct resolver *r, uint32_t index, const struct task_l
 	struct link_span spans[LINK_SPANS_MAX];
 	int n = spans_of(r, l, w->child, t, w->scope, spans);
 
-	n = narrow(l, resolver_task(r, l->parent)->def->plan, spans, n);
+	n = narrow(l, resolver__task(r, l->parent)->def->plan, spans, n);
 	w->total = w->met = w->dead = 0;
 	count_all(r, w, l, spans, n, t);
 	w->state = (uint8_t)verdict(l, w);
 	if (w->state != before)
-		resolver_window_changed(r, index, before);
+		resolver__window_changed(r, index, before);
 }
 
 static void recount(struct resolver *r, uint32_t index, const struct task_link *l, bool turn,
@@ -354,24 +354,24 @@ static void recount(struct resolver *r, uint32_t index, const struct task_link *
 {
 	struct window *w = window_at(r, index);
 
-	if (resolver_by_rows(r, w->scope)) {
+	if (resolver__by_rows(r, w->scope)) {
 		recount_rows(r, index, l);
 		return;
 	}
-	if (!holds(r, l, w, p) || !resolver_has(r, w->scope, l->parent, p))
+	if (!holds(r, l, w, p) || !resolver__has(r, w->scope, l->parent, p))
 		return;
 	enum window_state before = (enum window_state)w->state;
 	count_date(w, judge(l, turn, was), -1);
 	count_date(w, judge(l, turn, is), 1);
 	w->state = (uint8_t)verdict(l, w);
 	if (w->state != before)
-		resolver_window_changed(r, index, before);
+		resolver__window_changed(r, index, before);
 }
 
-void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
-                      const struct outcome_range *was, const struct outcome_range *is)
+void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
+                       const struct outcome_range *was, const struct outcome_range *is)
 {
-	struct rtask *pt = resolver_task(r, parent);
+	struct rtask *pt = resolver__task(r, parent);
 	struct task_link l;
 
 	/* Off-plan rows satisfy no link, except among members of one command. */
@@ -379,9 +379,9 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
 		return;
 	for (size_t k = 0; k < pt->n_dependents; k++) {
 		struct dependent *d = &pt->dependents[k];
-		if (!resolver_link(r, d->child, d->link, &l))
+		if (!resolver__link(r, d->child, d->link, &l))
 			continue;
-		bool turn = d->link == resolver_task(r, d->child)->def->n_links;
+		bool turn = d->link == resolver__task(r, d->child)->def->n_links;
 		size_t at = 0;
 		for (uint32_t v = index_first(&r->exact, exact_hash(d->child, d->link, p), &at);
 		     v != INDEX_NONE; v = index_next(&r->exact, &at)) {

@@ -25,7 +25,7 @@
 
 static void discard(struct letter *l)
 {
-	query_free((struct query *)l);
+	query__free((struct query *)l);
 }
 
 static void answer(struct query *q)
@@ -34,7 +34,7 @@ static void answer(struct query *q)
 	request_answer(q->req, 0, "", &q->out, q->number);
 	q->req = NULL;
 	buf_init(&q->out);
-	query_free(q);
+	query__free(q);
 }
 
 static void refuse_query(struct query *q, const struct refusal *f)
@@ -42,7 +42,7 @@ static void refuse_query(struct query *q, const struct refusal *f)
 	CHECK(q->req && f->code < 0);
 	request_refuse(q->req, f);
 	q->req = NULL;
-	query_free(q);
+	query__free(q);
 }
 
 /* --- the last station ------------------------------------------------------------------- */
@@ -129,22 +129,22 @@ static void finish(struct query *q)
 		break;
 	case QK_WHY:
 		if (q->store_away)
-			query_why_store_away(q);
-		else if (!q->about_parent && query_why_say(q)) {
+			query__why_store_away(q);
+		else if (!q->about_parent && query__why_say(q)) {
 			q->about_parent = true;
 			ask_for_parent(q);
 			return;
 		}
-		query_why_print(q);
+		query__why_print(q);
 		break;
 	case QK_SERVER:
-		query_server(q);
+		query__server(q);
 		break;
 	case QK_HEALTH:
-		query_health(q);
+		query__health(q);
 		break;
 	case QK_METRICS:
-		query_metrics(q);
+		query__metrics(q);
 		break;
 	default:
 		break;
@@ -205,7 +205,7 @@ static void query_drop_parked(struct commander *c)
 {
 	for (struct query **at = commander_parked(c), *q; (q = *at);) {
 		*at = q->next;
-		query_free(q);
+		query__free(q);
 	}
 }
 
@@ -229,7 +229,7 @@ static void at_registrar(struct letter *l, void *self)
 	else if (q->kind == QK_INSTANCE && q->live)
 		registrar_name(self, q->image.broker, q->broker);
 	else if (q->kind == QK_METRICS)
-		query_metrics_brokers(q, self);
+		query__metrics_brokers(q, self);
 	else {
 		q->brokers_online = registrar_online(self);
 		q->keeperless = registrar_keeperless(self, q->broker);
@@ -237,7 +237,7 @@ static void at_registrar(struct letter *l, void *self)
 	if (q->kind == QK_METRICS)
 		to_sorter(q);
 	else
-		query_home(q);
+		query__home(q);
 }
 
 static struct actor *sorter_of(const struct query *q)
@@ -256,8 +256,8 @@ static struct actor *registrar_of(const struct query *q)
 
 static void to_registrar(struct query *q)
 {
-	if (!query_hop(q, registrar_of(q), at_registrar))
-		query_home(q);
+	if (!query__hop(q, registrar_of(q), at_registrar))
+		query__home(q);
 }
 
 static void at_sorter(struct letter *l, void *self)
@@ -275,19 +275,19 @@ static void at_sorter(struct letter *l, void *self)
 			return;
 		}
 	} else if (q->kind == QK_POOLS) {
-		query_pools(q, self);
+		query__pools(q, self);
 	} else {
 		CHECK(q->resolver.len == sizeof counts);
 		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
-		(q->kind == QK_METRICS ? query_metrics_queues : query_queues)(q, self, counts);
+		(q->kind == QK_METRICS ? query__metrics_queues : query__queues)(q, self, counts);
 	}
-	query_home(q);
+	query__home(q);
 }
 
 static void to_sorter(struct query *q)
 {
-	if (!query_hop(q, sorter_of(q), at_sorter))
-		query_home(q);
+	if (!query__hop(q, sorter_of(q), at_sorter))
+		query__home(q);
 }
 
 static void at_resolver(struct letter *l, void *self)
@@ -302,7 +302,7 @@ static void to_resolver(struct query *q)
 {
 	const struct front *f = commander_front(q->c);
 
-	if (!query_hop(q, f && f->resolver ? resolver_actor(f->resolver) : NULL, at_resolver))
+	if (!query__hop(q, f && f->resolver ? resolver_actor(f->resolver) : NULL, at_resolver))
 		to_sorter(q);
 }
 
@@ -329,12 +329,12 @@ static void at_ledger(struct letter *l, void *self)
 	else if (q->live && (q->kind == QK_INSTANCE || q->kind == QK_WHY))
 		to_registrar(q);
 	else
-		query_home(q);
+		query__home(q);
 }
 
 static void ask_for_parent(struct query *q)
 {
-	query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
+	query__hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
 }
 
 /* --- the first station ------------------------------------------------------------------------ */
@@ -379,7 +379,7 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 static void start_queues(struct query *q)
 {
 	if (!sorter_of(q)) {
-		query_queues(q, NULL, commander_catalog(q->c)->counts);
+		query__queues(q, NULL, commander_catalog(q->c)->counts);
 		finish(q);
 		return;
 	}
@@ -390,10 +390,10 @@ static void start_queues(struct query *q)
 
 static void start_metrics(struct query *q)
 {
-	query_metrics_begin(q);
+	query__metrics_begin(q);
 	buf_put(&q->resolver, commander_catalog(q->c)->counts,
 	        sizeof commander_catalog(q->c)->counts);
-	if (!query_hop(q, registrar_of(q), at_registrar))
+	if (!query__hop(q, registrar_of(q), at_registrar))
 		to_sorter(q);
 }
 
@@ -404,11 +404,11 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	bool about_one = q->kind == QK_WHY || q->kind == QK_INSTANCE;
 	bool ahead = q->kind == QK_FORECAST || q->kind == QK_BASELINES;
 	if (ahead)
-		return query_forecast(q, args, f);
-	if (query_is_notifiers(q->kind))
-		return query_notifier(q, args, f);
+		return query__forecast(q, args, f);
+	if (query__is_notifiers(q->kind))
+		return query__notifier(q, args, f);
 	int r = about_one                ? parse_instance(q, args, f)
-	        : q->kind == QK_PROGRESS ? query_progress(q, args, f)
+	        : q->kind == QK_PROGRESS ? query__progress(q, args, f)
 	        : q->kind == QK_COMMAND  ? query_command(q, args, f)
 	                                 : arg_object(args, "args", none, f);
 
@@ -417,9 +417,9 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	if (q->kind == QK_WHY)
 		q->def = task_ref(catalog_task(commander_catalog(q->c), q->key.task)->def);
 	if (q->kind == QK_WHY)
-		query_why_part(q);
+		query__why_part(q);
 	if (about_one)
-		query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
+		query__hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
 	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
 	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER ||
@@ -432,9 +432,9 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	else if (q->kind == QK_POOLS)
 		to_sorter(q);
 	else if (q->kind == QK_LOGS)
-		return query_logs(q, f);
+		return query__logs(q, f);
 	else if (q->kind == QK_NODES)
-		query_nodes(q), finish(q);
+		query__nodes(q), finish(q);
 	else
 		finish(q);
 	return 0;

@@ -35,7 +35,7 @@ static void to_forecaster(struct forecast_letter *l)
 		return;
 	refuse(&q->refusal, E_BUSY, "", NULL, "%s", err_text(E_BUSY));
 	forecast_letter_free(l);
-	query_home(q);
+	query__home(q);
 }
 
 static void at_registrar(struct letter *letter, void *self)
@@ -78,7 +78,7 @@ static void on_played(struct letter *letter, void *self)
 	else
 		forecast_print(&l->f, &q->out);
 	forecast_letter_free(l);
-	query_home(q);
+	query__home(q);
 }
 
 static void at_ledger(struct letter *letter, void *self)
@@ -147,7 +147,7 @@ static void ask_promised(struct forecast *f, const struct catalog *cat)
 	}
 }
 
-int query_forecast(struct query *q, const struct jval *args, struct refusal *f)
+int query__forecast(struct query *q, const struct jval *args, struct refusal *f)
 {
 	static const char *const keys[] = { "name", "date", NULL };
 	const char *name = NULL, *date = NULL;
@@ -173,7 +173,7 @@ int query_forecast(struct query *q, const struct jval *args, struct refusal *f)
 	if (r < 0)
 		return r;
 	forecast_collect(&q->forecast->f, commander_catalog(q->c));
-	return query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger) ? 0 : E_CLOSED;
+	return query__hop(q, ledger_actor(commander_ledger(q->c)), at_ledger) ? 0 : E_CLOSED;
 }
 
 /* --- the forecaster looks after its promises ----------------------------------------------- */

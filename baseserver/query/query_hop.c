@@ -6,7 +6,7 @@
 #include "rt/actor.h"
 #include "sched/task.h"
 
-void query_free(struct query *q)
+void query__free(struct query *q)
 {
 	client_request_free(q->req);
 	forecast_letter_free(q->forecast);
@@ -17,17 +17,17 @@ void query_free(struct query *q)
 	free(q);
 }
 
-bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
+bool query__hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
 {
 	if (!to)
 		return false;
 	q->letter.deliver = deliver;
 	if (actor_post_credit(to, &q->letter) < 0)
-		query_free(q);
+		query__free(q);
 	return true;
 }
 
-void query_home(struct query *q)
+void query__home(struct query *q)
 {
-	query_hop(q, commander_actor(q->c), q->home);
+	query__hop(q, commander_actor(q->c), q->home);
 }

@@ -47,39 +47,39 @@ struct query {
 
 /* query_why.c: the answer of `why`. On the commander's thread. The first one finds the words;
  * true: q->parent is to be asked for before it is printed. */
-bool query_why_say(struct query *q);
-void query_why_part(struct query *q); /* sets `part`: the first that waits */
-void query_why_print(struct query *q);
+bool query__why_say(struct query *q);
+void query__why_part(struct query *q); /* sets `part`: the first that waits */
+void query__why_print(struct query *q);
 /* What it would show cannot become durable now: it says so, with the state shown last. */
-void query_why_store_away(struct query *q);
+void query__why_store_away(struct query *q);
 /* query_queues.c: on the sorter's thread. */
 struct sorter;
-void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
-void query_pools(struct query *q, struct sorter *s);
+void query__queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
+void query__pools(struct query *q, struct sorter *s);
 /* query_hop.c: to the next actor, false: there is none; back to the commander */
-bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self));
-void query_home(struct query *q);
-void query_free(struct query *q);
+bool query__hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self));
+void query__home(struct query *q);
+void query__free(struct query *q);
 /* query_forecast.c: on its way, or refused. */
-int query_forecast(struct query *q, const struct jval *args, struct refusal *f);
+int query__forecast(struct query *q, const struct jval *args, struct refusal *f);
 /* query_progress.c: answered, or refused. */
-int query_progress(struct query *q, const struct jval *args, struct refusal *f);
+int query__progress(struct query *q, const struct jval *args, struct refusal *f);
 /* query_logs.c: on its way, or refused. */
-int query_logs(struct query *q, struct refusal *f);
+int query__logs(struct query *q, struct refusal *f);
 /* query_notifier.c: on its way, or refused. */
-bool query_is_notifiers(enum query_kind kind);
-int query_notifier(struct query *q, const struct jval *args, struct refusal *f);
+bool query__is_notifiers(enum query_kind kind);
+int query__notifier(struct query *q, const struct jval *args, struct refusal *f);
 /* query_server.c */
-void query_server(struct query *q);
-void query_health(struct query *q);
-void query_nodes(struct query *q);
+void query__server(struct query *q);
+void query__health(struct query *q);
+void query__nodes(struct query *q);
 /* query_metrics.c: in this order, each on the thread of who it asks; the last the commander's. */
 struct registrar;
-void query_metrics_begin(struct query *q);
-void query_metrics_brokers(struct query *q, const struct registrar *r);
-void query_metrics_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
-void query_metrics(struct query *q);
+void query__metrics_begin(struct query *q);
+void query__metrics_brokers(struct query *q, const struct registrar *r);
+void query__metrics_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
+void query__metrics(struct query *q);
 /* query_queues.c: what kind of pool it is; *ret_name: its name among those. */
-const char *query_pool_kind(const char *name, const char **ret_name);
+const char *query__pool_kind(const char *name, const char **ret_name);
 
 #endif

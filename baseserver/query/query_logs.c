@@ -19,14 +19,14 @@ static void at_logs(struct letter *l, void *self)
 	put_int(out, "bytes_all", (int64_t)s.all_bytes);
 	put_bool(out, "complete", s.is_complete);
 	put_close(out, '}');
-	query_home(q);
+	query__home(q);
 }
 
-int query_logs(struct query *q, struct refusal *f)
+int query__logs(struct query *q, struct refusal *f)
 {
 	const struct front *front = commander_front(q->c);
 
-	if (!front || !front->survey_logs || !query_hop(q, front->logs, at_logs))
+	if (!front || !front->survey_logs || !query__hop(q, front->logs, at_logs))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no logs of jobs here");
 	return 0;
 }

@@ -20,7 +20,7 @@ enum { BROKERS_MAX = 500, POOLS_MAX = 500 };
 
 #define LABELS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-void query_metrics_begin(struct query *q)
+void query__metrics_begin(struct query *q)
 {
 	put_open(&q->out, NULL, '{');
 	put_open(&q->out, "metrics", '[');
@@ -50,7 +50,7 @@ static int64_t broker_figure(const struct broker *b, enum meter m)
 	}
 }
 
-void query_metrics_brokers(struct query *q, const struct registrar *r)
+void query__metrics_brokers(struct query *q, const struct registrar *r)
 {
 	const struct broker *const *brokers;
 	size_t all = registrar_brokers(r, &brokers), n = all < BROKERS_MAX ? all : BROKERS_MAX;
@@ -110,7 +110,7 @@ static void each_class(void *ctx, const struct sorter_class *k)
 static void each_pool(void *ctx, const struct sorter_pool *p)
 {
 	struct listing *l = ctx;
-	const char *name, *kind = query_pool_kind(p->name, &name);
+	const char *name, *kind = query__pool_kind(p->name, &name);
 
 	if (p->size == POOL_NONE || l->n++ >= POOLS_MAX)
 		return;
@@ -135,7 +135,7 @@ static void put_waits(const struct query *q, const struct sorter *s, struct buf 
 	meter_close(out);
 }
 
-void query_metrics_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT])
+void query__metrics_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT])
 {
 	struct listing l = { .out = &q->out };
 	size_t gates[SORTER_GATES];
@@ -285,7 +285,7 @@ static void put_process(const struct query *q, const struct front *f, struct buf
 	meter_one(out, M_RESIDENT, (int64_t)self_resident_bytes());
 }
 
-void query_metrics(struct query *q)
+void query__metrics(struct query *q)
 {
 	static const struct front nothing;
 	const struct front *f = commander_front(q->c) ? commander_front(q->c) : &nothing;

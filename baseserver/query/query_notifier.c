@@ -25,7 +25,7 @@ static void answered(struct letter *l, void *self)
 	else
 		buf_puts(&q->out, r->body ? r->body : "{}");
 	client_request_free(r);
-	query_home(q);
+	query__home(q);
 }
 
 /* What each of them may be asked with; the first one must be said. */
@@ -38,7 +38,7 @@ static const char *const keys_of[QK_COUNT][6] = {
 	[QK_PUSH_TEST] = { "device", "actor" },
 };
 
-bool query_is_notifiers(enum query_kind kind)
+bool query__is_notifiers(enum query_kind kind)
 {
 	return kind == QK_CHANNELS || keys_of[kind][0];
 }
@@ -56,7 +56,7 @@ static int check(const struct query *q, const struct jval *args, struct refusal 
 	               : r;
 }
 
-int query_notifier(struct query *q, const struct jval *args, struct refusal *f)
+int query__notifier(struct query *q, const struct jval *args, struct refusal *f)
 {
 	const struct commander *c = q->c;
 	int code = check(q, args, f);

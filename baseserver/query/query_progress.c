@@ -42,7 +42,7 @@ static int print_named(struct query *q, const char *ids, struct refusal *f)
 	return 0;
 }
 
-int query_progress(struct query *q, const struct jval *args, struct refusal *f)
+int query__progress(struct query *q, const struct jval *args, struct refusal *f)
 {
 	static const char *const keys[] = { "ids", NULL };
 	const char *ids = NULL;

@@ -42,7 +42,7 @@ static void each_class(void *ctx, const struct sorter_class *k)
 	put(l, "type", k->type, k->queued, k->running, (int64_t)k->open + k->running, k->oldest_us);
 }
 
-const char *query_pool_kind(const char *name, const char **ret_name)
+const char *query__pool_kind(const char *name, const char **ret_name)
 {
 	static const char *const kinds[][2] = { { POOL_PROJECT, "project" },
 		                                { POOL_WORKFLOW, "workflow" },
@@ -60,7 +60,7 @@ const char *query_pool_kind(const char *name, const char **ret_name)
 static void each_limit(void *ctx, const struct sorter_pool *p)
 {
 	struct listing *l = ctx;
-	const char *name, *kind = query_pool_kind(p->name, &name);
+	const char *name, *kind = query__pool_kind(p->name, &name);
 
 	if (p->size == POOL_NONE || (p->waiting == 0 && p->taken == 0))
 		return;
@@ -88,7 +88,7 @@ static void put_gates(const struct sorter *s, const size_t counts[ST_COUNT], str
 	put_close(out, ']');
 }
 
-void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT])
+void query__queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT])
 {
 	size_t running = counts[ST_RUNNING] + counts[ST_WAITKILL] + counts[ST_KILLING] +
 	                 counts[ST_HANGED];
@@ -112,7 +112,7 @@ static void each_pool(void *ctx, const struct sorter_pool *p)
 {
 	struct query *q = ctx;
 	struct buf *out = &q->out;
-	const char *name, *kind = query_pool_kind(p->name, &name);
+	const char *name, *kind = query__pool_kind(p->name, &name);
 
 	if (p->size == POOL_NONE || (p->size == 0 && p->waiting == 0 && p->taken == 0))
 		return;
@@ -127,7 +127,7 @@ static void each_pool(void *ctx, const struct sorter_pool *p)
 	put_close(out, '}');
 }
 
-void query_pools(struct query *q, struct sorter *s)
+void query__pools(struct query *q, struct sorter *s)
 {
 	put_open(&q->out, NULL, '{');
 	put_open(&q->out, "pools", '[');

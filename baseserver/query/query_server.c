@@ -174,7 +174,7 @@ static void print_lead(const struct commander *c, struct buf *out)
 	put_close(out, ']');
 }
 
-void query_server(struct query *q)
+void query__server(struct query *q)
 {
 	static const struct front nothing;
 	const struct commander *c = q->c;
@@ -277,7 +277,7 @@ static void print_health(const struct patient *p, struct buf *out)
 	put_close(out, '}');
 }
 
-void query_health(struct query *q)
+void query__health(struct query *q)
 {
 	struct patient p = patient_of(q);
 
@@ -289,7 +289,7 @@ void front_health(const struct front *f, int64_t now_us, struct buf *out)
 	print_health(&(struct patient){ f, f->ledger, NULL, now_us, 0, NULL }, out);
 }
 
-void query_nodes(struct query *q)
+void query__nodes(struct query *q)
 {
 	buf_puts(&q->out, commander_nodes_seen(q->c));
 }

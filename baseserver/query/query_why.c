@@ -199,7 +199,7 @@ static bool say_overlap(struct why *w)
 	return say_earlier(w, def->overlap == OVERLAP_QUEUE ? WHY_OVERLAP : WHY_REPLACES);
 }
 
-/* Due, and not judged yet (ledger_flow.c: ledger_is_early). */
+/* Due, and not judged yet (ledger_flow.c: ledger__is_early). */
 static bool say_unheard(struct why *w)
 {
 	enum task_overlap o = w->t->def->overlap;
@@ -262,7 +262,7 @@ static void count_parts(const struct query *q, struct why *w, struct parts *ret)
 	}
 }
 
-void query_why_part(struct query *q)
+void query__why_part(struct query *q)
 {
 	struct parts p;
 
@@ -385,7 +385,7 @@ static void say_absent(struct why *w)
 		why_set(w->line, WHY_STARTS); /* its row is made at this moment */
 }
 
-bool query_why_say(struct query *q)
+bool query__why_say(struct query *q)
 {
 	struct why w = { .q = q,
 		         .line = &q->why,
@@ -398,7 +398,7 @@ bool query_why_say(struct query *q)
 	return w.has_parent;
 }
 
-void query_why_store_away(struct query *q)
+void query__why_store_away(struct query *q)
 {
 	struct why w = { .q = q,
 		         .line = &q->why,
@@ -440,7 +440,7 @@ static const char *state_of(const struct query *q)
 	return q->why.code == WHY_UNPLANNED ? "unplanned" : "planned";
 }
 
-void query_why_print(struct query *q)
+void query__why_print(struct query *q)
 {
 	struct buf *out = &q->out;
 

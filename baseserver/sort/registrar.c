@@ -450,7 +450,7 @@ void registrar_drain(struct registrar *r, uint32_t broker, bool drained)
 	store_broker(r, b);
 }
 
-const char *runner_state_name(const struct runner *run)
+const char *runner__state_name(const struct runner *run)
 {
 	static const char *const names[] = { "stopped",     "ready",   "refused", "crashed",
 		                             "quarantined", "stopped", "draining" };
@@ -458,7 +458,7 @@ const char *runner_state_name(const struct runner *run)
 	return run->state < sizeof names / sizeof names[0] ? names[run->state] : "stopped";
 }
 
-bool runner_accepts(const struct broker *b, const struct runner *run)
+bool runner__accepts(const struct broker *b, const struct runner *run)
 {
 	return b->session && b->accepts && !b->drained && run->session &&
 	       run->state == RUNNER_READY;
@@ -485,8 +485,8 @@ static void print_loaders(const struct broker *b, bool draining, struct buf *out
 		put_open(out, NULL, '{');
 		put_text(out, "type", run->type);
 		put_text(out, "version", run->version);
-		put_text(out, "state", runner_state_name(run));
-		put_bool(out, "accepts", runner_accepts(b, run));
+		put_text(out, "state", runner__state_name(run));
+		put_bool(out, "accepts", runner__accepts(b, run));
 		put_text(out, "text", run->text);
 		put_text(out, "starts", run->starts);
 		put_int(out, "running", run->session ? run->held : 0);

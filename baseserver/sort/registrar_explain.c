@@ -72,7 +72,7 @@ static void say_sick(const struct broker *b, const struct task *def, struct why_
 
 	why_set(w, WHY_RUNNER_SICK);
 	why_text(w, "type", "%s", def->type);
-	why_text(w, "state", "%s", runner_state_name(run));
+	why_text(w, "state", "%s", runner__state_name(run));
 	why_text(w, "broker", "%s", b->name);
 	why_text(w, "text", "%s", run->text);
 }
@@ -106,7 +106,7 @@ void registrar_explain_run(const struct registrar *r, const struct task *def,
 	if (is_well)
 		return;
 	why_text(w, "broker", "%s", b->name);
-	why_text(w, "sick", "%s", runner_state_name(run));
+	why_text(w, "sick", "%s", runner__state_name(run));
 	why_text(w, "text", "%s", run->text);
 }
 

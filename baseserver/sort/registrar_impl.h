@@ -14,8 +14,8 @@ struct registrar {
 	int64_t beat_us;
 };
 
-const char *runner_state_name(const struct runner *run);
+const char *runner__state_name(const struct runner *run);
 /* It is granted jobs, if it has a free slot. */
-bool runner_accepts(const struct broker *b, const struct runner *run);
+bool runner__accepts(const struct broker *b, const struct runner *run);
 
 #endif

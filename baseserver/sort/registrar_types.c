@@ -39,8 +39,8 @@ static void print_runner(const struct broker *b, const struct runner *run, struc
 	put_text(out, "broker", b->name);
 	put_bool(out, "online", b->session != 0);
 	put_text(out, "version", run->version);
-	put_text(out, "state", runner_state_name(run));
-	put_bool(out, "accepts", runner_accepts(b, run));
+	put_text(out, "state", runner__state_name(run));
+	put_bool(out, "accepts", runner__accepts(b, run));
 	put_text(out, "text", run->text);
 	put_int(out, "slots", run->slots);
 	put_int(out, "running", run->session ? run->held : 0);

@@ -33,7 +33,7 @@ static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_
 	struct ready *r = sorter_ready(s, index);
 
 	heap_node_init(&r->node);
-	r->queue = sorter_queue(s, i->key.task);
+	r->queue = sorter__queue(s, i->key.task);
 	r->key = i->key;
 	r->slot = slot;
 	r->side = side_of(i);
@@ -57,9 +57,9 @@ static void run(struct sorter *s, struct ready *r, const struct instance *i)
 	bool was = r->runs;
 
 	if (!was) {
-		sorter_went(s, r);
-		sorter_set_asked(s, r, false);
-		sorter_leave_lane(s, r);
+		sorter__went(s, r);
+		sorter__set_asked(s, r, false);
+		sorter__leave_lane(s, r);
 		CHECK(!r->lane && !r->asked);
 		r->runs = true;
 		r->run.next = NULL;
@@ -67,7 +67,7 @@ static void run(struct sorter *s, struct ready *r, const struct instance *i)
 		*(q->newest ? &q->newest->run.next : &q->oldest) = r;
 		q->newest = r;
 	}
-	sorter_place(s, r, i->broker);
+	sorter__place(s, r, i->broker);
 	r->run.since_us = i->started_us ? i->started_us : s->now_us;
 }
 
@@ -90,7 +90,7 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
 	bool waits = i->state == ST_DEPEND || i->state == ST_ROUGH;
 	bool holds = inst_holds_slot(i, (enum state)i->state);
-	struct queue *q = sorter_queue(s, i->key.task);
+	struct queue *q = sorter__queue(s, i->key.task);
 	bool was_asked = r && r->asked;
 
 	if (!r && (waits || holds))
@@ -100,36 +100,36 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 	if (r && holds)
 		run(s, r, i);
 	else if (r && !waits)
-		sorter_set_asked(s, r, false);
-	sorter_count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)inst_holds_slot(i, from));
+		sorter__set_asked(s, r, false);
+	sorter__count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)inst_holds_slot(i, from));
 	if (r && !holds && !r->asked)
-		sorter_place(s, r, 0);
+		sorter__place(s, r, 0);
 	if (r && waits)
-		sorter_wait(s, r, i);
+		sorter__wait(s, r, i);
 	if (!r || waits || holds)
 		return;
-	sorter_leave_lane(s, r);
+	sorter__leave_lane(s, r);
 	give_back(s, r);
 	if (was_asked)
-		sorter_queue_moved(s, q);
+		sorter__queue_moved(s, q);
 }
 
 static void fold_instance(struct sorter *s, const struct transition *tr)
 {
 	follow(s, &tr->inst, (enum state)tr->from, tr->slot);
 	if (tr->event == EV_EXIT_OK)
-		sorter_lasted(sorter_queue(s, tr->inst.key.task), &tr->inst);
+		sorter__lasted(sorter__queue(s, tr->inst.key.task), &tr->inst);
 }
 
 static void count_seat(struct sorter *s, const struct transition *tr)
 {
-	struct seat *seat = tr->session ? sorter_seat(s, tr->session) : NULL;
+	struct seat *seat = tr->session ? sorter__seat(s, tr->session) : NULL;
 
 	if (!seat)
 		return;
-	sorter_seat_runs(seat, (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
-	                               (int)inst_holds_slot(&tr->inst, (enum state)tr->from));
-	sorter_starts_fold(s, seat, tr);
+	sorter__seat_runs(seat, (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
+	                                (int)inst_holds_slot(&tr->inst, (enum state)tr->from));
+	sorter__starts_fold(s, seat, tr);
 }
 
 static void fold(struct sorter *s)
@@ -141,11 +141,11 @@ static void fold(struct sorter *s)
 		} else if (tr->kind == TK_TASK) {
 			const struct task_pack *p = tr->row;
 			for (size_t i = 0; i < p->n; i++)
-				sorter_put_def(s, p->items[i].def, p->items[i].row.state,
-				               p->items[i].row.frozen);
+				sorter__put_def(s, p->items[i].def, p->items[i].row.state,
+				                p->items[i].row.frozen);
 		} else if (tr->kind == TK_POOL) {
-			const struct pool_change *c = tr->row;
-			sorter_limit_size(s, sorter_limit(s, c->name), c->size);
+			const struct pool__change *c = tr->row;
+			sorter__limit_size(s, sorter__limit(s, c->name), c->size);
 		} else if (tr->kind == TK_MARK) {
 			s->mark = tr->inst.token;
 			s->marks++;
@@ -190,7 +190,7 @@ static void look_at_held(struct sorter *s)
 		q->held_listed = false;
 		if (q->held) {
 			q->held = false;
-			sorter_queue_moved(s, q);
+			sorter__queue_moved(s, q);
 		}
 	}
 	s->n_held = n;
@@ -207,19 +207,19 @@ static void spread(struct sorter *s, const struct lane *l)
 	p->revision = r->revision;
 	p->folded = s->mark;
 	p->cookie = r->slot;
-	p->n_brokers = (uint32_t)sorter_brokers(l->klass, &p->brokers);
+	p->n_brokers = (uint32_t)sorter__brokers(l->klass, &p->brokers);
 	outbox_flush(&s->out);
 	r->moves = moves_of(s, q);
 	r->asked = true;
 	heap_remove(&r->lane->ready, &r->node);
-	sorter_queue_moved(s, q);
+	sorter__queue_moved(s, q);
 }
 
 static void grant(struct sorter *s, const struct lane *l)
 {
 	struct queue *q = l->queue;
 	struct ready *r = (struct ready *)heap_top(&l->ready);
-	struct seat *seat = sorter_choose(s, l->klass, r);
+	struct seat *seat = sorter__choose(s, l->klass, r);
 
 	CHECK(seat && !r->asked && !r->runs);
 	struct proposal *p = outbox_add(&s->out, ASK_GRANT, r->key);
@@ -238,11 +238,11 @@ static void grant(struct sorter *s, const struct lane *l)
 	          seat->running, seat->load.load_permille, seat->limit - seat->granted,
 	          l->klass->waiting);
 	r->moves = moves_of(s, q);
-	sorter_set_asked(s, r, true);
+	sorter__set_asked(s, r, true);
 	heap_remove(&r->lane->ready, &r->node);
-	sorter_queue_moved(s, q);
-	sorter_spend(s, seat);
-	sorter_place(s, r, seat->broker);
+	sorter__queue_moved(s, q);
+	sorter__spend(s, seat);
+	sorter__place(s, r, seat->broker);
 }
 
 /* One that waits at a pool for the same slots may have aged past who was let in there. */
@@ -250,10 +250,10 @@ static bool is_passed(struct sorter *s, const struct lane *l)
 {
 	for (size_t i = 0; i < l->queue->n_takes && sorter_takes(l); i++) {
 		const struct stand *t = l->stands[i];
-		struct lane *first = t->limit->parked ? sorter_first_of(s, &t->parked) : NULL;
-		if (!first || !sorter_goes_first(s, first, l))
+		struct lane *first = t->limit->parked ? sorter__first_of(s, &t->parked) : NULL;
+		if (!first || !sorter__goes_first(s, first, l))
 			continue;
-		sorter_lane_moved(s, first);
+		sorter__lane_moved(s, first);
 		if (first->parked != t)
 			return true;
 	}
@@ -293,9 +293,9 @@ static void start_what_may(struct sorter *s)
 
 	if (!has_room(s))
 		return;
-	for (sorter_limits_settle(s); outbox_room(&s->out) > 0 && (l = sorter_first(s));
-	     sorter_limits_settle(s)) {
-		sorter_lane_moved(s, l);
+	for (sorter__limits_settle(s); outbox_room(&s->out) > 0 && (l = sorter__first(s));
+	     sorter__limits_settle(s)) {
+		sorter__lane_moved(s, l);
 		if (l->open && !is_passed(s, l))
 			(l->spread ? spread : grant)(s, l);
 	}
@@ -310,7 +310,7 @@ static void turn(void *self)
 	s->now_us = actor_wall_us(s->me);
 	fold(s);
 	look_at_held(s);
-	int64_t next = sorter_starts_look(s);
+	int64_t next = sorter__starts_look(s);
 	start_what_may(s);
 	outbox_flush(&s->out);
 	if (s->unread_us && s->unread_us < next)
@@ -330,23 +330,23 @@ static bool says_which_gate(int code)
 static void returned(struct sorter *s, const struct answer *a)
 {
 	uint32_t index = sorter_of_slot(s, (uint32_t)a->cookie);
-	struct seat *seat = sorter_seat(s, (uint32_t)(a->cookie >> 32));
+	struct seat *seat = sorter__seat(s, (uint32_t)(a->cookie >> 32));
 	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
 
 	if (seat)
-		sorter_regain(s, seat);
+		sorter__regain(s, seat);
 	if (!r || !inst_key_eq(r->key, a->key) || !r->asked)
 		return;
 	struct queue *q = r->queue;
-	sorter_set_asked(s, r, false);
-	sorter_place(s, r, 0);
+	sorter__set_asked(s, r, false);
+	sorter__place(s, r, 0);
 	/* What opens the gate may have been folded before the answer came: then ask again. */
 	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
 		hold(s, q);
 	if (a->code != E_REVISION && !says_which_gate(a->code))
 		s->unread_us = actor_mono_us(s->me) + UNREAD_US;
-	sorter_enqueue(s, r);
-	sorter_queue_moved(s, q);
+	sorter__enqueue(s, r);
+	sorter__queue_moved(s, q);
 }
 
 static void answered(struct letter *letter, void *self)
@@ -364,16 +364,16 @@ static void on_session(struct letter *letter, void *self)
 {
 	struct sorter *s = self;
 	struct session_news *n = (struct session_news *)letter;
-	struct seat *seat = sorter_seat(s, n->session);
+	struct seat *seat = sorter__seat(s, n->session);
 
 	if (!seat && !n->gone) {
-		seat = sorter_seat_enter(s, n);
-		sorter_starts_enter(s, seat);
+		seat = sorter__seat_enter(s, n);
+		sorter__starts_enter(s, seat);
 	}
 	if (seat && n->gone)
-		sorter_seat_gone(s, seat);
+		sorter__seat_gone(s, seat);
 	else if (seat)
-		sorter_seat_news(s, seat, n);
+		sorter__seat_news(s, seat, n);
 	session_news_free(n);
 }
 
@@ -406,12 +406,12 @@ static const struct actor_ops ops = {
 
 static void load_pool(void *ctx, const char *name, int32_t size)
 {
-	sorter_limit(ctx, name)->size = size;
+	sorter__limit(ctx, name)->size = size;
 }
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {
-	sorter_put_def(ctx, t->def, t->row->state, t->row->frozen);
+	sorter__put_def(ctx, t->def, t->row->state, t->row->frozen);
 }
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
@@ -444,11 +444,11 @@ void sorter_free(struct sorter *s)
 {
 	if (!s)
 		return;
-	sorter_queues_free(s);
-	sorter_limits_free(s);
-	sorter_seats_free(s);
-	sorter_machines_free(s);
-	sorter_starts_free(s);
+	sorter__queues_free(s);
+	sorter__limits_free(s);
+	sorter__seats_free(s);
+	sorter__machines_free(s);
+	sorter__starts_free(s);
 	slab_done(&s->ready);
 	outbox_done(&s->out);
 	free(s->by_slot);

@@ -13,7 +13,7 @@ enum { USERS_LOOKED_AT = 1000 };
 
 /* --- how long runs take ------------------------------------------------------------------ */
 
-void sorter_lasted(struct queue *q, const struct instance *i)
+void sorter__lasted(struct queue *q, const struct instance *i)
 {
 	int64_t ms = (i->ended_us - i->started_us) / US_PER_MS;
 
@@ -161,7 +161,7 @@ static void say_class(const struct sorter *s, const struct klass *k, struct why_
 		why_set(w, WHY_NO_BROKER);
 		why_text(w, "where", "%s", k->machines ? "its machines" : k->group);
 		why_text(w, "type", "%s", k->type);
-	} else if (sorter_starts_explain(s, k, w)) {
+	} else if (sorter__starts_explain(s, k, w)) {
 		return;
 	} else if (k->open == 0) {
 		why_set(w, WHY_SLOTS);
@@ -183,7 +183,7 @@ bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct
 		return false;
 	const struct queue *q = r->queue;
 	s->now_us = actor_wall_us(s->me);
-	int gate = sorter_gate(s, r->lane, &take);
+	int gate = sorter__gate(s, r->lane, &take);
 	if (gate == 1)
 		why_set(w, WHY_OFFLINE);
 	else if (gate == 2 || r->frozen)
@@ -214,7 +214,7 @@ void sorter_each_class(const struct sorter *s,
 			                  .sessions = k->n_sessions,
 			                  .open = k->open,
 			                  .running = k->running };
-		c.oldest_us = shelf_oldest_us(&k->lanes);
+		c.oldest_us = shelf__oldest_us(&k->lanes);
 		each(ctx, &c);
 	}
 }
@@ -230,7 +230,7 @@ void sorter_each_pool(const struct sorter *s, void (*each)(void *ctx, const stru
 			                 .backfill = m->taken[SIDE_BACKFILL],
 			                 .waiting = m->waiting };
 		for (size_t k = 0; k < m->n_stands; k++)
-			p.oldest_us = earlier(p.oldest_us, shelf_oldest_us(&m->stands[k]->parked));
+			p.oldest_us = earlier(p.oldest_us, shelf__oldest_us(&m->stands[k]->parked));
 		each(ctx, &p);
 	}
 }

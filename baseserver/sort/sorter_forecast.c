@@ -71,7 +71,7 @@ static void say_shut(const struct sorter *s, const struct klass *k, struct why_l
 
 	for (size_t i = 0; i < k->n_sessions; i++)
 		takes = takes || (k->sessions[i]->accepts && k->sessions[i]->room == STARTS_ANY);
-	if (takes || sorter_starts_explain(s, k, w))
+	if (takes || sorter__starts_explain(s, k, w))
 		return;
 	why_set(w, k->n_sessions == 0 ? WHY_NO_BROKER : WHY_SLOTS);
 	why_text(w, "where", "%s", k->machines ? "its machines" : k->group);

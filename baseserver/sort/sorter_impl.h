@@ -257,97 +257,97 @@ static inline uint32_t sorter_of_slot(const struct sorter *s, uint32_t slot)
 }
 
 /* sorter_wait.c: what waits, in its lane. */
-void sorter_wait(struct sorter *s, struct ready *r, const struct instance *i); /* as i is now */
-void sorter_enqueue(struct sorter *s, struct ready *r); /* to its place in the order, or out */
-void sorter_leave_lane(struct sorter *s, struct ready *r);
-void sorter_set_asked(struct sorter *s, struct ready *r, bool asked);
-void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us);
-int64_t sorter_rests_look(struct sorter *s, int64_t now_us); /* when the next one has rested */
+void sorter__wait(struct sorter *s, struct ready *r, const struct instance *i); /* as i is now */
+void sorter__enqueue(struct sorter *s, struct ready *r); /* to its place in the order, or out */
+void sorter__leave_lane(struct sorter *s, struct ready *r);
+void sorter__set_asked(struct sorter *s, struct ready *r, bool asked);
+void sorter__rest(struct sorter *s, struct ready *r, int64_t until_us);
+int64_t sorter__rests_look(struct sorter *s, int64_t now_us); /* when the next one has rested */
 
 /* sorter_lane.c: tasks, their lanes, and where these stand. */
-struct queue *sorter_queue(struct sorter *s, uint32_t task); /* made when it is new */
-void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen);
-struct lane *sorter_lane(struct sorter *s, struct queue *q, const struct lane *like);
+struct queue *sorter__queue(struct sorter *s, uint32_t task); /* made when it is new */
+void sorter__put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen);
+struct lane *sorter__lane(struct sorter *s, struct queue *q, const struct lane *like);
 static inline bool sorter_takes(const struct lane *l) /* slots of the task, of its pools */
 {
 	return !l->test && !l->spread;
 }
 /* Its gates or its first instance may have changed: to where it belongs. */
-void sorter_lane_moved(struct sorter *s, struct lane *l);
-void sorter_queue_moved(struct sorter *s, struct queue *q); /* all its lanes */
-void sorter_count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t d);
-void sorter_count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d);
+void sorter__lane_moved(struct sorter *s, struct lane *l);
+void sorter__queue_moved(struct sorter *s, struct queue *q); /* all its lanes */
+void sorter__count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t d);
+void sorter__count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d);
 /* The lane whose first instance starts next, or NULL. Its gates are open, its class has credit. */
-struct lane *sorter_first(struct sorter *s);
-uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take);
-void sorter_limits_settle(struct sorter *s); /* what fits now leaves its stand */
-void sorter_queues_free(struct sorter *s);
+struct lane *sorter__first(struct sorter *s);
+uint8_t sorter__gate(struct sorter *s, const struct lane *l, size_t *ret_take);
+void sorter__limits_settle(struct sorter *s); /* what fits now leaves its stand */
+void sorter__queues_free(struct sorter *s);
 
 /* sorter_shelf.c: which lane comes first. */
-int64_t sorter_effective(const struct sorter *s, const struct lane *l); /* priority with age */
+int64_t sorter__effective(const struct sorter *s, const struct lane *l); /* priority with age */
 /* Higher priority with age, then the earlier effective due, then the earlier date. */
-bool sorter_goes_first(const struct sorter *s, const struct lane *a, const struct lane *b);
+bool sorter__goes_first(const struct sorter *s, const struct lane *a, const struct lane *b);
 /* The lane of a shelf that comes first, with age; NULL: it is empty. */
-struct lane *sorter_first_of(const struct sorter *s, const struct shelf *sh);
-void shelf_put(struct shelf *sh, struct lane *l);
-void shelf_take(struct shelf *sh, struct lane *l);
-void shelf_done(struct shelf *sh);
-int64_t shelf_oldest_us(const struct shelf *sh); /* effective due; 0: it is empty */
+struct lane *sorter__first_of(const struct sorter *s, const struct shelf *sh);
+void shelf__put(struct shelf *sh, struct lane *l);
+void shelf__take(struct shelf *sh, struct lane *l);
+void shelf__done(struct shelf *sh);
+int64_t shelf__oldest_us(const struct shelf *sh); /* effective due; 0: it is empty */
 
 /* sorter_limit.c: pools and quotas. */
-struct limit *sorter_limit(struct sorter *s, const char *name); /* made when it is new */
-void sorter_limit_size(struct sorter *s, struct limit *m, int32_t size);
-bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots);
-struct stand *sorter_stand(struct limit *m, struct klass *k, uint8_t side, int32_t slots);
-void sorter_limit_look(struct sorter *s, struct limit *m);   /* there may be room now ... */
-void sorter_limit_looked(struct sorter *s, struct limit *m); /* ... which is looked into now */
-void sorter_reserves_moved(struct sorter *s);                /* a class won or lost its credit */
-void sorter_limits_free(struct sorter *s);
+struct limit *sorter__limit(struct sorter *s, const char *name); /* made when it is new */
+void sorter__limit_size(struct sorter *s, struct limit *m, int32_t size);
+bool sorter__limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots);
+struct stand *sorter__stand(struct limit *m, struct klass *k, uint8_t side, int32_t slots);
+void sorter__limit_look(struct sorter *s, struct limit *m);   /* there may be room now ... */
+void sorter__limit_looked(struct sorter *s, struct limit *m); /* ... which is looked into now */
+void sorter__reserves_moved(struct sorter *s);                /* a class won or lost its credit */
+void sorter__limits_free(struct sorter *s);
 
 /* sorter_seat.c: who can serve what. */
-struct klass *sorter_class_of(struct sorter *s, const struct task *def);
-struct klass *sorter_class_of_part(struct sorter *s, const struct task *def, int32_t part,
-                                   uint32_t broker);        /* NULL: there is no such part */
-void sorter_class_moved(struct sorter *s, struct klass *k); /* its credit or lanes changed */
-struct seat *sorter_seat(const struct sorter *s, uint32_t session); /* NULL: not there */
-struct seat *sorter_seat_enter(struct sorter *s, const struct session_news *n);
-void sorter_seat_news(struct sorter *s, struct seat *seat, const struct session_news *n);
-void sorter_seat_gone(struct sorter *s, struct seat *seat);
+struct klass *sorter__class_of(struct sorter *s, const struct task *def);
+struct klass *sorter__class_of_part(struct sorter *s, const struct task *def, int32_t part,
+                                    uint32_t broker);        /* NULL: there is no such part */
+void sorter__class_moved(struct sorter *s, struct klass *k); /* its credit or lanes changed */
+struct seat *sorter__seat(const struct sorter *s, uint32_t session); /* NULL: not there */
+struct seat *sorter__seat_enter(struct sorter *s, const struct session_news *n);
+void sorter__seat_news(struct sorter *s, struct seat *seat, const struct session_news *n);
+void sorter__seat_gone(struct sorter *s, struct seat *seat);
 /* The session that gets this instance, by the task's policy; its class has open credit. */
-struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r);
+struct seat *sorter__choose(struct sorter *s, struct klass *k, const struct ready *r);
 /* All that serve the class, each once; the caller's to free. */
-size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers);
-void sorter_seat_runs(struct seat *seat, int32_t more);  /* or less */
-void sorter_spend(struct sorter *s, struct seat *seat);  /* one credit */
-void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was returned */
-void sorter_seats_free(struct sorter *s);
-void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room);
-void sorter_place(struct sorter *s, struct ready *r, uint32_t broker); /* 0: nowhere */
+size_t sorter__brokers(const struct klass *k, uint32_t **ret_brokers);
+void sorter__seat_runs(struct seat *seat, int32_t more);  /* or less */
+void sorter__spend(struct sorter *s, struct seat *seat);  /* one credit */
+void sorter__regain(struct sorter *s, struct seat *seat); /* its grant was returned */
+void sorter__seats_free(struct sorter *s);
+void sorter__seat_room(struct sorter *s, struct seat *seat, uint32_t room);
+void sorter__place(struct sorter *s, struct ready *r, uint32_t broker); /* 0: nowhere */
 
 /* sorter_machine.c: how many jobs a broker has, of all types. */
-uint32_t sorter_machine(struct sorter *s, uint32_t broker); /* made when it is new */
-bool sorter_machine_is_full(const struct sorter *s, uint32_t machine);
+uint32_t sorter__machine(struct sorter *s, uint32_t broker); /* made when it is new */
+bool sorter__machine_is_full(const struct sorter *s, uint32_t machine);
 /* Both true: it has become full, or is so no more. */
-bool sorter_machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max);
-bool sorter_machine_count(struct sorter *s, uint32_t machine, int more);
-void sorter_machines_free(struct sorter *s);
+bool sorter__machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max);
+bool sorter__machine_count(struct sorter *s, uint32_t machine, int more);
+void sorter__machines_free(struct sorter *s);
 
 /* sorter_starts.c: brokers on which nothing starts. */
 #define STARTS_ANY UINT32_MAX
-void sorter_starts_enter(struct sorter *s, struct seat *seat);
-void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transition *tr);
-int64_t sorter_starts_look(struct sorter *s); /* what is due; when it is next */
+void sorter__starts_enter(struct sorter *s, struct seat *seat);
+void sorter__starts_fold(struct sorter *s, struct seat *seat, const struct transition *tr);
+int64_t sorter__starts_look(struct sorter *s); /* what is due; when it is next */
 /* Nothing starts at any that serve the class; false: somewhere it may. */
-bool sorter_starts_explain(const struct sorter *s, const struct klass *k, struct why_line *w);
-void sorter_starts_free(struct sorter *s);
+bool sorter__starts_explain(const struct sorter *s, const struct klass *k, struct why_line *w);
+void sorter__starts_free(struct sorter *s);
 
 /* sorter_measure.c */
-void sorter_came(struct sorter *s, struct ready *r);       /* it begins to wait */
-void sorter_went(struct sorter *s, const struct ready *r); /* it is granted; still in its lane */
-void sorter_gate_moved(const struct sorter *s, struct lane *l, uint8_t was);
-void sorter_credit_moved(const struct sorter *s, struct klass *k);
+void sorter__came(struct sorter *s, struct ready *r);       /* it begins to wait */
+void sorter__went(struct sorter *s, const struct ready *r); /* it is granted; still in its lane */
+void sorter__gate_moved(const struct sorter *s, struct lane *l, uint8_t was);
+void sorter__credit_moved(const struct sorter *s, struct klass *k);
 
 /* sorter_explain.c */
-void sorter_lasted(struct queue *q, const struct instance *i); /* it ended well */
+void sorter__lasted(struct queue *q, const struct instance *i); /* it ended well */
 
 #endif

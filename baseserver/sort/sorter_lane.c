@@ -17,7 +17,7 @@ static bool task_full(const struct queue *q)
 }
 
 /* The first closed gate of 1, 2, 5 to 8; 0: none. *ret_take: which pool, for 7 and 8. */
-uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take)
+uint8_t sorter__gate(struct sorter *s, const struct lane *l, size_t *ret_take)
 {
 	const struct queue *q = l->queue;
 
@@ -33,7 +33,7 @@ uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take)
 		return q->def->serial == SERIAL_UNORDERED ? 5 : 6;
 	for (size_t i = 0; i < q->n_takes; i++) {
 		const struct take *t = &q->takes[i];
-		if (sorter_limit_fits(s, t->limit, l, t->slots))
+		if (sorter__limit_fits(s, t->limit, l, t->slots))
 			continue;
 		*ret_take = i;
 		return t->limit->gate;
@@ -77,7 +77,7 @@ static void left(struct sorter *s, const struct lane *l, const struct stand *but
 {
 	for (size_t i = 0; i < takes_of(l); i++)
 		if (l->stands[i] != but)
-			sorter_limit_look(s, l->queue->takes[i].limit);
+			sorter__limit_look(s, l->queue->takes[i].limit);
 }
 
 static void leave_class(struct sorter *s, struct lane *l)
@@ -85,32 +85,32 @@ static void leave_class(struct sorter *s, struct lane *l)
 	struct klass *k = l->klass;
 
 	CHECK(l->open);
-	shelf_take(&k->lanes, l);
+	shelf__take(&k->lanes, l);
 	for (size_t i = 0; i < takes_of(l); i++) {
 		CHECK(l->stands[i]->open > 0);
 		l->stands[i]->open--;
 	}
 	l->open = false;
-	sorter_class_moved(s, k);
+	sorter__class_moved(s, k);
 }
 
 static void enter_class(struct sorter *s, struct lane *l)
 {
 	struct klass *k = l->klass;
 
-	shelf_put(&k->lanes, l);
+	shelf__put(&k->lanes, l);
 	if (l->open)
 		return;
 	for (size_t i = 0; i < takes_of(l); i++)
 		l->stands[i]->open++;
 	l->open = true;
-	sorter_class_moved(s, k);
+	sorter__class_moved(s, k);
 }
 
 static void leave_stand(struct lane *l)
 {
 	CHECK(l->parked->limit->parked > 0);
-	shelf_take(&l->parked->parked, l);
+	shelf__take(&l->parked->parked, l);
 	l->parked->limit->parked--;
 	l->parked = NULL;
 }
@@ -122,8 +122,8 @@ static void look_up_stands(struct lane *l)
 	CHECK(l->klass); /* stands are a class's: without one it stands nowhere */
 	l->stands = mem_array(q->n_takes + 1, sizeof *l->stands);
 	for (size_t i = 0; i < q->n_takes; i++)
-		l->stands[i] = sorter_stand(q->takes[i].limit, l->klass, l->side,
-		                            q->takes[i].slots);
+		l->stands[i] = sorter__stand(q->takes[i].limit, l->klass, l->side,
+		                             q->takes[i].slots);
 }
 
 /* To `stand`, to its class (open), or out. */
@@ -135,7 +135,7 @@ static void stand_at(struct sorter *s, struct lane *l, struct stand *stand, bool
 	if (was && was != stand) {
 		leave_stand(l);
 		if (!open && was->limit->reserving)
-			sorter_limit_look(s, was->limit);
+			sorter__limit_look(s, was->limit);
 	}
 	if (l->open && !open) {
 		leave_class(s, l);
@@ -145,13 +145,13 @@ static void stand_at(struct sorter *s, struct lane *l, struct stand *stand, bool
 		enter_class(s, l);
 	if (!stand)
 		return;
-	shelf_put(&stand->parked, l);
+	shelf__put(&stand->parked, l);
 	if (l->parked != stand)
 		stand->limit->parked++;
 	l->parked = stand;
 }
 
-void sorter_lane_moved(struct sorter *s, struct lane *l)
+void sorter__lane_moved(struct sorter *s, struct lane *l)
 {
 	const struct queue *q = l->queue;
 	/* What has named machines is spread by the ledger. */
@@ -165,8 +165,8 @@ void sorter_lane_moved(struct sorter *s, struct lane *l)
 		l->tie = heap_top(&l->ready)->tie;
 	}
 	uint8_t was = l->gate;
-	l->gate = some ? sorter_gate(s, l, &take) : 0;
-	sorter_gate_moved(s, l, was);
+	l->gate = some ? sorter__gate(s, l, &take) : 0;
+	sorter__gate_moved(s, l, was);
 	bool held = q->held && !l->test;
 	bool parks = some && !held && (l->gate == 7 || l->gate == 8);
 	stand_at(s, l, parks ? l->stands[take] : NULL, some && !held && l->gate == 0);
@@ -184,17 +184,17 @@ static void let_go(struct sorter *s, struct stand *t)
 	int32_t left = m->size == POOL_NONE ? INT32_MAX : room / t->slots;
 
 	while (left > 0) {
-		struct lane *l = sorter_first_of(s, &t->parked);
+		struct lane *l = sorter__first_of(s, &t->parked);
 		if (!l)
 			return;
-		sorter_lane_moved(s, l);
+		sorter__lane_moved(s, l);
 		if (l->parked == t)
 			return;
 		left -= l->open;
 	}
 }
 
-void sorter_limits_settle(struct sorter *s)
+void sorter__limits_settle(struct sorter *s)
 {
 	for (int round = 0; s->n_dirty > 0 && round < ROUNDS_MAX; round++) {
 		struct limit **was = s->dirty;
@@ -202,7 +202,7 @@ void sorter_limits_settle(struct sorter *s)
 		s->dirty = NULL;
 		s->n_dirty = s->dirty_cap = 0;
 		for (size_t i = 0; i < n; i++) {
-			sorter_limit_looked(s, was[i]);
+			sorter__limit_looked(s, was[i]);
 			for (size_t k = 0; k < was[i]->n_stands; k++)
 				let_go(s, was[i]->stands[k]);
 		}
@@ -210,21 +210,21 @@ void sorter_limits_settle(struct sorter *s)
 	}
 }
 
-void sorter_queue_moved(struct sorter *s, struct queue *q)
+void sorter__queue_moved(struct sorter *s, struct queue *q)
 {
 	for (struct lane *l = q->lanes; l; l = l->next)
-		sorter_lane_moved(s, l);
+		sorter__lane_moved(s, l);
 }
 
 static struct klass *class_of(struct sorter *s, const struct lane *l)
 {
 	const struct queue *q = l->queue;
 
-	return l->part > 0 && q->def ? sorter_class_of_part(s, q->def, l->part, l->broker)
+	return l->part > 0 && q->def ? sorter__class_of_part(s, q->def, l->part, l->broker)
 	                             : q->klass;
 }
 
-struct lane *sorter_lane(struct sorter *s, struct queue *q, const struct lane *like)
+struct lane *sorter__lane(struct sorter *s, struct queue *q, const struct lane *like)
 {
 	for (struct lane *l = q->lanes; l; l = l->next)
 		if (l->priority == like->priority && l->side == like->side &&
@@ -242,14 +242,14 @@ struct lane *sorter_lane(struct sorter *s, struct queue *q, const struct lane *l
 	return l;
 }
 
-struct lane *sorter_first(struct sorter *s)
+struct lane *sorter__first(struct sorter *s)
 {
 	struct lane *best = NULL;
 
 	for (const struct klass *k = s->startable; k; k = k->next) {
-		struct lane *l = sorter_first_of(s, &k->lanes);
+		struct lane *l = sorter__first_of(s, &k->lanes);
 		CHECK(l && l->open && k->open > 0); /* what makes a class startable */
-		if (!best || sorter_goes_first(s, l, best))
+		if (!best || sorter__goes_first(s, l, best))
 			best = l;
 	}
 	return best;
@@ -303,18 +303,18 @@ static void take(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 		m->taken[side] += d * q->takes[i].slots;
 		CHECK(m->taken[side] >= 0); /* each gives back what it took */
 		if (d < 0)
-			sorter_limit_look(s, m);
+			sorter__limit_look(s, m);
 	}
 }
 
-void sorter_count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
+void sorter__count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 {
 	q->asked += d;
 	CHECK(q->asked >= 0);
 	take(s, q, side, d);
 }
 
-void sorter_count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
+void sorter__count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 {
 	if (d == 0)
 		return;
@@ -331,12 +331,12 @@ void sorter_count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t
 		q->takes[i].limit->moves++;
 	take(s, q, side, d);
 	q->held = false;
-	sorter_queue_moved(s, q);
+	sorter__queue_moved(s, q);
 }
 
 /* --- definitions --------------------------------------------------------------------------- */
 
-struct queue *sorter_queue(struct sorter *s, uint32_t id)
+struct queue *sorter__queue(struct sorter *s, uint32_t id)
 {
 	if (id >= s->queues_cap) {
 		size_t cap = (size_t)id * 2 + 64;
@@ -372,10 +372,10 @@ struct wanting {
 static void add_take(void *ctx, const struct pool_want *w)
 {
 	struct wanting *a = ctx;
-	struct limit *m = sorter_limit(a->s, w->name);
+	struct limit *m = sorter__limit(a->s, w->name);
 
 	if (w->size != POOL_NONE)
-		sorter_limit_size(a->s, m, w->size);
+		sorter__limit_size(a->s, m, w->size);
 	a->q->takes = mem_grow(a->q->takes, a->q->n_takes + 1, sizeof *a->q->takes);
 	a->q->takes[a->q->n_takes++] = (struct take){ .limit = m,
 		                                      .queue = a->q,
@@ -405,9 +405,9 @@ static void drop_def(struct sorter *s, struct queue *q)
 	q->klass = NULL;
 }
 
-void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen)
+void sorter__put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen)
 {
-	struct queue *q = sorter_queue(s, def->id);
+	struct queue *q = sorter__queue(s, def->id);
 
 	CHECK(q->id == def->id);
 	task_ref(def);
@@ -417,7 +417,7 @@ void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, boo
 	q->frozen = frozen;
 	q->moves++;
 	q->held = false;
-	q->klass = sorter_class_of(s, def);
+	q->klass = sorter__class_of(s, def);
 	q->klass->running += q->slots;
 	for (struct lane *l = q->lanes; l; l = l->next) {
 		l->spread = task_spreads(def) && !l->test && l->part == 0;
@@ -427,10 +427,10 @@ void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, boo
 	retake(s, q, 1);
 	if (q->slots > 0)
 		link_users(q);
-	sorter_queue_moved(s, q);
+	sorter__queue_moved(s, q);
 }
 
-void sorter_queues_free(struct sorter *s)
+void sorter__queues_free(struct sorter *s)
 {
 	for (size_t i = 0; i < s->queues_cap; i++) {
 		struct queue *q = s->queues[i];

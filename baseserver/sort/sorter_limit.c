@@ -7,7 +7,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-struct limit *sorter_limit(struct sorter *s, const char *name)
+struct limit *sorter__limit(struct sorter *s, const char *name)
 {
 	uint64_t h = pool_name_hash(name);
 	size_t at = 0;
@@ -26,7 +26,7 @@ struct limit *sorter_limit(struct sorter *s, const char *name)
 	return m;
 }
 
-void sorter_limit_look(struct sorter *s, struct limit *m)
+void sorter__limit_look(struct sorter *s, struct limit *m)
 {
 	if (m->parked == 0 || m->dirty)
 		return;
@@ -35,16 +35,16 @@ void sorter_limit_look(struct sorter *s, struct limit *m)
 	s->dirty[s->n_dirty++] = m;
 }
 
-void sorter_limit_size(struct sorter *s, struct limit *m, int32_t size)
+void sorter__limit_size(struct sorter *s, struct limit *m, int32_t size)
 {
 	if (m->size == size)
 		return;
 	m->size = size;
 	m->moves++;
-	sorter_limit_look(s, m);
+	sorter__limit_look(s, m);
 }
 
-struct stand *sorter_stand(struct limit *m, struct klass *k, uint8_t side, int32_t slots)
+struct stand *sorter__stand(struct limit *m, struct klass *k, uint8_t side, int32_t slots)
 {
 	for (size_t i = 0; i < m->n_stands; i++) {
 		struct stand *t = m->stands[i];
@@ -87,7 +87,7 @@ static int32_t kept_for(const struct limit *m, uint8_t side)
 /* It has waited so long that age can do no more for it. */
 static bool is_aged(const struct sorter *s, const struct lane *l)
 {
-	return s->now_us - l->key >= AGE_STEP_US && sorter_effective(s, l) == PRIORITY_MAX;
+	return s->now_us - l->key >= AGE_STEP_US && sorter__effective(s, l) == PRIORITY_MAX;
 }
 
 /* Is there one that takes more, and would wait for good if smaller ones passed it for ever?
@@ -99,9 +99,9 @@ static bool would_pass(const struct sorter *s, const struct limit *m, const stru
 		const struct stand *t = m->stands[i];
 		if (t->slots <= slots || t->slots > m->size || t->klass->open == 0)
 			continue;
-		const struct lane *top = sorter_first_of(s, &t->parked);
+		const struct lane *top = sorter__first_of(s, &t->parked);
 		if (top && top != l && is_aged(s, top) &&
-		    (top->key < l->key || sorter_effective(s, l) < PRIORITY_MAX))
+		    (top->key < l->key || sorter__effective(s, l) < PRIORITY_MAX))
 			return true;
 	}
 	return false;
@@ -114,14 +114,14 @@ static void set_reserving(struct sorter *s, struct limit *m, bool is)
 	m->reserving = is;
 }
 
-void sorter_limit_looked(struct sorter *s, struct limit *m)
+void sorter__limit_looked(struct sorter *s, struct limit *m)
 {
 	CHECK(m->dirty);
 	m->dirty = false;
 	set_reserving(s, m, false);
 }
 
-bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots)
+bool sorter__limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots)
 {
 	int32_t taken = m->taken[SIDE_LIVE] + m->taken[SIDE_BACKFILL];
 	uint8_t other = SIDES - 1 - l->side;
@@ -139,19 +139,19 @@ bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, 
 	return false;
 }
 
-void sorter_reserves_moved(struct sorter *s)
+void sorter__reserves_moved(struct sorter *s)
 {
 	for (size_t i = 0; s->n_reserving > 0 && i < s->n_limits; i++)
 		if (s->limits[i]->reserving)
-			sorter_limit_look(s, s->limits[i]);
+			sorter__limit_look(s, s->limits[i]);
 }
 
-void sorter_limits_free(struct sorter *s)
+void sorter__limits_free(struct sorter *s)
 {
 	for (size_t i = 0; i < s->n_limits; i++) {
 		struct limit *m = s->limits[i];
 		for (size_t k = 0; k < m->n_stands; k++) {
-			shelf_done(&m->stands[k]->parked);
+			shelf__done(&m->stands[k]->parked);
 			free(m->stands[k]);
 		}
 		free(m->stands);

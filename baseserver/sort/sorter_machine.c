@@ -8,7 +8,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-uint32_t sorter_machine(struct sorter *s, uint32_t broker)
+uint32_t sorter__machine(struct sorter *s, uint32_t broker)
 {
 	uint32_t at = map_get(&s->machine_of, broker);
 
@@ -21,7 +21,7 @@ uint32_t sorter_machine(struct sorter *s, uint32_t broker)
 	return at;
 }
 
-bool sorter_machine_is_full(const struct sorter *s, uint32_t machine)
+bool sorter__machine_is_full(const struct sorter *s, uint32_t machine)
 {
 	const struct machine *m = &s->machines[machine];
 
@@ -29,24 +29,24 @@ bool sorter_machine_is_full(const struct sorter *s, uint32_t machine)
 	return m->jobs_max && m->taken >= m->jobs_max;
 }
 
-bool sorter_machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max)
+bool sorter__machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max)
 {
-	bool was = sorter_machine_is_full(s, machine);
+	bool was = sorter__machine_is_full(s, machine);
 
 	s->machines[machine].jobs_max = jobs_max;
-	return sorter_machine_is_full(s, machine) != was;
+	return sorter__machine_is_full(s, machine) != was;
 }
 
-bool sorter_machine_count(struct sorter *s, uint32_t machine, int more)
+bool sorter__machine_count(struct sorter *s, uint32_t machine, int more)
 {
-	bool was = sorter_machine_is_full(s, machine);
+	bool was = sorter__machine_is_full(s, machine);
 
 	CHECK(more > 0 || s->machines[machine].taken > 0);
 	s->machines[machine].taken += (uint32_t)more;
-	return sorter_machine_is_full(s, machine) != was;
+	return sorter__machine_is_full(s, machine) != was;
 }
 
-void sorter_machines_free(struct sorter *s)
+void sorter__machines_free(struct sorter *s)
 {
 	map_done(&s->machine_of);
 	free(s->machines);

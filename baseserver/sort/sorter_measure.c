@@ -8,12 +8,12 @@ static uint32_t ms_of(const struct sorter *s, int64_t wall_us)
 	return (uint32_t)((wall_us - s->began_us) / US_PER_MS);
 }
 
-void sorter_came(struct sorter *s, struct ready *r)
+void sorter__came(struct sorter *s, struct ready *r)
 {
 	r->since_ms = ms_of(s, s->now_us);
 }
 
-void sorter_gate_moved(const struct sorter *s, struct lane *l, uint8_t was)
+void sorter__gate_moved(const struct sorter *s, struct lane *l, uint8_t was)
 {
 	if (was == 0)
 		return;
@@ -21,7 +21,7 @@ void sorter_gate_moved(const struct sorter *s, struct lane *l, uint8_t was)
 	l->held_us = s->now_us;
 }
 
-void sorter_credit_moved(const struct sorter *s, struct klass *k)
+void sorter__credit_moved(const struct sorter *s, struct klass *k)
 {
 	if (k->open == 0) {
 		k->held_by = k->n_sessions ? 11 : 10;
@@ -31,7 +31,7 @@ void sorter_credit_moved(const struct sorter *s, struct klass *k)
 	}
 }
 
-void sorter_went(struct sorter *s, const struct ready *r)
+void sorter__went(struct sorter *s, const struct ready *r)
 {
 	const struct lane *l = r->lane;
 	uint32_t ms = ms_of(s, s->now_us) - r->since_ms;

@@ -50,11 +50,11 @@ static uint64_t credit_of(const struct seat *seat)
 
 static uint64_t open_of(const struct sorter *s, const struct seat *seat)
 {
-	return sorter_machine_is_full(s, seat->host) ? 0 : credit_of(seat);
+	return sorter__machine_is_full(s, seat->host) ? 0 : credit_of(seat);
 }
 
 /* In the list of those that may start something, or not. */
-void sorter_class_moved(struct sorter *s, struct klass *k)
+void sorter__class_moved(struct sorter *s, struct klass *k)
 {
 	bool may = k->lanes.some && k->open > 0;
 
@@ -80,10 +80,10 @@ static void set_open(struct sorter *s, struct klass *k, uint64_t open)
 	bool turned = (open > 0) != (k->open > 0);
 
 	k->open = open;
-	sorter_credit_moved(s, k);
-	sorter_class_moved(s, k);
+	sorter__credit_moved(s, k);
+	sorter__class_moved(s, k);
 	if (turned)
-		sorter_reserves_moved(s);
+		sorter__reserves_moved(s);
 }
 
 static void seat_down(struct sorter *s, struct klass *k, struct seat *seat)
@@ -121,14 +121,14 @@ static struct klass *class_get(struct sorter *s, const struct served *w)
 	}
 	s->classes = mem_grow(s->classes, s->n_classes + 1, sizeof *s->classes);
 	s->classes[s->n_classes++] = k;
-	sorter_credit_moved(s, k);
+	sorter__credit_moved(s, k);
 	for (size_t i = 0; i < s->n_seats; i++)
 		if (serves(s->seats[i], k))
 			seat_down(s, k, s->seats[i]);
 	return k;
 }
 
-struct klass *sorter_class_of(struct sorter *s, const struct task *def)
+struct klass *sorter__class_of(struct sorter *s, const struct task *def)
 {
 	return class_get(s, &(struct served){ .type = def->type,
 	                                      .group = def->group,
@@ -136,8 +136,8 @@ struct klass *sorter_class_of(struct sorter *s, const struct task *def)
 	                                      .n = def->n_machines });
 }
 
-struct klass *sorter_class_of_part(struct sorter *s, const struct task *def, int32_t part,
-                                   uint32_t broker)
+struct klass *sorter__class_of_part(struct sorter *s, const struct task *def, int32_t part,
+                                    uint32_t broker)
 {
 	if (def->n_machines == 0 && broker == 0)
 		return NULL;
@@ -152,7 +152,7 @@ struct klass *sorter_class_of_part(struct sorter *s, const struct task *def, int
 	                                      .n = 1 });
 }
 
-struct seat *sorter_seat(const struct sorter *s, uint32_t session)
+struct seat *sorter__seat(const struct sorter *s, uint32_t session)
 {
 	for (size_t i = 0; i < s->n_seats; i++)
 		if (s->seats[i]->session == session)
@@ -185,7 +185,7 @@ static void desk_leave(struct sorter *s, struct seat *seat)
 	free(d);
 }
 
-void sorter_seat_gone(struct sorter *s, struct seat *seat)
+void sorter__seat_gone(struct sorter *s, struct seat *seat)
 {
 	desk_leave(s, seat);
 	for (size_t i = 0; i < s->n_classes; i++) {
@@ -222,17 +222,17 @@ static void desk_enter(struct sorter *s, struct seat *seat)
 	seat->desk = d;
 }
 
-struct seat *sorter_seat_enter(struct sorter *s, const struct session_news *n)
+struct seat *sorter__seat_enter(struct sorter *s, const struct session_news *n)
 {
 	struct seat *seat = mem_new(sizeof *seat);
 	size_t groups = 0;
 
-	CHECK(!sorter_seat(s, n->session)); /* a second seat would spend the same credit */
+	CHECK(!sorter__seat(s, n->session)); /* a second seat would spend the same credit */
 	seat->session = n->session;
 	seat->broker = n->broker;
 	seat->lane = n->lane;
 	seat->machine = n->machine;
-	seat->host = sorter_machine(s, n->broker);
+	seat->host = sorter__machine(s, n->broker);
 	seat->type = mem_str(n->type);
 	seat->broker_name = mem_str(n->broker_name);
 	while (n->groups && n->groups[groups])
@@ -266,30 +266,30 @@ static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was
 
 static void seats_turned(struct sorter *s, uint32_t machine)
 {
-	bool is_full = sorter_machine_is_full(s, machine);
+	bool is_full = sorter__machine_is_full(s, machine);
 
 	for (size_t i = 0; i < s->n_seats; i++)
 		if (s->seats[i]->host == machine)
 			open_changed(s, s->seats[i], is_full ? credit_of(s->seats[i]) : 0);
 }
 
-void sorter_place(struct sorter *s, struct ready *r, uint32_t broker)
+void sorter__place(struct sorter *s, struct ready *r, uint32_t broker)
 {
-	uint32_t to = broker ? sorter_machine(s, broker) + 1 : 0, from = r->place;
+	uint32_t to = broker ? sorter__machine(s, broker) + 1 : 0, from = r->place;
 
 	CHECK(from <= s->n_machines);
 	if (from == to)
 		return;
 	r->place = to;
-	if (from && sorter_machine_count(s, from - 1, -1))
+	if (from && sorter__machine_count(s, from - 1, -1))
 		seats_turned(s, from - 1);
-	if (to && sorter_machine_count(s, to - 1, 1))
+	if (to && sorter__machine_count(s, to - 1, 1))
 		seats_turned(s, to - 1);
 }
 
-void sorter_seat_news(struct sorter *s, struct seat *seat, const struct session_news *n)
+void sorter__seat_news(struct sorter *s, struct seat *seat, const struct session_news *n)
 {
-	if (sorter_machine_jobs_max(s, seat->host, n->jobs_max))
+	if (sorter__machine_jobs_max(s, seat->host, n->jobs_max))
 		seats_turned(s, seat->host);
 	uint64_t was = open_of(s, seat);
 	seat->accepts = n->accepts;
@@ -308,13 +308,13 @@ static void count(struct seat *seat, int32_t running, int32_t asked)
 }
 
 /* What was asked for runs now: it counts once. */
-void sorter_seat_runs(struct seat *seat, int32_t more)
+void sorter__seat_runs(struct seat *seat, int32_t more)
 {
 	if (more)
 		count(seat, more, more > 0 && seat->asked > 0 ? -1 : 0);
 }
 
-void sorter_spend(struct sorter *s, struct seat *seat)
+void sorter__spend(struct sorter *s, struct seat *seat)
 {
 	uint64_t was = open_of(s, seat);
 
@@ -325,7 +325,7 @@ void sorter_spend(struct sorter *s, struct seat *seat)
 	open_changed(s, seat, was);
 }
 
-void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room)
+void sorter__seat_room(struct sorter *s, struct seat *seat, uint32_t room)
 {
 	uint64_t was = open_of(s, seat);
 
@@ -333,7 +333,7 @@ void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room)
 	open_changed(s, seat, was);
 }
 
-void sorter_regain(struct sorter *s, struct seat *seat)
+void sorter__regain(struct sorter *s, struct seat *seat)
 {
 	uint64_t was = open_of(s, seat);
 
@@ -434,14 +434,14 @@ static struct seat *choose(struct sorter *s, struct klass *k, const struct ready
 	return best;
 }
 
-struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r)
+struct seat *sorter__choose(struct sorter *s, struct klass *k, const struct ready *r)
 {
 	struct seat *elsewhere = r->avoid ? choose(s, k, r, r->avoid) : NULL;
 
 	return elsewhere ? elsewhere : choose(s, k, r, 0);
 }
 
-size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers)
+size_t sorter__brokers(const struct klass *k, uint32_t **ret_brokers)
 {
 	uint32_t *brokers = mem_array(k->n_sessions + 1, sizeof *brokers);
 	size_t n = 0;
@@ -457,7 +457,7 @@ size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers)
 	return n;
 }
 
-void sorter_seats_free(struct sorter *s)
+void sorter__seats_free(struct sorter *s)
 {
 	for (size_t i = 0; i < s->n_seats; i++)
 		seat_free(s->seats[i]);
@@ -474,7 +474,7 @@ void sorter_seats_free(struct sorter *s)
 		free(k->type);
 		free(k->group);
 		free(k->sessions);
-		shelf_done(&k->lanes);
+		shelf__done(&k->lanes);
 		free(k);
 	}
 	free(s->classes);

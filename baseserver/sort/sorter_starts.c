@@ -50,7 +50,7 @@ void sorter_set_starts(struct sorter *s, struct registrar *r, int64_t pause_us,
 	s->start_pause_max_us = pause_max_us;
 }
 
-void sorter_starts_enter(struct sorter *s, struct seat *seat)
+void sorter__starts_enter(struct sorter *s, struct seat *seat)
 {
 	struct starts *b = s->starts;
 
@@ -74,7 +74,7 @@ static void give_room(struct sorter *s, const struct starts *b, uint32_t room)
 {
 	for (size_t i = 0; i < s->n_seats; i++)
 		if (s->seats[i]->starts == b)
-			sorter_seat_room(s, s->seats[i], room);
+			sorter__seat_room(s, s->seats[i], room);
 }
 
 static void tell(struct sorter *s, const struct starts *b)
@@ -153,10 +153,10 @@ static void put_off(struct sorter *s, const struct starts *b, const struct trans
 		return;
 	r->avoid = b->broker;
 	if (tr->inst.flags & IF_PROBE)
-		sorter_rest(s, r, actor_mono_us(s->me) + b->pause_us + s->start_pause_us);
+		sorter__rest(s, r, actor_mono_us(s->me) + b->pause_us + s->start_pause_us);
 }
 
-void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transition *tr)
+void sorter__starts_fold(struct sorter *s, struct seat *seat, const struct transition *tr)
 {
 	struct starts *b = seat->starts;
 	bool is_try = tr->inst.flags & IF_PROBE;
@@ -176,14 +176,14 @@ void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transi
 		if (++b->good >= CLOSES)
 			be_well(s, b);
 		else
-			sorter_seat_room(s, seat, seat->room + 2);
+			sorter__seat_room(s, seat, seat->room + 2);
 	} else if (tr->event == EV_RETURN && b->state == STARTS_TRY && is_try)
-		sorter_seat_room(s, seat, seat->room + 1);
+		sorter__seat_room(s, seat, seat->room + 1);
 }
 
-int64_t sorter_starts_look(struct sorter *s)
+int64_t sorter__starts_look(struct sorter *s)
 {
-	int64_t now = actor_mono_us(s->me), next = sorter_rests_look(s, now);
+	int64_t now = actor_mono_us(s->me), next = sorter__rests_look(s, now);
 
 	for (struct starts *b = s->starts; b; b = b->next) {
 		if (b->due_us && b->due_us <= now)
@@ -209,7 +209,7 @@ static const struct starts *sick_of(const struct klass *k)
 	return b;
 }
 
-bool sorter_starts_explain(const struct sorter *s, const struct klass *k, struct why_line *w)
+bool sorter__starts_explain(const struct sorter *s, const struct klass *k, struct why_line *w)
 {
 	const struct starts *b = sick_of(k);
 	char at[WHEN_TEXT];
@@ -226,7 +226,7 @@ bool sorter_starts_explain(const struct sorter *s, const struct klass *k, struct
 	return true;
 }
 
-void sorter_starts_free(struct sorter *s)
+void sorter__starts_free(struct sorter *s)
 {
 	for (struct starts *b = s->starts, *next; b; b = next) {
 		next = b->next;

@@ -13,14 +13,14 @@ static uint32_t tie_of(int64_t run_date)
 	return (uint32_t)(floor_div(run_date, 4) + (INT64_C(1) << 31));
 }
 
-void sorter_enqueue(struct sorter *s, struct ready *r)
+void sorter__enqueue(struct sorter *s, struct ready *r)
 {
 	CHECK(r->lane && !r->runs); /* its node is the list's while it runs */
 	if (r->asked || r->frozen || r->rests_us)
 		heap_remove(&r->lane->ready, &r->node);
 	else
 		heap_set(&r->lane->ready, &r->node, r->eff_due_us);
-	sorter_lane_moved(s, r->lane);
+	sorter__lane_moved(s, r->lane);
 }
 
 static void set_frozen(struct sorter *s, struct ready *r, bool frozen)
@@ -37,16 +37,16 @@ static void set_rest(struct sorter *s, struct ready *r, int64_t until_us)
 	r->rests_us = until_us;
 }
 
-void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us)
+void sorter__rest(struct sorter *s, struct ready *r, int64_t until_us)
 {
 	CHECK(until_us > 0);
 	set_rest(s, r, until_us);
 	s->rests = mem_grow(s->rests, s->n_rests + 1, sizeof *s->rests);
 	s->rests[s->n_rests++] = r->slot;
-	sorter_enqueue(s, r);
+	sorter__enqueue(s, r);
 }
 
-int64_t sorter_rests_look(struct sorter *s, int64_t now_us)
+int64_t sorter__rests_look(struct sorter *s, int64_t now_us)
 {
 	int64_t next = ALARM_OFF;
 	size_t n = 0;
@@ -58,7 +58,7 @@ int64_t sorter_rests_look(struct sorter *s, int64_t now_us)
 			continue;
 		if (r->rests_us <= now_us) {
 			set_rest(s, r, 0);
-			sorter_enqueue(s, r);
+			sorter__enqueue(s, r);
 			continue;
 		}
 		s->rests[n++] = s->rests[i];
@@ -68,7 +68,7 @@ int64_t sorter_rests_look(struct sorter *s, int64_t now_us)
 	return next;
 }
 
-void sorter_set_asked(struct sorter *s, struct ready *r, bool asked)
+void sorter__set_asked(struct sorter *s, struct ready *r, bool asked)
 {
 	if (r->asked == asked)
 		return;
@@ -77,10 +77,10 @@ void sorter_set_asked(struct sorter *s, struct ready *r, bool asked)
 	if (!asked && !r->counted)
 		return;
 	r->counted = asked;
-	sorter_count_asked(s, r->queue, r->side, asked ? 1 : -1);
+	sorter__count_asked(s, r->queue, r->side, asked ? 1 : -1);
 }
 
-void sorter_leave_lane(struct sorter *s, struct ready *r)
+void sorter__leave_lane(struct sorter *s, struct ready *r)
 {
 	struct lane *l = r->lane;
 
@@ -91,10 +91,10 @@ void sorter_leave_lane(struct sorter *s, struct ready *r)
 	set_frozen(s, r, false);
 	set_rest(s, r, 0);
 	r->lane = NULL;
-	sorter_lane_moved(s, l);
+	sorter__lane_moved(s, l);
 }
 
-void sorter_wait(struct sorter *s, struct ready *r, const struct instance *i)
+void sorter__wait(struct sorter *s, struct ready *r, const struct instance *i)
 {
 	const struct task *def = r->queue->def;
 	bool parts = def && task_spreads(def);
@@ -104,13 +104,13 @@ void sorter_wait(struct sorter *s, struct ready *r, const struct instance *i)
 		             .spread = parts && i->key.part == 0,
 		             .part = i->key.part > 0 ? i->key.part : 0,
 		             .broker = i->key.part > 0 ? i->broker : 0 };
-	struct lane *l = sorter_lane(s, r->queue, &like);
+	struct lane *l = sorter__lane(s, r->queue, &like);
 
 	if (!r->lane)
-		sorter_came(s, r);
+		sorter__came(s, r);
 	CHECK(!r->runs && l->side == r->side);
 	if (r->lane != l) {
-		sorter_leave_lane(s, r);
+		sorter__leave_lane(s, r);
 		heap_node_init(&r->node);
 		r->node.tie = tie_of(r->key.run_date);
 		r->lane = l;
@@ -118,5 +118,5 @@ void sorter_wait(struct sorter *s, struct ready *r, const struct instance *i)
 	r->revision = i->revision;
 	r->eff_due_us = i->eff_due_us;
 	set_frozen(s, r, i->flags & IF_FROZEN);
-	sorter_enqueue(s, r);
+	sorter__enqueue(s, r);
 }

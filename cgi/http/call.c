@@ -182,7 +182,7 @@ static int call_wait(struct call *c, enum waits_for what)
 	CHECK(to->actor && to->deliver);
 	CHECK(c->streaming || (!c->suspended && !c->answered)); /* a call waits for one */
 	c->letter.deliver = to->deliver;
-	c->letter.discard = call_discard;
+	c->letter.discard = call__discard;
 	c->deadline_us = clock_mono_us(&clock_machine) +
 	                 param_now(c->cgi->param.request_ms) * US_PER_MS;
 	c->suspended = true;
@@ -202,7 +202,7 @@ void call_resume(struct call *c)
 	MHD_resume_connection(c->conn);
 }
 
-void call_discard(struct letter *l)
+void call__discard(struct letter *l)
 {
 	struct call *c = (struct call *)l;
 

@@ -5,6 +5,6 @@
 struct letter;
 
 /* The letter of a call that no actor took: the wait ends with E_CLOSED. */
-void call_discard(struct letter *l);
+void call__discard(struct letter *l);
 
 #endif

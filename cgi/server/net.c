@@ -39,7 +39,7 @@ static void asks_fail(struct net *n, int code, const char *text)
 				c->hint, sizeof c->hint,
 				"the command may have been taken: ask again with request_id \"%s\"",
 				c->ask_request);
-		net_call_end(c, code, text);
+		net__call_end(c, code, text);
 		c = next;
 	}
 }
@@ -56,8 +56,8 @@ static void asks_expire(struct net *n, int64_t now)
 			continue;
 		}
 		*p = c->next;
-		net_pieces_end(n, c);
-		net_call_end(c, E_TIMEOUT, "the baseserver did not answer in time");
+		net__pieces_end(n, c);
+		net__call_end(c, E_TIMEOUT, "the baseserver did not answer in time");
 	}
 }
 
@@ -79,11 +79,11 @@ static void answer_error(struct call *c, const char *body, size_t bytes)
 
 static void on_answer(struct net *n, const Sirdar__Answer *a)
 {
-	struct call *c = net_ask_take(n, a->id);
+	struct call *c = net__ask_take(n, a->id);
 
 	if (!c)
 		return; /* its time was over */
-	net_pieces_end(n, c);
+	net__pieces_end(n, c);
 	c->number = a->number;
 	if (c->ask_command)
 		fresh_told(n->cgi->fresh, a->number);
@@ -91,25 +91,25 @@ static void on_answer(struct net *n, const Sirdar__Answer *a)
 		answer_error(c, (const char *)a->body.data, a->body.len);
 	else
 		buf_put(&c->out, a->body.data, a->body.len);
-	net_call_end(c, a->code, a->text);
+	net__call_end(c, a->code, a->text);
 }
 
 static void on_piece_ack(struct net *n, const Sirdar__PieceAck *a)
 {
 	for (struct call *c = n->asks; c; c = c->next)
 		if (c->ask_id == a->id && c->in_pieces) {
-			net_pieces_go_on(n, c, a->taken);
+			net__pieces_go_on(n, c, a->taken);
 			return;
 		}
 }
 
 static void on_log_data(struct net *n, const Sirdar__LogData *d)
 {
-	struct call *c = net_ask_take(n, d->id);
+	struct call *c = net__ask_take(n, d->id);
 	struct log_ask *l;
 
 	if (!c) {
-		net_followers_log(n, d);
+		net__followers_log(n, d);
 		return;
 	}
 	l = c->extra;
@@ -118,14 +118,14 @@ static void on_log_data(struct net *n, const Sirdar__LogData *d)
 	l->ret_attempt = d->attempt;
 	l->ret_end = d->end;
 	buf_put(&c->out, d->data.data, d->data.len);
-	net_call_end(c, d->code, d->text);
+	net__call_end(c, d->code, d->text);
 }
 
 /* --- the session --- */
 
 static void on_up(void *ctx)
 {
-	net_followers_up(ctx);
+	net__followers_up(ctx);
 }
 
 static void on_down(void *ctx, bool was_up)
@@ -136,7 +136,7 @@ static void on_down(void *ctx, bool was_up)
 	fresh_lost(n->cgi->fresh);
 	asks_fail(n, E_AGAIN, "the session with the baseserver ended before it answered");
 	if (was_up)
-		net_followers_down(n);
+		net__followers_down(n);
 }
 
 static void on_frame(void *ctx, enum frame_kind kind, const void *message)
@@ -151,7 +151,7 @@ static void on_frame(void *ctx, enum frame_kind kind, const void *message)
 		on_piece_ack(n, message);
 		break;
 	case FR_EVENTS:
-		net_followers_event(n, message);
+		net__followers_event(n, message);
 		break;
 	case FR_LOG_DATA:
 		on_log_data(n, message);
@@ -173,7 +173,7 @@ static bool ask_wait(struct net *n, struct call *c)
 	if (!client_is_up(n->client)) {
 		snprintf(text, sizeof text, "the baseserver %s cannot be reached: %.200s",
 		         client_server(n->client), client_why(n->client));
-		net_call_end(c, E_AGAIN, text);
+		net__call_end(c, E_AGAIN, text);
 		return false;
 	}
 	c->next = n->asks;
@@ -189,8 +189,8 @@ static void ask_send(struct net *n, struct call *c, enum frame_kind kind, const 
 	if (!ask_wait(n, c))
 		return;
 	r = client_send(n->client, kind, message, &err);
-	if (r < 0 && net_ask_take(n, c->ask_id) == c)
-		net_call_end(c, r, err.text);
+	if (r < 0 && net__ask_take(n, c->ask_id) == c)
+		net__call_end(c, r, err.text);
 }
 
 static void ask_command(struct net *n, struct call *c)
@@ -198,17 +198,17 @@ static void ask_command(struct net *n, struct call *c)
 	struct err err = { 0 };
 	int r;
 
-	c->in_pieces = net_wants_pieces(c);
+	c->in_pieces = net__wants_pieces(c);
 	c->sent = 0;
 	if (!ask_wait(n, c))
 		return;
 	if (c->in_pieces) {
-		net_pieces_go_on(n, c, 0);
+		net__pieces_go_on(n, c, 0);
 		return;
 	}
-	r = net_send_command(n, c, &err);
-	if (r < 0 && net_ask_take(n, c->ask_id) == c)
-		net_call_end(c, r, err.text);
+	r = net__send_command(n, c, &err);
+	if (r < 0 && net__ask_take(n, c->ask_id) == c)
+		net__call_end(c, r, err.text);
 }
 
 void net_ask(struct letter *l, void *self)
@@ -264,12 +264,12 @@ static void round_alarm(void *self)
 	int64_t now = actor_mono_us(n->me);
 
 	asks_expire(n, now);
-	net_tell(n);
-	net_followers_fresh(n);
+	net__tell(n);
+	net__followers_fresh(n);
 	client_look(n->client, actor_loop(n->me), now);
 	if (now >= n->beat_at_us) {
 		n->beat_at_us = now + US_PER_S;
-		net_followers_beat(n);
+		net__followers_beat(n);
 	}
 	actor_alarm(n->me, now + ROUND_US);
 }
@@ -290,7 +290,7 @@ static void net_fini(void *self)
 
 	client_drop(n->client);
 	asks_fail(n, E_CLOSED, NULL);
-	net_followers_end(n);
+	net__followers_end(n);
 }
 
 int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err)
@@ -325,7 +325,7 @@ void net_free(struct net *n)
 	if (!n)
 		return;
 	client_free(n->client);
-	net_told_done(&n->told);
+	net__told_done(&n->told);
 	free(n);
 }
 

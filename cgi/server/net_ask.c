@@ -11,7 +11,7 @@
 /* Of arguments in pieces, at least: so much longer is their answer waited for. */
 #define BYTES_A_SECOND (256 * 1024)
 
-void net_call_end(struct call *c, int code, const char *text)
+void net__call_end(struct call *c, int code, const char *text)
 {
 	CHECK(c->suspended);
 	if (code < 0)
@@ -20,7 +20,7 @@ void net_call_end(struct call *c, int code, const char *text)
 }
 
 /* Take the call with this id out of the list. */
-struct call *net_ask_take(struct net *n, uint64_t id)
+struct call *net__ask_take(struct net *n, uint64_t id)
 {
 	for (struct call **p = &n->asks; *p; p = &(*p)->next) {
 		struct call *c = *p;
@@ -33,7 +33,7 @@ struct call *net_ask_take(struct net *n, uint64_t id)
 	return NULL;
 }
 
-void net_ask_extend(struct net *n, struct call *c)
+void net__ask_extend(struct net *n, struct call *c)
 {
 	int64_t more_us = (int64_t)(c->ask_args.len / BYTES_A_SECOND) * US_PER_S;
 
@@ -41,7 +41,7 @@ void net_ask_extend(struct net *n, struct call *c)
 	                 more_us;
 }
 
-int net_send_command(struct net *n, struct call *c, struct err *err)
+int net__send_command(struct net *n, struct call *c, struct err *err)
 {
 	char *kind = mem_str(c->ask_kind), *actor = mem_str(c->actor);
 	Sirdar__Command m = SIRDAR__COMMAND__INIT;

@@ -92,11 +92,11 @@ static void follow_take(struct letter *l, void *self)
 	struct net *n = self;
 	struct follower *f = (struct follower *)l;
 
-	net_tell(n); /* what came before it began is not its */
+	net__tell(n); /* what came before it began is not its */
 	f->next = n->followers;
 	n->followers = f;
 	say(f, "retry: 2000\n\n");
-	net_news_say(n, f);
+	net__news_say(n, f);
 	follower_begin(n, f);
 }
 
@@ -179,7 +179,7 @@ static void log_show(struct follower *f, const Sirdar__LogData *d, struct buf *o
 	buf_done(&text);
 }
 
-void net_followers_log(struct net *n, const Sirdar__LogData *d)
+void net__followers_log(struct net *n, const Sirdar__LogData *d)
 {
 	struct follower *f = follower_of(n, d->id);
 	struct buf b;
@@ -218,7 +218,7 @@ void net_followers_log(struct net *n, const Sirdar__LogData *d)
 
 /* --- the session comes and goes --- */
 
-void net_followers_up(struct net *n)
+void net__followers_up(struct net *n)
 {
 	uint64_t from = UINT64_MAX;
 	bool any = false;
@@ -238,14 +238,14 @@ void net_followers_up(struct net *n)
 		subscribe(n, from != UINT64_MAX ? from : 0);
 }
 
-void net_followers_down(struct net *n)
+void net__followers_down(struct net *n)
 {
-	net_tell(n);
+	net__tell(n);
 	for (struct follower *f = n->followers; f; f = f->next)
 		say(f, "event: down\ndata: {}\n\n");
 }
 
-void net_followers_beat(struct net *n)
+void net__followers_beat(struct net *n)
 {
 	int64_t now = actor_mono_us(n->me);
 	struct follower **p = &n->followers;
@@ -281,7 +281,7 @@ void net_followers_beat(struct net *n)
 
 /* From the number that its first answer had, also for those who follow already: they pass over
  * what they have seen. */
-void net_followers_fresh(struct net *n)
+void net__followers_fresh(struct net *n)
 {
 	uint64_t want = fresh_want(n->cgi->fresh, actor_mono_us(n->me));
 
@@ -292,7 +292,7 @@ void net_followers_fresh(struct net *n)
 		fresh_live(n->cgi->fresh, want);
 }
 
-void net_followers_end(struct net *n)
+void net__followers_end(struct net *n)
 {
 	while (n->followers) {
 		struct follower *f = n->followers;

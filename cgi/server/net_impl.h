@@ -18,14 +18,14 @@ struct call;
 struct net;
 
 /* net_ask.c: one call that waits. */
-struct call *net_ask_take(struct net *n, uint64_t id); /* out of n->asks, or NULL */
-void net_call_end(struct call *c, int code, const char *text);
-int net_send_command(struct net *n, struct call *c, struct err *err);
-void net_ask_extend(struct net *n, struct call *c); /* it goes on: it has its time anew */
+struct call *net__ask_take(struct net *n, uint64_t id); /* out of n->asks, or NULL */
+void net__call_end(struct call *c, int code, const char *text);
+int net__send_command(struct net *n, struct call *c, struct err *err);
+void net__ask_extend(struct net *n, struct call *c); /* it goes on: it has its time anew */
 /* net_piece.c: arguments that are larger than a frame. The call waits in n->asks. */
-bool net_wants_pieces(const struct call *c);
-void net_pieces_go_on(struct net *n, struct call *c, size_t taken); /* and at last the command */
-void net_pieces_end(struct net *n, const struct call *c); /* it was taken out of n->asks */
+bool net__wants_pieces(const struct call *c);
+void net__pieces_go_on(struct net *n, struct call *c, size_t taken); /* and at last the command */
+void net__pieces_end(struct net *n, const struct call *c); /* it was taken out of n->asks */
 
 /* Someone who listens. */
 struct follower {
@@ -86,18 +86,18 @@ struct net {
 	struct told_news news;
 };
 
-void net_followers_event(struct net *n, const Sirdar__Events *e);
-void net_tell(struct net *n); /* what waits goes out now */
+void net__followers_event(struct net *n, const Sirdar__Events *e);
+void net__tell(struct net *n); /* what waits goes out now */
 /* net_news.c: how far commands are. */
-void net_news_take(struct net *n, const Sirdar__CommandNews *m);
-void net_news_say(struct net *n, struct follower *f); /* what it has not heard */
-void net_told_done(struct told *t);
-void net_followers_log(struct net *n, const Sirdar__LogData *d);
-void net_followers_up(struct net *n); /* a session began */
-void net_followers_down(struct net *n);
-void net_followers_beat(struct net *n); /* heartbeats; those who left are forgotten */
-void net_followers_fresh(
+void net__news_take(struct net *n, const Sirdar__CommandNews *m);
+void net__news_say(struct net *n, struct follower *f); /* what it has not heard */
+void net__told_done(struct told *t);
+void net__followers_log(struct net *n, const Sirdar__LogData *d);
+void net__followers_up(struct net *n); /* a session began */
+void net__followers_down(struct net *n);
+void net__followers_beat(struct net *n); /* heartbeats; those who left are forgotten */
+void net__followers_fresh(
 	struct net *n); /* follow events for cgi/server/fresh.h, if it wants them */
-void net_followers_end(struct net *n);
+void net__followers_end(struct net *n);
 
 #endif

@@ -36,7 +36,7 @@ static void print(const Sirdar__CommandNews *m, struct buf *out)
 	buf_puts(out, "}\n\n");
 }
 
-void net_news_take(struct net *n, const Sirdar__CommandNews *m)
+void net__news_take(struct net *n, const Sirdar__CommandNews *m)
 {
 	struct told_news *s = &n->news;
 	struct buf text;
@@ -53,7 +53,7 @@ void net_news_take(struct net *n, const Sirdar__CommandNews *m)
 	buf_done(&text);
 }
 
-void net_news_say(struct net *n, struct follower *f)
+void net__news_say(struct net *n, struct follower *f)
 {
 	const struct told_news *s = &n->news;
 

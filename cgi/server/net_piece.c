@@ -7,7 +7,7 @@
 
 enum { PIECES_FROM = 1 << 20, PIECE_BYTES = 256 * 1024, UNDER_WAY_MAX = 4 * PIECE_BYTES };
 
-bool net_wants_pieces(const struct call *c)
+bool net__wants_pieces(const struct call *c)
 {
 	return c->ask_args.len > PIECES_FROM;
 }
@@ -30,7 +30,7 @@ static int send_piece(struct net *n, struct call *c, struct err *err)
 	return r;
 }
 
-void net_pieces_go_on(struct net *n, struct call *c, size_t taken)
+void net__pieces_go_on(struct net *n, struct call *c, size_t taken)
 {
 	size_t all = c->ask_args.len;
 	uint64_t id = c->ask_id;
@@ -38,21 +38,21 @@ void net_pieces_go_on(struct net *n, struct call *c, size_t taken)
 	int r = taken <= c->sent ? 0 : E_PROTOCOL;
 
 	CHECK(c->in_pieces && c->sent <= all);
-	net_ask_extend(n, c);
+	net__ask_extend(n, c);
 	while (r == 0 && c->sent < all && c->sent - taken < UNDER_WAY_MAX)
 		r = send_piece(n, c, &err);
 	if (r == 0 && taken == all) {
-		r = net_send_command(n, c, &err);
+		r = net__send_command(n, c, &err);
 		c->in_pieces = r < 0;
 	}
 	/* A session that ended meanwhile has ended the call already. */
-	if (r < 0 && net_ask_take(n, id) == c) {
-		net_pieces_end(n, c);
-		net_call_end(c, r, err.text);
+	if (r < 0 && net__ask_take(n, id) == c) {
+		net__pieces_end(n, c);
+		net__call_end(c, r, err.text);
 	}
 }
 
-void net_pieces_end(struct net *n, const struct call *c)
+void net__pieces_end(struct net *n, const struct call *c)
 {
 	Sirdar__Piece m = SIRDAR__PIECE__INIT;
 

@@ -84,7 +84,7 @@ static size_t put_rest(const struct told *t, struct follower *f, size_t *lost)
 	return sent;
 }
 
-void net_tell(struct net *n)
+void net__tell(struct net *n)
 {
 	struct told *t = &n->told;
 	struct picked all[FILTERS];
@@ -135,12 +135,12 @@ static void gap_say(struct follower *f)
 	f->gap = !feed_put(f->feed, text, sizeof text - 1);
 }
 
-void net_followers_event(struct net *n, const Sirdar__Events *es)
+void net__followers_event(struct net *n, const Sirdar__Events *es)
 {
 	bool some = false;
 
 	if (es->gap) {
-		net_tell(n);
+		net__tell(n);
 		fresh_lost(n->cgi->fresh);
 	}
 	for (struct follower *f = n->followers; f && !some; f = f->next)
@@ -149,9 +149,9 @@ void net_followers_event(struct net *n, const Sirdar__Events *es)
 		if (!f->log)
 			gap_say(f);
 	for (size_t i = 0; i < es->n_command; i++)
-		net_news_take(n, es->command[i]);
+		net__news_take(n, es->command[i]);
 	for (struct follower *f = n->followers; f && es->n_command; f = f->next)
-		net_news_say(n, f);
+		net__news_say(n, f);
 	for (size_t i = 0; i < es->n_event; i++) {
 		const Sirdar__Event *e = es->event[i];
 
@@ -163,12 +163,12 @@ void net_followers_event(struct net *n, const Sirdar__Events *es)
 		n->seen = e->number > n->seen ? e->number : n->seen;
 	}
 	if (atomic_load(&n->cgi->streams) <= FEW || n->told.text.len > PENDING_MAX)
-		net_tell(n);
+		net__tell(n);
 	else if (n->told.n > 0)
 		actor_alarm(n->me, actor_mono_us(n->me) + TOGETHER_US);
 }
 
-void net_told_done(struct told *t)
+void net__told_done(struct told *t)
 {
 	free(t->events);
 	buf_done(&t->text);

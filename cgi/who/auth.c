@@ -120,7 +120,7 @@ int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 	if (r == 0)
 		r = auth_tokens_load(a, err);
 	if (r == 0)
-		sessions_load(a);
+		sessions__load(a);
 	free(tokens);
 	if (r < 0) {
 		auth_close(a);
@@ -245,7 +245,7 @@ static int secret_take(struct auth *a, struct call *c, const char *text, bool is
 {
 	const struct token *t = NULL;
 	struct local_token local;
-	int r = token_kept(a, text, is_app, &t);
+	int r = token__kept(a, text, is_app, &t);
 
 	c->via = is_app ? "app" : "token";
 	if (t && (!name || strcmp(t->name, name) == 0)) {
@@ -253,7 +253,7 @@ static int secret_take(struct auth *a, struct call *c, const char *text, bool is
 		return r < 0 ? r : 1;
 	}
 	token_unref(t);
-	if (token_find(a, text, is_app, &local) && (!name || strcmp(local.name, name) == 0)) {
+	if (token__find(a, text, is_app, &local) && (!name || strcmp(local.name, name) == 0)) {
 		c->role = local.role;
 		c->rights = local.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
 		c->may_credential = local.role == ROLE_ADMIN && !is_app && !local.by_login;
@@ -306,11 +306,11 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 	int r = 0;
 
 	pthread_mutex_lock(&a->mu);
-	s = session_find(a, secret);
+	s = session__find(a, secret);
 	if (s) {
-		session_csrf(secret, ret_csrf);
+		session__csrf(secret, ret_csrf);
 		memcpy(user, s->user, sizeof user);
-		since = session_since(s);
+		since = session__since(s);
 		c->via = s->via;
 	}
 	pthread_mutex_unlock(&a->mu);
@@ -333,7 +333,7 @@ static int check_cookie(struct auth *a, struct call *c)
 {
 	char csrf[AUTH_TEXT_MAX] = "";
 	const char *secret = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
-	                                                 session_cookie(a->cgi));
+	                                                 session__cookie(a->cgi));
 	int r = session_take(a, c, secret, csrf);
 
 	if (r < 0)

@@ -60,23 +60,23 @@ struct auth {
 };
 
 /* The session with this secret, refreshed, or NULL. Locked. */
-struct session *session_find(struct auth *a, const char *secret);
+struct session *session__find(struct auth *a, const char *secret);
 /* What the person's `since` must be; negative: whichever. Locked. */
-int64_t session_since(const struct session *s);
-void session_csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX]);
-const char *session_cookie(const struct cgi *cgi);
+int64_t session__since(const struct session *s);
+void session__csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX]);
+const char *session__cookie(const struct cgi *cgi);
 /* Those of the last run that have not ended; a file that does not read is said and left. */
-void sessions_load(struct auth *a);
+void sessions__load(struct auth *a);
 /* Is a session over by its age? */
-bool session_over(const struct auth *a, const struct session *s, int64_t now_us);
+bool session__over(const struct auth *a, const struct session *s, int64_t now_us);
 
 /* auth_secret.c: a fresh secret as text, with the prefix; and the hash of one. */
-void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
-void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
+void secret__new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
+void secret__hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
 /* The token, or key of an app, with this secret, of the store: 1 held, 0 none or expired,
  * E_AGAIN. */
-int token_kept(struct auth *a, const char *text, bool is_app, const struct token **ret);
+int token__kept(struct auth *a, const char *text, bool is_app, const struct token **ret);
 /* The same of this cgi's own. False: none, or expired. Locks. */
-bool token_find(struct auth *a, const char *text, bool is_app, struct local_token *ret);
+bool token__find(struct auth *a, const char *text, bool is_app, struct local_token *ret);
 
 #endif

@@ -33,7 +33,7 @@ static int64_t admin_mark(const struct auth *a)
 	unsigned char hash[HASH_BYTES];
 	uint64_t mark = 0;
 
-	secret_hash(a->password, hash);
+	secret__hash(a->password, hash);
 	for (size_t i = 0; i < 6; i++)
 		mark = mark << 8 | hash[i];
 	return (int64_t)mark;
@@ -68,7 +68,7 @@ static void sessions_print(struct auth *a, struct buf *out)
 	put_int(out, "admin", admin_mark(a));
 	put_open(out, "sessions", '[');
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
-		if (a->sessions[i].user[0] != '\0' && !session_over(a, &a->sessions[i], now))
+		if (a->sessions[i].user[0] != '\0' && !session__over(a, &a->sessions[i], now))
 			session_put(&a->sessions[i], wall, out);
 	put_close(out, ']');
 	put_close(out, '}');
@@ -174,14 +174,14 @@ static void sessions_take(struct auth *a, const cJSON *root)
 		struct session s;
 
 		if (n == SESSIONS_MAX || !session_read(o, wall, now, &s) ||
-		    session_over(a, &s, now) || (!admins && strcmp(s.user, "admin") == 0))
+		    session__over(a, &s, now) || (!admins && strcmp(s.user, "admin") == 0))
 			continue;
 		a->sessions[n++] = s;
 	}
 	log_info("sessions.read", "sessions=%zu", n);
 }
 
-void sessions_load(struct auth *a)
+void sessions__load(struct auth *a)
 {
 	char *path = path_of(a);
 	struct err err = { 0 };

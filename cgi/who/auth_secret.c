@@ -4,7 +4,7 @@
 
 #include "cgi/who/auth_impl.h"
 
-void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX])
+void secret__new(const char *prefix, char ret_text[AUTH_TEXT_MAX])
 {
 	unsigned char bytes[AUTH_SECRET_BYTES];
 	size_t n = strlen(prefix);
@@ -17,7 +17,7 @@ void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX])
 	sodium_memzero(bytes, sizeof bytes);
 }
 
-void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES])
+void secret__hash(const char *text, unsigned char ret_hash[HASH_BYTES])
 {
 	crypto_hash_sha256(ret_hash, (const unsigned char *)text, strlen(text));
 }

@@ -18,12 +18,12 @@
 
 #define CHANGING_US (60 * US_PER_S)
 
-const char *session_cookie(const struct cgi *cgi)
+const char *session__cookie(const struct cgi *cgi)
 {
 	return cgi->tls ? "__Host-sirdar" : "sirdar";
 }
 
-void session_csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
+void session__csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
 {
 	unsigned char hash[HASH_BYTES];
 	crypto_hash_sha256_state st;
@@ -35,13 +35,13 @@ void session_csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
 	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof hash);
 }
 
-bool session_over(const struct auth *a, const struct session *s, int64_t now_us)
+bool session__over(const struct auth *a, const struct session *s, int64_t now_us)
 {
 	return now_us - s->used_us > param_now(a->cgi->param.session_idle_ms) * US_PER_MS ||
 	       now_us - s->begun_us > param_now(a->cgi->param.session_life_ms) * US_PER_MS;
 }
 
-int64_t session_since(const struct session *s)
+int64_t session__since(const struct session *s)
 {
 	return clock_mono_us(&clock_machine) < s->changing_us ? -1 : s->since;
 }
@@ -97,8 +97,8 @@ void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t
 	struct session fresh = { .begun_us = now, .used_us = now, .since = since, .via = via };
 	unsigned char id[(SESSION_ID_MAX - 1) / 2];
 
-	secret_new("", ret_secret);
-	secret_hash(ret_secret, fresh.hash);
+	secret__new("", ret_secret);
+	secret__hash(ret_secret, fresh.hash);
 	randombytes_buf(id, sizeof id);
 	sodium_bin2hex(fresh.id, sizeof fresh.id, id, sizeof id);
 	snprintf(fresh.user, sizeof fresh.user, "%s", user);
@@ -116,26 +116,26 @@ void auth_session_begin(struct auth *a, struct call *c, int64_t since, const cha
 	char secret[AUTH_TEXT_MAX];
 
 	auth_session_open(a, c, c->user, since, via, secret);
-	session_csrf(secret, ret_csrf);
+	session__csrf(secret, ret_csrf);
 	snprintf(c->cookie, sizeof c->cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
-	         session_cookie(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
+	         session__cookie(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
 	sodium_memzero(secret, sizeof secret);
 }
 
-struct session *session_find(struct auth *a, const char *secret)
+struct session *session__find(struct auth *a, const char *secret)
 {
 	int64_t now = clock_mono_us(&clock_machine);
 	unsigned char hash[HASH_BYTES];
 
 	if (!secret || strlen(secret) >= AUTH_TEXT_MAX)
 		return NULL;
-	secret_hash(secret, hash);
+	secret__hash(secret, hash);
 	for (size_t i = 0; i < SESSIONS_MAX; i++) {
 		struct session *s = &a->sessions[i];
 
 		if (s->user[0] == '\0' || sodium_memcmp(s->hash, hash, sizeof hash) != 0)
 			continue;
-		if (session_over(a, s, now)) {
+		if (session__over(a, s, now)) {
 			drop(a, s);
 			return NULL;
 		}
@@ -147,7 +147,7 @@ struct session *session_find(struct auth *a, const char *secret)
 
 static const char *secret_of(const struct auth *a, struct call *c)
 {
-	return MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, session_cookie(a->cgi));
+	return MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, session__cookie(a->cgi));
 }
 
 static struct session *by_id(struct auth *a, const char *id)
@@ -163,7 +163,7 @@ bool auth_session_close(struct auth *a, const char *secret, char ret_user[64])
 	struct session *s;
 
 	pthread_mutex_lock(&a->mu);
-	s = session_find(a, secret);
+	s = session__find(a, secret);
 	if (s) {
 		snprintf(ret_user, sizeof s->user, "%s", s->user);
 		drop(a, s);
@@ -178,8 +178,8 @@ void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_M
 
 	ret_csrf[0] = '\0';
 	pthread_mutex_lock(&a->mu);
-	if (secret && session_find(a, secret))
-		session_csrf(secret, ret_csrf);
+	if (secret && session__find(a, secret))
+		session__csrf(secret, ret_csrf);
 	pthread_mutex_unlock(&a->mu);
 }
 
@@ -188,7 +188,7 @@ void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX
 	struct session *s;
 
 	pthread_mutex_lock(&a->mu);
-	s = c->by_cookie ? session_find(a, secret_of(a, c)) : NULL;
+	s = c->by_cookie ? session__find(a, secret_of(a, c)) : NULL;
 	snprintf(ret_id, SESSION_ID_MAX, "%s", s ? s->id : "");
 	pthread_mutex_unlock(&a->mu);
 }
@@ -199,7 +199,7 @@ bool auth_session_end(struct auth *a, struct call *c)
 	bool was = auth_session_close(a, secret_of(a, c), user);
 
 	snprintf(c->cookie, sizeof c->cookie, "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
-	         session_cookie(a->cgi), a->cgi->tls ? "; Secure" : "");
+	         session__cookie(a->cgi), a->cgi->tls ? "; Secure" : "");
 	return was;
 }
 
@@ -254,7 +254,7 @@ int auth_sessions_end(struct auth *a, const char *user, const char *id, const ch
 static bool is_of_now(struct auth *a, const struct session *s)
 {
 	const struct person *p = NULL;
-	int64_t since = session_since(s);
+	int64_t since = session__since(s);
 	bool is;
 
 	if (strcmp(s->user, "admin") == 0)
@@ -293,7 +293,7 @@ void auth_sessions_put(struct auth *a, const char *user, const char *own, struct
 	pthread_mutex_unlock(&a->mu);
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		if (all[i].user[0] != '\0' && (!user || strcmp(all[i].user, user) == 0) &&
-		    !session_over(a, &all[i], now) && is_of_now(a, &all[i]))
+		    !session__over(a, &all[i], now) && is_of_now(a, &all[i]))
 			one_put(&all[i], own, now, wall, out);
 	free(all);
 }

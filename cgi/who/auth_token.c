@@ -33,8 +33,8 @@ void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[HAS
 {
 	unsigned char hash[HASH_BYTES];
 
-	secret_new(is_app ? "sirdar_app_" : "sirdar_", ret_token);
-	secret_hash(ret_token, hash);
+	secret__new(is_app ? "sirdar_app_" : "sirdar_", ret_token);
+	secret__hash(ret_token, hash);
 	sodium_bin2hex(ret_hex, HASH_BYTES * 2 + 1, hash, sizeof hash);
 }
 
@@ -218,20 +218,20 @@ static bool tokens_changed(struct auth *a)
 	return changed;
 }
 
-bool token_find(struct auth *a, const char *text, bool is_app, struct local_token *ret)
+bool token__find(struct auth *a, const char *text, bool is_app, struct local_token *ret)
 {
 	unsigned char hash[HASH_BYTES];
 
 	if (strlen(text) >= AUTH_TEXT_MAX)
 		return false;
-	secret_hash(text, hash);
+	secret__hash(text, hash);
 	if (token_match(a, hash, is_app, ret))
 		return true;
 	return tokens_changed(a) && auth_tokens_load(a, NULL) == 0 &&
 	       token_match(a, hash, is_app, ret);
 }
 
-int token_kept(struct auth *a, const char *text, bool is_app, const struct token **ret)
+int token__kept(struct auth *a, const char *text, bool is_app, const struct token **ret)
 {
 	unsigned char hash[HASH_BYTES];
 	int r;
@@ -240,7 +240,7 @@ int token_kept(struct auth *a, const char *text, bool is_app, const struct token
 	if (strncmp(text, is_app ? "sirdar_app_" : "sirdar_", is_app ? 11 : 7) != 0 ||
 	    strlen(text) >= AUTH_TEXT_MAX)
 		return 0;
-	secret_hash(text, hash);
+	secret__hash(text, hash);
 	r = people_token(a->cgi->people, hash, ret);
 	if (r == 1 && ((*ret)->is_app != is_app ||
 	               ((*ret)->expires_s != 0 && (*ret)->expires_s <= wall_s()))) {

@@ -32,7 +32,7 @@ static unsigned rights_of(const cJSON *list)
 	return bits;
 }
 
-void grant_read(const cJSON *root, enum role role, struct grant *ret)
+void grant__read(const cJSON *root, enum role role, struct grant *ret)
 {
 	const cJSON *v;
 
@@ -53,7 +53,7 @@ void grant_read(const cJSON *root, enum role role, struct grant *ret)
 	}
 }
 
-void grant_done(struct grant *g)
+void grant__done(struct grant *g)
 {
 	for (size_t i = 0; i < g->in.n; i++)
 		free(g->in.names[i]);

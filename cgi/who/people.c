@@ -44,7 +44,7 @@ void people_free(struct people *p)
 {
 	if (!p)
 		return;
-	roster_unref(p->roster);
+	roster__unref(p->roster);
 	pthread_mutex_destroy(&p->mu);
 	free(p);
 }
@@ -80,10 +80,10 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	int code = changes_now(r, changes, err);
 	bool same = old && memcmp(old->changes, changes, sizeof changes) == 0;
 
-	roster_unref(old);
+	roster__unref(old);
 	if (code < 0 || same)
 		return code;
-	code = roster_read(r, &fresh, err);
+	code = roster__read(r, &fresh, err);
 	if (code < 0)
 		return code;
 	CHECK(fresh->refs == 1); /* nobody has seen it: it never changes from now on */
@@ -93,7 +93,7 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	old = p->roster;
 	p->roster = fresh;
 	pthread_mutex_unlock(&p->mu);
-	roster_unref(old);
+	roster__unref(old);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ static const void *item_of(struct roster *r, const void *key, const void *items,
 	const void *found = n > 0 ? bsearch(key, items, n, size, order) : NULL;
 
 	if (!found)
-		roster_unref(r);
+		roster__unref(r);
 	return found;
 }
 
@@ -143,7 +143,7 @@ bool person_is_outside(const struct person *p)
 void person_unref(const struct person *p)
 {
 	if (p)
-		roster_unref(p->roster);
+		roster__unref(p->roster);
 }
 
 static int by_hash(const void *hash, const void *item)
@@ -166,7 +166,7 @@ int people_token(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
 void token_unref(const struct token *t)
 {
 	if (t)
-		roster_unref(t->roster);
+		roster__unref(t->roster);
 }
 
 int people_mapped(struct people *p, const char *source, const char *external,
@@ -184,7 +184,7 @@ int people_mapped(struct people *p, const char *source, const char *external,
 		memcpy(ret, g->name, USER_NAME_MAX);
 		found = 1;
 	}
-	roster_unref(r);
+	roster__unref(r);
 	return found;
 }
 
@@ -198,7 +198,7 @@ void people_subject(struct people *p, const char *source, const char *subject,
 		if (strcmp(r->persons[i].source, source) == 0 &&
 		    strcmp(r->persons[i].subject, subject) == 0)
 			memcpy(ret, r->persons[i].name, USER_NAME_MAX);
-	roster_unref(r);
+	roster__unref(r);
 }
 
 /* --- shown --- */
@@ -222,7 +222,7 @@ void people_members_put(struct people *p, const char *group, const char *key, st
 			if (strcmp(r->persons[i].groups[j]->name, group) == 0)
 				put_text(out, NULL, r->persons[i].name);
 	put_close(out, ']');
-	roster_unref(r);
+	roster__unref(r);
 }
 
 void people_effective_put(struct people *p, const char *name, struct buf *out)
@@ -293,7 +293,7 @@ void people_tokens_put(struct people *p, const char *owner, bool apps, struct bu
 		if (is_app_of_nobody(&r->tokens[i]) == apps &&
 		    (!owner || strcmp(r->tokens[i].owner, owner) == 0))
 			token_put(&r->tokens[i], out);
-	roster_unref(r);
+	roster__unref(r);
 }
 
 bool people_token_owner(struct people *p, const char *name, bool app, char ret[USER_NAME_MAX])
@@ -309,6 +309,6 @@ bool people_token_owner(struct people *p, const char *name, bool app, char ret[U
 		memcpy(ret, t->owner, USER_NAME_MAX);
 		found = true;
 	}
-	roster_unref(r);
+	roster__unref(r);
 	return found;
 }

@@ -18,12 +18,12 @@ struct roster {
 	size_t n_persons, n_groups, n_tokens;
 };
 
-int roster_read(struct reader *r, struct roster **ret, struct err *err);
-void roster_unref(struct roster *r); /* NULL is fine */
+int roster__read(struct reader *r, struct roster **ret, struct err *err);
+void roster__unref(struct roster *r); /* NULL is fine */
 
 struct cJSON;
 /* An admin has all rights, and is bound to no project. */
-void grant_read(const struct cJSON *root, enum role role, struct grant *ret);
-void grant_done(struct grant *g);
+void grant__read(const struct cJSON *root, enum role role, struct grant *ret);
+void grant__done(struct grant *g);
 
 #endif

@@ -72,7 +72,7 @@ static int each_group(void *ctx, const struct store_doc *d)
 	if (!root)
 		return 0;
 	snprintf(g.name, sizeof g.name, "%s", d->name);
-	grant_read(root, role, &g.grant);
+	grant__read(root, role, &g.grant);
 	copy(g.source, sizeof g.source, root, "source");
 	copy(g.external, sizeof g.external, root, "external");
 	names_read(json_get(root, "members"), &g.members, &g.n_members);
@@ -99,7 +99,7 @@ static int each_person(void *ctx, const struct store_doc *d)
 	p.since = json_int(root, "since", 0);
 	p.grants = mem_new(sizeof *p.grants);
 	p.n_grants = 1;
-	grant_read(root, role, &p.grants[0]);
+	grant__read(root, role, &p.grants[0]);
 	names_read(json_get(root, "groups"), &p.given, &p.n_given);
 	json_free(root);
 	r->persons = mem_grow(r->persons, r->n_persons + 1, sizeof *r->persons);
@@ -127,7 +127,7 @@ static int each_token(void *ctx, const struct store_doc *d)
 	t.is_app = json_true(root, "app");
 	t.created_s = json_int(root, "created", 0);
 	t.expires_s = json_int(root, "expires", 0);
-	grant_read(root, role, &t.grant);
+	grant__read(root, role, &t.grant);
 	/* What a person's token does not say, it takes as he has it. */
 	if (!json_get(root, "projects"))
 		t.grant.in.all = true;
@@ -200,7 +200,7 @@ static int token_order(const void *a, const void *b)
 	              TOKEN_HASH_BYTES);
 }
 
-int roster_read(struct reader *reader, struct roster **ret, struct err *err)
+int roster__read(struct reader *reader, struct roster **ret, struct err *err)
 {
 	struct roster *r = mem_new(sizeof *r);
 	int code = read_doc_bodies(reader, DOC_USER, each_person, r, err);
@@ -211,7 +211,7 @@ int roster_read(struct reader *reader, struct roster **ret, struct err *err)
 	if (code == 0)
 		code = read_doc_bodies(reader, DOC_TOKEN, each_token, r, err);
 	if (code < 0) {
-		roster_unref(r);
+		roster__unref(r);
 		return code;
 	}
 	if (r->n_persons > 0)
@@ -228,13 +228,13 @@ static void person_done(struct person *p)
 {
 	sodium_memzero(p->secret, sizeof p->secret);
 	for (size_t i = 0; i < p->n_grants; i++)
-		grant_done(&p->grants[i]);
+		grant__done(&p->grants[i]);
 	names_done(p->given, p->n_given);
 	free(p->grants);
 	free(p->groups);
 }
 
-void roster_unref(struct roster *r)
+void roster__unref(struct roster *r)
 {
 	unsigned was = r ? atomic_fetch_sub(&r->refs, 1) : 0;
 
@@ -244,11 +244,11 @@ void roster_unref(struct roster *r)
 	for (size_t i = 0; i < r->n_persons; i++)
 		person_done(&r->persons[i]);
 	for (size_t i = 0; i < r->n_groups; i++) {
-		grant_done(&r->groups[i].grant);
+		grant__done(&r->groups[i].grant);
 		names_done(r->groups[i].members, r->groups[i].n_members);
 	}
 	for (size_t i = 0; i < r->n_tokens; i++)
-		grant_done(&r->tokens[i].grant);
+		grant__done(&r->tokens[i].grant);
 	free(r->persons);
 	free(r->groups);
 	free(r->tokens);

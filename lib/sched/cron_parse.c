@@ -486,7 +486,7 @@ int cron_parse(const char *text, const char *name, struct cron **ret_cron, struc
 		cron_free(x.c);
 		return r;
 	}
-	cron_judge(x.c);
+	cron__judge(x.c);
 	*ret_cron = x.c;
 	return 0;
 }

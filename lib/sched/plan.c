@@ -63,7 +63,7 @@ int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
 	p->has_cycle = p->unit >= CU_MINUTE && p->unit <= CU_YEAR;
 	if (p->has_cycle)
 		set_cycle(p, cycle_make(s->tz, p->unit, p->s.step, time_clamp(s->anchor)));
-	r = due_normalise(p, err);
+	r = due__normalise(p, err);
 	if (r < 0) {
 		plan_free(p);
 		return r;
@@ -72,7 +72,7 @@ int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
 	return 0;
 }
 
-void plan_past_free(struct plan_past *past)
+void plan__past_free(struct plan_past *past)
 {
 	if (!past)
 		return;
@@ -86,7 +86,7 @@ void plan_free(struct plan *p)
 {
 	if (!p)
 		return;
-	plan_past_free(p->past);
+	plan__past_free(p->past);
 	free(p);
 }
 
@@ -144,9 +144,9 @@ static int64_t skip_forward(const struct plan *p, int64_t t)
 	int64_t to, at;
 
 	CHECK(p->s.calendar);
-	if (due_shifts(p))
+	if (due__shifts(p))
 		return t;
-	to = calendar_next(p->s.calendar, due_tested_day(p, t));
+	to = calendar_next(p->s.calendar, due__tested_day(p, t));
 	if (to == CALENDAR_NEVER)
 		return PLAN_NEVER;
 	at = tz_first(p->s.tz, to * DAY_S) - 1;
@@ -160,9 +160,9 @@ static int64_t skip_back(const struct plan *p, int64_t t)
 	int64_t to, at;
 
 	CHECK(p->s.calendar);
-	if (due_shifts(p))
+	if (due__shifts(p))
 		return t;
-	to = calendar_prev(p->s.calendar, due_tested_day(p, t));
+	to = calendar_prev(p->s.calendar, due__tested_day(p, t));
 	if (to == CALENDAR_BEFORE)
 		return PLAN_BEFORE;
 	at = tz_first(p->s.tz, (to + 1) * DAY_S);
@@ -177,8 +177,8 @@ bool plan_has(const struct plan *p, int64_t t)
 {
 	if (p->past && t < p->past->since)
 		return plan_has(p->past->plan, t);
-	return t >= p->s.start && t <= p->s.end && raw_has(p, t) && due_allowed(p, t) &&
-	       due_fits(p, t);
+	return t >= p->s.start && t <= p->s.end && raw__has(p, t) && due__allowed(p, t) &&
+	       due__fits(p, t);
 }
 
 static int64_t own_next(const struct plan *p, int64_t t)
@@ -191,13 +191,13 @@ static int64_t own_next(const struct plan *p, int64_t t)
 		t = p->s.start - 1;
 	limit = t + LOOK_S;
 	while (t < p->s.end && t < limit) {
-		int64_t next = raw_next(p, t);
+		int64_t next = raw__next(p, t);
 		CHECK(next > t);
 		t = next;
 		if (t > p->s.end)
 			break;
-		if (due_allowed(p, t))
-			return due_fits(p, t) ? t : PLAN_NEVER;
+		if (due__allowed(p, t))
+			return due__fits(p, t) ? t : PLAN_NEVER;
 		t = skip_forward(p, t);
 	}
 	return PLAN_NEVER;
@@ -222,14 +222,14 @@ int64_t plan_next_bare(const struct plan *p, int64_t t)
 			return next;
 		t = p->past->since - 1;
 	}
-	t = raw_next(p, time_clamp(t));
+	t = raw__next(p, time_clamp(t));
 	return t > TIME_MAX ? PLAN_NEVER : t;
 }
 
 /* From one that has no due time over those whose time is known to be past the end. */
 static int64_t unfit_back(const struct plan *p, int64_t t)
 {
-	int64_t until = due_fits_until(p);
+	int64_t until = due__fits_until(p);
 
 	return until < t ? until : t;
 }
@@ -244,13 +244,13 @@ static int64_t own_prev(const struct plan *p, int64_t t)
 		t = p->s.end + 1;
 	limit = t - LOOK_S;
 	while (t > p->s.start && t > limit) {
-		int64_t prev = raw_prev(p, t);
+		int64_t prev = raw__prev(p, t);
 		CHECK(prev < t);
 		t = prev;
 		if (t < p->s.start)
 			break;
-		bool fits = due_fits(p, t);
-		if (fits && due_allowed(p, t))
+		bool fits = due__fits(p, t);
+		if (fits && due__allowed(p, t))
 			return t;
 		t = fits ? skip_back(p, t) : unfit_back(p, t);
 		limit = fits ? limit : t - LOOK_S;

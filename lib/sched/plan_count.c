@@ -34,7 +34,7 @@ static int64_t walk(const struct plan *p, int64_t lo, int64_t hi)
  * whole days of them. */
 static bool days_are_alike(const struct plan *p)
 {
-	if (p->s.calendar && (p->s.calendar_on_due || due_shifts(p)))
+	if (p->s.calendar && (p->s.calendar_on_due || due__shifts(p)))
 		return false;
 	return p->s.cron || p->aligned;
 }
@@ -73,7 +73,7 @@ int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi)
 	}
 	lo = lo > p->s.start ? lo : p->s.start;
 	hi = hi < p->s.end ? hi : p->s.end;
-	if (lo <= hi && !due_fits(p, hi))
+	if (lo <= hi && !due__fits(p, hi))
 		hi = plan_prev(p, hi);
 	if (lo > hi)
 		return n;

@@ -52,7 +52,7 @@ static int check_kind(const struct plan *p, struct err *err)
 	}
 }
 
-int due_normalise(struct plan *p, struct err *err)
+int due__normalise(struct plan *p, struct err *err)
 {
 	struct plan_offset *o = &p->s.offset;
 	int r = check_kind(p, err);
@@ -109,7 +109,7 @@ static int64_t due_label(const struct plan *p, int64_t base)
 	return day * DAY_S + o->seconds;
 }
 
-bool due_shifts(const struct plan *p)
+bool due__shifts(const struct plan *p)
 {
 	return p->s.calendar && p->unit >= CU_WEEK && p->unit <= CU_YEAR &&
 	       (p->s.shift == SHIFT_NEXT || p->s.shift == SHIFT_PREVIOUS);
@@ -123,7 +123,7 @@ static int64_t plain_due(const struct plan *p, int64_t base)
 	return tz_first(p->s.tz, due_label(p, base));
 }
 
-int64_t due_tested_day(const struct plan *p, int64_t run_date)
+int64_t due__tested_day(const struct plan *p, int64_t run_date)
 {
 	int64_t base;
 
@@ -137,19 +137,19 @@ int64_t due_tested_day(const struct plan *p, int64_t run_date)
 
 static int64_t shifted_day(const struct plan *p, int64_t day)
 {
-	CHECK(due_shifts(p));
+	CHECK(due__shifts(p));
 	return p->s.shift == SHIFT_NEXT ? calendar_next(p->s.calendar, day)
 	                                : calendar_prev(p->s.calendar, day);
 }
 
-bool due_allowed(const struct plan *p, int64_t run_date)
+bool due__allowed(const struct plan *p, int64_t run_date)
 {
 	int64_t day;
 
 	if (!p->s.calendar)
 		return true;
-	day = due_tested_day(p, run_date);
-	if (due_shifts(p)) {
+	day = due__tested_day(p, run_date);
+	if (due__shifts(p)) {
 		day = shifted_day(p, day);
 		return day != CALENDAR_NEVER && day != CALENDAR_BEFORE;
 	}
@@ -163,9 +163,9 @@ static int64_t own_due(const struct plan *p, int64_t run_date)
 	base = base_of(p, time_clamp(run_date));
 	if (base == PLAN_NEVER)
 		return PLAN_NEVER;
-	if (!due_shifts(p))
+	if (!due__shifts(p))
 		return plain_due(p, base);
-	from = due_tested_day(p, run_date);
+	from = due__tested_day(p, run_date);
 	to = shifted_day(p, from);
 	if (to == CALENDAR_NEVER || to == CALENDAR_BEFORE)
 		return PLAN_NEVER;
@@ -179,7 +179,7 @@ int64_t plan_due(const struct plan *p, int64_t run_date)
 	return own_due(p, run_date);
 }
 
-bool due_fits(const struct plan *p, int64_t run_date)
+bool due__fits(const struct plan *p, int64_t run_date)
 {
 	bool may_end = p->s.cron && p->s.fire == FIRE_END; /* its last fire has no period */
 
@@ -188,7 +188,7 @@ bool due_fits(const struct plan *p, int64_t run_date)
 	return own_due(p, run_date) <= TIME_MAX;
 }
 
-int64_t due_fits_until(const struct plan *p)
+int64_t due__fits_until(const struct plan *p)
 {
 	const struct plan_offset *o = &p->s.offset;
 

@@ -37,26 +37,26 @@ static inline struct cycle plan_cycle(const struct plan *p)
 		               .base = p->base };
 }
 
-void plan_past_free(struct plan_past *past); /* NULL is fine */
+void plan__past_free(struct plan_past *past); /* NULL is fine */
 
 /* plan_raw.c: the dates before calendar, start and end. */
-int64_t raw_next(const struct plan *p, int64_t t); /* PLAN_NEVER: none follows t */
-int64_t raw_prev(const struct plan *p, int64_t t); /* t is behind the start */
-bool raw_has(const struct plan *p, int64_t t);
+int64_t raw__next(const struct plan *p, int64_t t); /* PLAN_NEVER: none follows t */
+int64_t raw__prev(const struct plan *p, int64_t t); /* t is behind the start */
+bool raw__has(const struct plan *p, int64_t t);
 
 /* Check the offset against the unit, and make it the kind the unit has. */
-int due_normalise(struct plan *p, struct err *err);
+int due__normalise(struct plan *p, struct err *err);
 
 /* The calendar's word on a run_date. */
-bool due_allowed(const struct plan *p, int64_t run_date);
+bool due__allowed(const struct plan *p, int64_t run_date);
 /* Is it due before the end of time (year 9999)? What is not has no due time: it is no date of the
  * plan, nor is any date after it. */
-bool due_fits(const struct plan *p, int64_t run_date);
+bool due__fits(const struct plan *p, int64_t run_date);
 /* None that begins at this instant or later fits. */
-int64_t due_fits_until(const struct plan *p);
+int64_t due__fits_until(const struct plan *p);
 /* The local date that the calendar tests. */
-int64_t due_tested_day(const struct plan *p, int64_t run_date);
+int64_t due__tested_day(const struct plan *p, int64_t run_date);
 /* Does the calendar move due times instead of dropping run_dates? */
-bool due_shifts(const struct plan *p);
+bool due__shifts(const struct plan *p);
 
 #endif

@@ -200,7 +200,7 @@ static int add_line(const struct reading *r, struct plan *p, const char *line)
 	if (code == 0)
 		p->past = past;
 	else
-		plan_past_free(past);
+		plan__past_free(past);
 	return code;
 }
 

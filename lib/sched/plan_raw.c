@@ -6,7 +6,7 @@
 #include "sched/plan_impl.h"
 #include "util/check.h"
 
-int64_t raw_next(const struct plan *p, int64_t t)
+int64_t raw__next(const struct plan *p, int64_t t)
 {
 	struct cycle c = plan_cycle(p);
 	if (p->s.cron)
@@ -16,7 +16,7 @@ int64_t raw_next(const struct plan *p, int64_t t)
 	return p->unit == CU_ONCE && t < p->s.start ? p->s.start : PLAN_NEVER;
 }
 
-int64_t raw_prev(const struct plan *p, int64_t t)
+int64_t raw__prev(const struct plan *p, int64_t t)
 {
 	struct cycle c = plan_cycle(p);
 	if (p->s.cron)
@@ -26,12 +26,12 @@ int64_t raw_prev(const struct plan *p, int64_t t)
 	return p->unit == CU_ONCE ? p->s.start : PLAN_BEFORE; /* t is behind the start */
 }
 
-bool raw_has(const struct plan *p, int64_t t)
+bool raw__has(const struct plan *p, int64_t t)
 {
 	struct cycle c = plan_cycle(p);
 	if (p->has_cycle && !p->s.cron)
 		return cycle_floor(&c, t) == t;
-	return raw_next(p, t - 1) == t;
+	return raw__next(p, t - 1) == t;
 }
 
 int64_t plan_period_end(const struct plan *p, int64_t run_date)
@@ -43,7 +43,7 @@ int64_t plan_period_end(const struct plan *p, int64_t run_date)
 	run_date = time_clamp(run_date);
 	if (!p->s.cron && !p->has_cycle)
 		return PLAN_NEVER;
-	end = raw_next(p, run_date);
+	end = raw__next(p, run_date);
 	CHECK(end > run_date);
 	return end > TIME_MAX ? PLAN_NEVER : end;
 }

@@ -214,7 +214,7 @@ static struct sim_stand *closed_at(struct sim *s, struct sim_task *t)
 	return NULL;
 }
 
-void sim_mark(struct sim *s, struct sim_task *t)
+void sim__mark(struct sim *s, struct sim_task *t)
 {
 	while (t->n_ready && s->rows[t->ready[0]].phase != SIM_READY)
 		ready_pop(s, t); /* it was replaced */
@@ -223,16 +223,16 @@ void sim_mark(struct sim *s, struct sim_task *t)
 		shelf_put(s, &s->marked, t);
 }
 
-void sim_ready(struct sim *s, uint32_t row)
+void sim__ready(struct sim *s, uint32_t row)
 {
 	CHECK(s->rows[row].phase == SIM_READY);
 	struct sim_task *t = &s->tasks[s->rows[row].row.task];
 
 	ready_push(s, t, row);
-	sim_mark(s, t);
+	sim__mark(s, t);
 }
 
-void sim_hold(struct sim *s, uint32_t row)
+void sim__hold(struct sim *s, uint32_t row)
 {
 	struct sim_task *t = &s->tasks[s->rows[row].row.task];
 	uint32_t seat = s->rows[row].seat;
@@ -243,7 +243,7 @@ void sim_hold(struct sim *s, uint32_t row)
 	sit(s, seat, 1);
 }
 
-void sim_free_slots(struct sim *s, uint32_t row)
+void sim__free_slots(struct sim *s, uint32_t row)
 {
 	struct sim_task *t = &s->tasks[s->rows[row].row.task];
 
@@ -259,7 +259,7 @@ void sim_free_slots(struct sim *s, uint32_t row)
 	free_seat(s, s->rows[row].seat, row + 1);
 }
 
-void sim_free_other(struct sim *s, uint32_t other)
+void sim__free_other(struct sim *s, uint32_t other)
 {
 	CHECK(other < s->in->gates->n_others);
 	const struct simulate_other *o = &s->in->gates->others[other];
@@ -281,7 +281,7 @@ static void take_start(struct sim *s, struct sim_task *t, uint32_t row)
 		r->cause = by - 1;
 	t->held_by = 0;
 	r->seat = t->klass ? seat_for(s, t) : 0;
-	sim_hold(s, row);
+	sim__hold(s, row);
 }
 
 /* Of who may start now, and of who waits where there is room again. */
@@ -298,7 +298,7 @@ static struct sim_task *best_of(const struct sim *s)
 	return best;
 }
 
-uint32_t sim_next(struct sim *s)
+uint32_t sim__next(struct sim *s)
 {
 	for (struct sim_task *t; (t = best_of(s));) {
 		shelf_take(t);
@@ -309,7 +309,7 @@ uint32_t sim_next(struct sim *s)
 		}
 		uint32_t row = ready_pop(s, t);
 		take_start(s, t, row);
-		sim_mark(s, t);
+		sim__mark(s, t);
 		return row;
 	}
 	while (s->n_dirty) {
@@ -416,7 +416,7 @@ static void make_given(struct sim *s, const struct simulate_gates *g)
 	}
 }
 
-void sim_gates_make(struct sim *s)
+void sim__gates_make(struct sim *s)
 {
 	if (s->in->gates)
 		make_given(s, s->in->gates);
@@ -425,7 +425,7 @@ void sim_gates_make(struct sim *s)
 	s->dirty = mem_array(s->n_limits + 1, sizeof(struct sim_limit *));
 }
 
-void sim_gates_done(struct sim *s)
+void sim__gates_done(struct sim *s)
 {
 	for (size_t i = 0; i < s->in->n && s->tasks; i++) {
 		free(s->tasks[i].takes);

@@ -134,35 +134,35 @@ struct sim_event {
 enum { EV_KNOWN, EV_SKIP, EV_END, EV_OTHER, EV_PASS, EV_DUE };
 
 /* Index of a task id in the input, or -1. */
-int64_t sim_task_of(const struct sim *s, uint32_t id);
+int64_t sim__task_of(const struct sim *s, uint32_t id);
 /* Dates of `plan` in the spans, at most `max`; n of all, or E_LIMIT. */
-int sim_dates(const struct plan *plan, const struct link_span *spans, int n, size_t max,
-              int64_t **dates, size_t *room, size_t *ret_n);
-int sim_load(struct sim *s, struct err *err);
-void sim_done(struct sim *s);
-void sim_play(struct sim *s);
+int sim__dates(const struct plan *plan, const struct link_span *spans, int n, size_t max,
+               int64_t **dates, size_t *room, size_t *ret_n);
+int sim__load(struct sim *s, struct err *err);
+void sim__done(struct sim *s);
+void sim__play(struct sim *s);
 
 /* simulate_gate.c: what a start takes, and whose turn it is. */
-void sim_gates_make(struct sim *s);
-void sim_gates_done(struct sim *s);
-void sim_ready(struct sim *s, uint32_t row);      /* it waits for nothing else */
-void sim_mark(struct sim *s, struct sim_task *t); /* something changed for it */
-void sim_hold(struct sim *s, uint32_t row);       /* it runs already */
-void sim_free_slots(struct sim *s, uint32_t row); /* it ran */
-void sim_free_other(struct sim *s, uint32_t other);
+void sim__gates_make(struct sim *s);
+void sim__gates_done(struct sim *s);
+void sim__ready(struct sim *s, uint32_t row);      /* it waits for nothing else */
+void sim__mark(struct sim *s, struct sim_task *t); /* something changed for it */
+void sim__hold(struct sim *s, uint32_t row);       /* it runs already */
+void sim__free_slots(struct sim *s, uint32_t row); /* it ran */
+void sim__free_other(struct sim *s, uint32_t other);
 /* The row that starts now and has its slots, or UINT32_MAX: no more. */
-uint32_t sim_next(struct sim *s);
+uint32_t sim__next(struct sim *s);
 
 /* simulate_turn.c */
 enum sim_entry { SIM_ENTERS, SIM_IS_LEFT_OUT, SIM_REPLACES };
-void sim_lines_make(struct sim *s);
-void sim_lines_done(struct sim *s);
+void sim__lines_make(struct sim *s);
+void sim__lines_done(struct sim *s);
 /* The row is unfinished from now on; or, where it comes due, is left out. */
-enum sim_entry sim_line_enter(struct sim *s, uint32_t row, bool is_due);
+enum sim_entry sim__line_enter(struct sim *s, uint32_t row, bool is_due);
 /* A row that it replaces, which is to end now; UINT32_MAX: no more. */
-uint32_t sim_line_older(const struct sim *s, uint32_t row);
-bool sim_has_turn(const struct sim *s, uint32_t row);
+uint32_t sim__line_older(const struct sim *s, uint32_t row);
+bool sim__has_turn(const struct sim *s, uint32_t row);
 /* It is over: those whose turn that makes it are looked at. */
-void sim_line_leave(struct sim *s, uint32_t row, void (*look)(struct sim *s, uint32_t row));
+void sim__line_leave(struct sim *s, uint32_t row, void (*look)(struct sim *s, uint32_t row));
 
 #endif

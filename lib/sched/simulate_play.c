@@ -58,7 +58,7 @@ static void start_all(struct sim *s)
 {
 	uint32_t row;
 
-	while ((row = sim_next(s)) != UINT32_MAX) {
+	while ((row = sim__next(s)) != UINT32_MAX) {
 		struct sim_row *r = &s->rows[row];
 		int64_t takes = s->in->durations_us ? s->in->durations_us[r->row.task] : 0;
 		CHECK(r->phase == SIM_READY);
@@ -117,14 +117,14 @@ static void look(struct sim *s, uint32_t row)
 		return;
 	}
 	if (!r->is_free &&
-	    (r->met < join_of(s, row) || !has_turn(s, t, row) || !sim_has_turn(s, row)))
+	    (r->met < join_of(s, row) || !has_turn(s, t, row) || !sim__has_turn(s, row)))
 		return;
 	if (t->def->frozen || t->is_closed)
 		return;
 	r->phase = SIM_READY;
 	r->ready_us = s->now_us;
 	r->cause = s->actor;
-	sim_ready(s, row);
+	sim__ready(s, row);
 }
 
 /* Is a link decided? */
@@ -163,7 +163,7 @@ static void finish(struct sim *s, uint32_t row)
 		return; /* it was replaced while it was to be skipped */
 	r->phase = SIM_DONE;
 	s->actor = r->row.was_over && !r->row.is_bad ? UINT32_MAX : row;
-	sim_line_leave(s, row, look);
+	sim__line_leave(s, row, look);
 	for (uint32_t i = s->edge_at[row]; i < s->edge_at[row + 1]; i++) {
 		const struct sim_edge *e = &s->edges[s->edge_by[i]];
 		struct sim_row *child = &s->rows[e->child];
@@ -181,7 +181,7 @@ static void finish(struct sim *s, uint32_t row)
 	}
 	if (t->def->serial == SERIAL_ORDERED && row + 1 < t->end)
 		look(s, row + 1);
-	sim_mark(s, t);
+	sim__mark(s, t);
 }
 
 /* It is killed, for the later one. */
@@ -191,7 +191,7 @@ static void replace(struct sim *s, uint32_t old, uint32_t by)
 
 	CHECK(old != by && old < s->n_rows);
 	if (r->phase == SIM_RUNS)
-		sim_free_slots(s, old);
+		sim__free_slots(s, old);
 	r->row.end_us = s->now_us;
 	r->row.is_bad = true;
 	r->row.is_skipped = false; /* as it may be about to, for one that was replaced before it */
@@ -209,12 +209,12 @@ static void on_due(struct sim *s, uint32_t row)
 	r->is_due = true;
 	if (def->frozen)
 		r->row.reason = SIM_FROZEN;
-	enum sim_entry e = sim_line_enter(s, row, true);
+	enum sim_entry e = sim__line_enter(s, row, true);
 	if (e == SIM_IS_LEFT_OUT) {
 		skip(s, row, SIM_OVERLAP);
 		return;
 	}
-	for (uint32_t old; e == SIM_REPLACES && (old = sim_line_older(s, row)) != UINT32_MAX;)
+	for (uint32_t old; e == SIM_REPLACES && (old = sim__line_older(s, row)) != UINT32_MAX;)
 		replace(s, old, row);
 	for (uint32_t i = 0; i < def->n_links; i++)
 		if (def->links[i].pass_after_s && !s->slots[r->slot + i].is_settled)
@@ -242,7 +242,7 @@ static void on_end(struct sim *s, uint32_t row)
 	if (r->phase != SIM_RUNS)
 		return; /* it was replaced */
 	r->row.end_us = s->now_us;
-	sim_free_slots(s, row);
+	sim__free_slots(s, row);
 	finish(s, row);
 }
 
@@ -266,10 +266,10 @@ static void begin_running(struct sim *s, uint32_t row, const struct simulate_sta
 	struct sim_row *r = &s->rows[row];
 
 	r->seat = st->seat;
-	sim_hold(s, row);
+	sim__hold(s, row);
 	r->phase = SIM_RUNS;
 	r->row.was_running = true;
-	sim_line_enter(s, row, false);
+	sim__line_enter(s, row, false);
 	r->row.start_us = st->at_us;
 	push(s, st->until_us > s->in->now_us ? st->until_us : s->in->now_us, EV_END, row, 0);
 }
@@ -291,7 +291,7 @@ static void begin(struct sim *s, uint32_t row)
 		at = st.is == SIM_AGAIN ? st.at_us : at;
 		push(s, s->in->state && at < s->in->now_us ? s->in->now_us : at, EV_DUE, row, 0);
 	} else {
-		sim_line_enter(s, row, false);
+		sim__line_enter(s, row, false);
 	}
 }
 
@@ -310,7 +310,7 @@ static void blame_waiting(struct sim *s)
 	}
 }
 
-void sim_play(struct sim *s)
+void sim__play(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->n_rows; i++) {
 		begin(s, i);
@@ -330,7 +330,7 @@ void sim_play(struct sim *s)
 		else if (e.kind == EV_END)
 			on_end(s, e.row);
 		else if (e.kind == EV_OTHER)
-			sim_free_other(s, e.row);
+			sim__free_other(s, e.row);
 		else if (e.kind == EV_PASS)
 			on_pass(s, e.row, e.link);
 		else

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sim_lines_make(struct sim *s)
+void sim__lines_make(struct sim *s)
 {
 	struct map by_key;
 
@@ -29,7 +29,7 @@ void sim_lines_make(struct sim *s)
 	map_done(&by_key);
 }
 
-void sim_lines_done(struct sim *s)
+void sim__lines_done(struct sim *s)
 {
 	for (size_t i = 0; i < s->n_lines; i++) {
 		for (size_t k = 0; k < s->lines[i].n; k++)
@@ -98,7 +98,7 @@ static void join(struct sim *s, struct sim_line *l, struct sim_run *run, uint32_
 		l->at = (size_t)(run - l->runs);
 }
 
-enum sim_entry sim_line_enter(struct sim *s, uint32_t row, bool is_due)
+enum sim_entry sim__line_enter(struct sim *s, uint32_t row, bool is_due)
 {
 	const struct sim_row *r = &s->rows[row];
 	struct sim_line *l = line_of(s, r);
@@ -117,7 +117,7 @@ enum sim_entry sim_line_enter(struct sim *s, uint32_t row, bool is_due)
 	return is_due && o == OVERLAP_REPLACE && has_older(l, first) ? SIM_REPLACES : SIM_ENTERS;
 }
 
-uint32_t sim_line_older(const struct sim *s, uint32_t row)
+uint32_t sim__line_older(const struct sim *s, uint32_t row)
 {
 	const struct sim_row *r = &s->rows[row];
 	struct sim_line *l = line_of(s, r);
@@ -128,7 +128,7 @@ uint32_t sim_line_older(const struct sim *s, uint32_t row)
 	return l->runs[l->at].rows[0];
 }
 
-bool sim_has_turn(const struct sim *s, uint32_t row)
+bool sim__has_turn(const struct sim *s, uint32_t row)
 {
 	const struct sim_row *r = &s->rows[row];
 	const struct sim_line *l = line_of(s, r);
@@ -137,7 +137,7 @@ bool sim_has_turn(const struct sim *s, uint32_t row)
 	       !has_older(l, first_of(s, r));
 }
 
-void sim_line_leave(struct sim *s, uint32_t row, void (*look)(struct sim *s, uint32_t row))
+void sim__line_leave(struct sim *s, uint32_t row, void (*look)(struct sim *s, uint32_t row))
 {
 	struct sim_row *r = &s->rows[row];
 	struct sim_line *l = line_of(s, r);

@@ -28,14 +28,14 @@ static void drop_overruled(struct wf_task *t, const struct wf_task *from)
 static void check_one(struct wf_reader *r, const struct wf_task *t)
 {
 	if (t->group.node && t->machines.node)
-		diag_error(r->d, wf_here(r, t->machines.node), "conflict", NULL,
+		diag_error(r->d, wf__here(r, t->machines.node), "conflict", NULL,
 		           "`machines` stands instead of `group`; this task has both");
 	if (t->on_server_lost.value && !t->on_lost.value)
-		diag_error(r->d, wf_here(r, t->on_server_lost.node), "conflict",
+		diag_error(r->d, wf__here(r, t->on_server_lost.node), "conflict",
 		           "add on_lost: hold",
 		           "on_server_lost: keep is not safe with on_lost: requeue");
 	if (t->retry_cap_us.node && t->retry_delay_us.us > t->retry_cap_us.us)
-		diag_error(r->d, wf_here(r, t->retry_cap_us.node), "conflict", NULL,
+		diag_error(r->d, wf__here(r, t->retry_cap_us.node), "conflict", NULL,
 		           "the cap of retries is smaller than their delay");
 }
 
@@ -48,11 +48,13 @@ static void check_overlap(struct wf_reader *r, const struct wf_task *t,
 	if (!t->overlap.node || t->overlap.node == given)
 		return;
 	if (r->wf->overlap.node)
-		diag_error(r->d, wf_here(r, t->overlap.node), "conflict", "take one of the two out",
+		diag_error(r->d, wf__here(r, t->overlap.node), "conflict",
+		           "take one of the two out",
 		           "the workflow's `overlap` judges its run as a whole; a task of it has "
 		           "none of its own");
 	else if (one_by_one && t->overlap.value != OVERLAP_ALLOW)
-		diag_error(r->d, wf_here(r, t->overlap.node), "conflict", "take one of the two out",
+		diag_error(r->d, wf__here(r, t->overlap.node), "conflict",
+		           "take one of the two out",
 		           "`serial` and `overlap` both say what becomes of a date while another "
 		           "is unfinished");
 }
@@ -60,7 +62,7 @@ static void check_overlap(struct wf_reader *r, const struct wf_task *t,
 static void need_type(struct wf_reader *r, const struct wf_task *t, const struct yaml_node *n)
 {
 	if (n->kind == YAML_MAP && !t->type.node && !yaml_get(n, "type") && !yaml_get(n, "use"))
-		diag_error(r->d, wf_here(r, n), "missing_key", "type: shell, for one",
+		diag_error(r->d, wf__here(r, n), "missing_key", "type: shell, for one",
 		           "a task needs a `type`");
 }
 
@@ -73,8 +75,8 @@ static void read_task(struct wf_reader *r, const char *name, enum wf_table_id ta
 	*t = *from;
 	t->title = (struct wf_text){ 0 };
 	t->node = n;
-	wf_read_shared(r, n, t);
-	wf_read_map(r, table, n, t);
+	wf__read_shared(r, n, t);
+	wf__read_map(r, table, n, t);
 	drop_overruled(t, from);
 	need_type(r, t, n);
 	check_one(r, t);
@@ -96,36 +98,36 @@ static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
 	const struct yaml_node *tasks = wf->tasks.node;
 
 	if (wf->defaults.node) {
-		size_t length = wf_push(r, "defaults");
-		wf_read_map(r, WT_TASK, wf->defaults.node, &from);
+		size_t length = wf__push(r, "defaults");
+		wf__read_map(r, WT_TASK, wf->defaults.node, &from);
 		if (from.use.node)
-			diag_error(r->d, wf_here(r, from.use.node), "conflict",
+			diag_error(r->d, wf__here(r, from.use.node), "conflict",
 			           "say it in each task", "`defaults` cannot `use` a task");
 		drop_overruled(&from, &wf->base);
 		if (from.title.node)
-			diag_error(r->d, wf_here(r, from.title.node), "conflict",
+			diag_error(r->d, wf__here(r, from.title.node), "conflict",
 			           "give each task a title of its own",
 			           "tasks do not share a title");
 		check_overlap(r, &from, NULL);
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 	wf->shared_cycle = from.cycle;
 	wf->shared_zone = from.timezone.text;
-	if (!wf_has_tasks(r, &wf->tasks, YAML_MAP, root, "tasks"))
+	if (!wf__has_tasks(r, &wf->tasks, YAML_MAP, root, "tasks"))
 		return;
 	wf->items = pile_take(r->pile, tasks->n * sizeof *wf->items);
-	size_t outer = wf_push(r, "tasks");
+	size_t outer = wf__push(r, "tasks");
 	for (size_t i = 0; i < tasks->n; i++) {
-		size_t length = wf_push(r, tasks->keys[i]->text);
+		size_t length = wf__push(r, tasks->keys[i]->text);
 		const struct yaml_node *key = tasks->keys[i];
 		char why[NAME_WHY_BYTES];
 		if (name_wrong(key->text, why))
-			wf_wrong_name(r, key, key->text, "the name of a task", why);
+			wf__wrong_name(r, key, key->text, "the name of a task", why);
 		else
 			read_task(r, key->text, WT_TASK, tasks->items[i], &from);
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
-	wf_pop(r, outer);
+	wf__pop(r, outer);
 }
 
 static void check_step_names(struct wf_reader *r)
@@ -139,7 +141,7 @@ static void check_step_names(struct wf_reader *r)
 		for (size_t k = 0; k < i && !taken; k++)
 			taken = strcmp(name->text, wf->items[k].name) == 0;
 		if (taken)
-			diag_error(r->d, wf_here(r, name->node), "duplicate_name", NULL,
+			diag_error(r->d, wf__here(r, name->node), "duplicate_name", NULL,
 			           "a step is called '%s' already, or that is a hook", name->text);
 	}
 }
@@ -148,9 +150,9 @@ static void read_hook(struct wf_reader *r, const char *name, const struct wf_tex
 {
 	if (!hook->node)
 		return;
-	size_t length = wf_push(r, name);
+	size_t length = wf__push(r, name);
 	read_task(r, name, WT_HOOK, hook->node, &r->wf->base);
-	wf_pop(r, length);
+	wf__pop(r, length);
 }
 
 static void read_steps(struct wf_reader *r, const struct yaml_node *root)
@@ -158,27 +160,27 @@ static void read_steps(struct wf_reader *r, const struct yaml_node *root)
 	struct workflow *wf = r->wf;
 	const struct yaml_node *steps = wf->tasks.node;
 
-	if (!wf_has_tasks(r, &wf->tasks, YAML_LIST, root, "steps"))
+	if (!wf__has_tasks(r, &wf->tasks, YAML_LIST, root, "steps"))
 		return;
 	wf->base.is_step = true;
 	wf->items = pile_take(r->pile, (steps->n + 2) * sizeof *wf->items);
-	size_t outer = wf_push(r, "steps");
+	size_t outer = wf__push(r, "steps");
 	for (size_t i = 0; i < steps->n; i++) {
-		size_t length = wf_push_index(r, i);
+		size_t length = wf__push_index(r, i);
 		const struct yaml_node *n = steps->items[i];
 		read_task(r, NULL, WT_STEP, n, &wf->base);
 		if (n->kind == YAML_MAP && !yaml_get(n, "name"))
-			diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+			diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 			           "a step needs a `name`");
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 	check_step_names(r);
-	wf_pop(r, outer);
+	wf__pop(r, outer);
 	read_hook(r, "finished", &wf->finished);
 	read_hook(r, "failed", &wf->failed);
 }
 
-void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
+void wf__read_document(struct wf_reader *r, const struct yaml_node *root)
 {
 	struct workflow *wf = r->wf;
 	const struct yaml_node *a = yaml_get(root, "workflow"), *b = yaml_get(root, "pipeline"),
@@ -186,11 +188,11 @@ void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
 	int n = (a != NULL) + (b != NULL) + (c != NULL);
 
 	if (root->kind != YAML_MAP) {
-		wf_wrong(r, root, "a map that begins with `workflow: NAME`");
+		wf__wrong(r, root, "a map that begins with `workflow: NAME`");
 		return;
 	}
 	if (n != 1) {
-		diag_error(r->d, wf_here(r, root), n ? "conflict" : "missing_key",
+		diag_error(r->d, wf__here(r, root), n ? "conflict" : "missing_key",
 		           n ? NULL : "begin with `workflow: NAME`",
 		           "a document is a `workflow`, a `pipeline`, a `library`, a `project` of "
 		           "`parameters`, or `global`");
@@ -199,12 +201,12 @@ void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
 	wf->is_pipeline = b != NULL;
 	wf->is_library = c != NULL;
 	wf->project = (struct wf_text){ .text = "default" };
-	wf_read_map(r, b ? WT_PIPELINE : c ? WT_LIBRARY : WT_WORKFLOW, root, wf);
+	wf__read_map(r, b ? WT_PIPELINE : c ? WT_LIBRARY : WT_WORKFLOW, root, wf);
 	if (!wf->name.node)
 		return; /* complained about */
 	wf->full = pile_fmt(r->pile, "%s/%s", wf->project.text, wf->name.text);
 	if (wf->is_library)
-		wf_read_library(r, root);
+		wf__read_library(r, root);
 	else if (wf->is_pipeline)
 		read_steps(r, root);
 	else
@@ -217,11 +219,11 @@ static void read_tree(struct workflow *wf, struct diags *d)
 
 	wf->full = "";
 	buf_init(&r.path);
-	wf_read_document(&r, yaml_root(wf->doc));
+	wf__read_document(&r, yaml_root(wf->doc));
 	buf_done(&r.path);
 }
 
-void wf_read_again(struct workflow *wf, struct diags *d)
+void wf__read_again(struct workflow *wf, struct diags *d)
 {
 	*wf = (struct workflow){ .doc = wf->doc, .pile = wf->pile, .file = wf->file };
 	read_tree(wf, d);
@@ -236,7 +238,7 @@ static struct workflow *read_workflow(struct yaml_doc *doc, const char *file, st
 	wf->doc = doc;
 	wf->pile = pile_new();
 	wf->file = pile_str(wf->pile, file);
-	wf_normal_names(doc);
+	wf__normal_names(doc);
 	read_tree(wf, d);
 	if (d->errors == before)
 		return wf;
@@ -429,7 +431,7 @@ void workflow_set_free(struct workflow_set *set)
 		calendar_doc_free(set->calendars[i]);
 	free(set->calendars);
 	for (size_t i = 0; i < set->n_scopes; i++)
-		wf_scope_free(set->scopes[i]);
+		wf__scope_free(set->scopes[i]);
 	free(set->scopes);
 	free(set->items);
 	free(set);
@@ -445,7 +447,7 @@ static void cut(struct workflow_set *set, size_t n, size_t n_calendars, size_t n
 	while (set->n_calendars > n_calendars)
 		calendar_doc_free(set->calendars[--set->n_calendars]);
 	while (set->n_scopes > n_scopes)
-		wf_scope_free(set->scopes[--set->n_scopes]);
+		wf__scope_free(set->scopes[--set->n_scopes]);
 }
 
 /* Takes doc. */
@@ -475,8 +477,8 @@ static void add_calendar(struct workflow_set *set, struct yaml_doc *doc, const c
 static void add_document(struct workflow_set *set, struct yaml_doc *doc, const char *file,
                          struct diags *d)
 {
-	if (wf_is_scope(yaml_root(doc))) {
-		wf_add_scope(set, doc, file, d);
+	if (wf__is_scope(yaml_root(doc))) {
+		wf__add_scope(set, doc, file, d);
 		return;
 	}
 	struct workflow *wf = read_workflow(doc, file, d);

@@ -13,7 +13,7 @@ static struct place place_of(const struct wf_made *m, size_t i)
 	const struct wf_need *need = m->needs[i];
 
 	snprintf(key, sizeof key, "needs[%zu]", (size_t)(need - m->t->needs.items));
-	return wf_place(m, need->node, key);
+	return wf__place(m, need->node, key);
 }
 
 static const char *parent_name(const struct wf_made *m, size_t i)
@@ -59,7 +59,7 @@ int workflow_check(const struct workflow_set *set, const struct workflow_world *
                    struct diags *d)
 {
 	struct wf_compiler c = { .set = set, .world = world, .d = d };
-	int r = wf_prepare(&c);
+	int r = wf__prepare(&c);
 
 	for (size_t k = 0; r == 0 && k < c.n; k++) {
 		const struct wf_made *m = &c.made[k];
@@ -79,6 +79,6 @@ int workflow_check(const struct workflow_set *set, const struct workflow_world *
 					parent_name(m, i));
 		}
 	}
-	wf_compiler_done(&c);
+	wf__compiler_done(&c);
 	return r;
 }

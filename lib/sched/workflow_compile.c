@@ -61,7 +61,7 @@ static void check_baselines(struct wf_compiler *c)
 			char *full = mem_fmt("%s/%s", wf->full, task->text);
 			char path[60];
 			snprintf(path, sizeof path, "baselines[%zu].task", k);
-			if (!wf_find(c, full))
+			if (!wf__find(c, full))
 				diag_error(c->d,
 				           (struct place){ wf->file, task->node->line,
 				                           task->node->column, path },
@@ -80,7 +80,7 @@ static void check_alert_tasks(struct wf_compiler *c, const struct workflow *wf, 
 		char *full = mem_fmt("%s/%s", wf->full, task->text);
 		char path[60];
 		snprintf(path, sizeof path, "alerts[%zu].tasks[%zu]", k, i);
-		if (!wf_find(c, full))
+		if (!wf__find(c, full))
 			diag_error(c->d,
 			           (struct place){ wf->file, task->node->line, task->node->column,
 			                           path },
@@ -99,9 +99,9 @@ static void check_alerts(struct wf_compiler *c)
 
 static void check_set(struct wf_compiler *c)
 {
-	wf_check_scopes(c);
+	wf__check_scopes(c);
 	if (!c->world->saved)
-		wf_check_alike(c);
+		wf__check_alike(c);
 	check_baselines(c);
 	check_alerts(c);
 }
@@ -111,19 +111,19 @@ static void one_task(struct wf_compiler *c, struct wf_made *m)
 	CHECK(c->at < c->n);
 	switch (c->phase) {
 	case CP_PLANS:
-		wf_make_plan(c, m);
+		wf__make_plan(c, m);
 		break;
 	case CP_LINKS:
-		(m->t->is_step ? wf_make_steps : wf_make_links)(c, m);
+		(m->t->is_step ? wf__make_steps : wf__make_links)(c, m);
 		break;
 	case CP_MACROS:
-		wf_check_macros(c, m);
+		wf__check_macros(c, m);
 		break;
 	case CP_TYPES:
-		wf_check_type(c, m);
+		wf__check_type(c, m);
 		break;
 	default:
-		c->tasks[c->at] = m->task = wf_pack(m);
+		c->tasks[c->at] = m->task = wf__pack(m);
 	}
 }
 
@@ -144,11 +144,11 @@ static void piece(struct wf_compiler *c)
 		c->pile = pile_new();
 		map_init(&c->cron_index);
 		list_tasks(c);
-		wf_check_uses(c);
+		wf__check_uses(c);
 	} else if (c->phase == CP_SET) {
 		check_set(c);
 	} else if (c->phase == CP_CIRCLES && c->d->errors == c->errors) {
-		wf_check_cycles(c);
+		wf__check_cycles(c);
 	} else if (c->phase == CP_PREPARED) {
 		c->tasks = mem_array(c->n + 1, sizeof *c->tasks);
 	}
@@ -156,14 +156,14 @@ static void piece(struct wf_compiler *c)
 	c->phase++;
 }
 
-int wf_prepare(struct wf_compiler *c)
+int wf__prepare(struct wf_compiler *c)
 {
 	while (c->phase < CP_PREPARED)
 		piece(c);
 	return c->d->errors == c->errors ? 0 : E_INVALID;
 }
 
-void wf_compiler_done(struct wf_compiler *c)
+void wf__compiler_done(struct wf_compiler *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct wf_made *m = &c->made[i];
@@ -216,7 +216,7 @@ int workflow_compile_end(struct wf_compiler *c, struct task ***ret_tasks, size_t
 			task_unref(c->tasks[i]);
 	free(c->tasks);
 	if (c->phase != CP_LIST)
-		wf_compiler_done(c);
+		wf__compiler_done(c);
 	free(c);
 	return r;
 }

@@ -18,7 +18,7 @@ static int64_t length_of(const struct cycle *c)
 	return seconds[c->unit] * c->step;
 }
 
-int wf_cycles_compare(const struct plan *a, const struct plan *b)
+int wf__cycles_compare(const struct plan *a, const struct plan *b)
 {
 	struct cycle of_a = plan_cycle(a), of_b = plan_cycle(b);
 	int64_t x = length_of(&of_a), y = length_of(&of_b);
@@ -36,7 +36,7 @@ static bool is_boundary(const struct cycle *c, const struct cycle *of, int64_t t
 	return cycle_floor(c, t) == t;
 }
 
-bool wf_cycles_nest(const struct plan *longer, const struct plan *shorter)
+bool wf__cycles_nest(const struct plan *longer, const struct plan *shorter)
 {
 	struct cycle of_longer = plan_cycle(longer), of_shorter = plan_cycle(shorter);
 	const struct cycle *l = &of_longer, *s = &of_shorter;

@@ -210,17 +210,17 @@ enum wf_table_id {
 extern const struct wf_table wf_tables[WT_COUNT];
 
 /* Read a map into a struct, by a table; what is wrong goes to the diags. */
-void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n,
-                 void *into);
+void wf__read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n,
+                  void *into);
 /* Down and up again; push returns what pop takes. */
-size_t wf_push(struct wf_reader *r, const char *key);
-size_t wf_push_index(struct wf_reader *r, size_t i);
-void wf_pop(struct wf_reader *r, size_t length);
-struct place wf_here(const struct wf_reader *r, const struct yaml_node *n);
-int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
+size_t wf__push(struct wf_reader *r, const char *key);
+size_t wf__push_index(struct wf_reader *r, size_t i);
+void wf__pop(struct wf_reader *r, size_t length);
+struct place wf__here(const struct wf_reader *r, const struct yaml_node *n);
+int wf__wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
 /* `name`, which stands in n, is not `what`; `why`: of name_wrong() or word_wrong(). */
-int wf_wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *name,
-                  const char *what, const char *why);
+int wf__wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *name,
+                   const char *what, const char *why);
 
 /* A reader per kind of value, as the rows of workflow_keys.def name them. */
 #define READER(name) \
@@ -260,23 +260,23 @@ READER(node);
 #undef READER
 
 /* Is `tasks` what a document of its kind needs? */
-bool wf_has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
-                  const struct yaml_node *root, const char *key);
+bool wf__has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
+                   const struct yaml_node *root, const char *key);
 /* One that was read already, from its tree as it is now. */
-void wf_read_again(struct workflow *wf, struct diags *d);
+void wf__read_again(struct workflow *wf, struct diags *d);
 /* The document that starts at `root`. Owns nothing; wf->items and kin are in wf->pile. */
-void wf_read_document(struct wf_reader *r, const struct yaml_node *root);
+void wf__read_document(struct wf_reader *r, const struct yaml_node *root);
 
 /* The value of a parameter as its runner gets it: text, or JSON for maps and lists. */
-const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n);
+const char *wf__param_value(struct pile *pile, const char *name, const struct yaml_node *n);
 
 /* workflow_shared.c: what the library's task says, under what the task itself says; nothing where
  * that is not known yet. */
-void wf_read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t);
+void wf__read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t);
 /* The document that starts at `root` as a library. */
-void wf_read_library(struct wf_reader *r, const struct yaml_node *root);
+void wf__read_library(struct wf_reader *r, const struct yaml_node *root);
 /* Is a node one of this tree? */
-bool wf_contains(const struct yaml_node *tree, const struct yaml_node *n);
+bool wf__contains(const struct yaml_node *tree, const struct yaml_node *n);
 
 /* --- compiling */
 
@@ -307,11 +307,11 @@ struct workflow_set {
 };
 
 /* workflow_scope.c: is this document one of parameters? Add it, taking doc. */
-bool wf_is_scope(const struct yaml_node *root);
-void wf_add_scope(struct workflow_set *set, struct yaml_doc *doc, const char *file,
-                  struct diags *d);
-void wf_scope_free(struct workflow_scope *s);
-const struct workflow_scope *wf_scope_of(const struct workflow_set *set, const char *project);
+bool wf__is_scope(const struct yaml_node *root);
+void wf__add_scope(struct workflow_set *set, struct yaml_doc *doc, const char *file,
+                   struct diags *d);
+void wf__scope_free(struct workflow_scope *s);
+const struct workflow_scope *wf__scope_of(const struct workflow_set *set, const char *project);
 
 /* A task on its way from document to struct task. */
 struct wf_made {
@@ -333,7 +333,7 @@ struct wf_made {
 	const struct task **outside; /* the parent where it is not in the set */
 	size_t n_links;
 	int32_t join;
-	struct task_input *inputs; /* workflow_macro.c; wf_compiler_done() frees it */
+	struct task_input *inputs; /* workflow_macro.c; wf__compiler_done() frees it */
 	size_t n_inputs, inputs_cap;
 	bool asks;
 	const struct type *type; /* what its type declares, or NULL */
@@ -370,36 +370,36 @@ struct wf_compiler {
 
 /* workflow_shared.c: where `n`, a value of m under `key`, is wrong: in the task, in `defaults`, or
  * at its `use`. The path is this thread's until the next call. */
-struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key);
+struct place wf__place(const struct wf_made *m, const struct yaml_node *n, const char *key);
 
 /* workflow_time.c: zone, cron, plan of m. False and diags when it cannot be. */
-bool wf_make_plan(struct wf_compiler *c, struct wf_made *m);
+bool wf__make_plan(struct wf_compiler *c, struct wf_made *m);
 /* workflow_link.c: links of m, after all plans are made. */
-void wf_make_links(struct wf_compiler *c, struct wf_made *m);
-void wf_make_steps(struct wf_compiler *c, struct wf_made *m);
-struct wf_made *wf_find(const struct wf_compiler *c, const char *full);
+void wf__make_links(struct wf_compiler *c, struct wf_made *m);
+void wf__make_steps(struct wf_compiler *c, struct wf_made *m);
+struct wf_made *wf__find(const struct wf_compiler *c, const char *full);
 /* workflow_macro.c: do all names in parameters have a value? Finds the inputs too. */
-void wf_check_macros(struct wf_compiler *c, struct wf_made *m);
+void wf__check_macros(struct wf_compiler *c, struct wf_made *m);
 /* The same for the parameters of projects and of all. */
-void wf_check_scopes(struct wf_compiler *c);
+void wf__check_scopes(struct wf_compiler *c);
 /* workflow_type.c: are the parameters those that the task's type declares? */
-void wf_check_type(struct wf_compiler *c, struct wf_made *m);
+void wf__check_type(struct wf_compiler *c, struct wf_made *m);
 /* workflow_cycle.c: are all boundaries of `longer` boundaries of `shorter`? */
-bool wf_cycles_nest(const struct plan *longer, const struct plan *shorter);
+bool wf__cycles_nest(const struct plan *longer, const struct plan *shorter);
 /* -1 shorter, 0 the same, 1 longer; of units minute..year. */
-int wf_cycles_compare(const struct plan *a, const struct plan *b);
+int wf__cycles_compare(const struct plan *a, const struct plan *b);
 /* workflow_web.c: no circle of links, also through tasks outside. */
-void wf_check_cycles(struct wf_compiler *c);
+void wf__check_cycles(struct wf_compiler *c);
 /* workflow_pack.c: everything in one block. */
-struct task *wf_pack(const struct wf_made *m);
+struct task *wf__pack(const struct wf_made *m);
 /* workflow_library.c: is what every task uses known? */
-void wf_check_uses(struct wf_compiler *c);
+void wf__check_uses(struct wf_compiler *c);
 /* workflow_names.c: names into normal form C, before anything is read of a document. */
-void wf_normal_names(struct yaml_doc *doc);
+void wf__normal_names(struct yaml_doc *doc);
 /* No two names of one project that people would take for one, but those that are in force. */
-void wf_check_alike(struct wf_compiler *c);
+void wf__check_alike(struct wf_compiler *c);
 /* workflow_compile.c: plans, links, macros, cycles; no tasks yet. */
-int wf_prepare(struct wf_compiler *c);
-void wf_compiler_done(struct wf_compiler *c);
+int wf__prepare(struct wf_compiler *c);
+void wf__compiler_done(struct wf_compiler *c);
 
 #endif

@@ -17,7 +17,7 @@ static struct place use_place(const struct workflow *wf, const struct wf_task *t
 	return (struct place){ wf->file, t->use.node->line, t->use.node->column, t->path };
 }
 
-void wf_check_uses(struct wf_compiler *c)
+void wf__check_uses(struct wf_compiler *c)
 {
 	for (size_t i = 0; i < c->n && c->d->errors == 0; i++) {
 		const struct wf_made *m = &c->made[i];
@@ -192,7 +192,7 @@ static void resolve(const struct resolving *x, struct workflow *wf)
 	if (x->d->errors == errors && (used.len || wf->used.node) &&
 	    yaml_read(buf_str(&used), used.len, wf->file, x->d, &docs, &n) == 0) {
 		yaml_graft(wf->doc, yaml_root(wf->doc), "used", n ? yaml_root(docs[0]) : NULL);
-		wf_read_again(wf, x->d);
+		wf__read_again(wf, x->d);
 	}
 	for (size_t i = 0; i < n; i++)
 		yaml_free(docs[i]);

@@ -17,7 +17,7 @@ static int by_name(const void *key, const void *item)
 	return strcmp(key, (*(struct wf_made *const *)item)->t->full);
 }
 
-struct wf_made *wf_find(const struct wf_compiler *c, const char *full)
+struct wf_made *wf__find(const struct wf_compiler *c, const char *full)
 {
 	struct wf_made **at = bsearch(full, c->by_name, c->n, sizeof *c->by_name, by_name);
 
@@ -35,7 +35,7 @@ static struct place place_of(const struct wf_made *m, size_t i, const struct yam
 		if (need->items[k] == n)
 			field = need->keys[k]->text;
 	snprintf(key, sizeof key, "needs[%zu]%s%s", i, *field ? "." : "", field);
-	return wf_place(m, n, key);
+	return wf__place(m, n, key);
 }
 
 /* What a name means in this workflow: project/workflow/task. */
@@ -103,11 +103,11 @@ static bool pick_short(struct wf_compiler *c, const struct wf_made *m, struct pl
 			i ? "the parent" : "the task", unit_name(p[i]->unit), name);
 		return false;
 	}
-	int order = wf_cycles_compare(child, parent);
+	int order = wf__cycles_compare(child, parent);
 	const struct plan *longer = order >= 0 ? child : parent,
 			  *shorter = order >= 0 ? parent : child;
 	bool same = child->unit == parent->unit && plan_step(child) == plan_step(parent);
-	if (!same && !wf_cycles_nest(longer, shorter)) {
+	if (!same && !wf__cycles_nest(longer, shorter)) {
 		diag_error(c->d, at, "unclear_link", forms,
 		           "periods of %d %s and of %d %s (%s) do not end together",
 		           plan_step(child), unit_name(child->unit), plan_step(parent),
@@ -178,7 +178,7 @@ static void make_link(struct wf_compiler *c, struct wf_made *m, size_t i)
 {
 	const struct wf_need *need = &m->t->needs.items[i];
 	const char *full = full_name(c, m, need->task.text);
-	const struct wf_made *parent = wf_find(c, full);
+	const struct wf_made *parent = wf__find(c, full);
 	const struct task *outside = NULL;
 	struct task_link l = { .on = (enum link_on)need->on.value,
 		               .strategy = (enum link_strategy)need->strategy.value,
@@ -204,7 +204,7 @@ static void make_link(struct wf_compiler *c, struct wf_made *m, size_t i)
 		add_link(m, &l, need, parent, plan, outside);
 }
 
-void wf_make_links(struct wf_compiler *c, struct wf_made *m)
+void wf__make_links(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct wf_needs *needs = &m->t->needs;
 
@@ -213,7 +213,7 @@ void wf_make_links(struct wf_compiler *c, struct wf_made *m)
 		make_link(c, m, i);
 	m->join = needs->n ? m->t->join.value : 0;
 	if (m->join > (int32_t)needs->n)
-		diag_error(c->d, wf_place(m, m->t->join.node, "join"), "wrong_value", NULL,
+		diag_error(c->d, wf__place(m, m->t->join.node, "join"), "wrong_value", NULL,
 		           "join is %d, and the task has %zu needs", m->join, needs->n);
 }
 
@@ -235,7 +235,7 @@ static bool is_strong(const struct wf_made *m)
 
 /* A step follows the one before it, whatever became of that if it is weak, and only if the last
  * strong one before was good. `failed` runs when a strong one was not. */
-void wf_make_steps(struct wf_compiler *c, struct wf_made *m)
+void wf__make_steps(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct workflow *wf = m->wf;
 	struct wf_made *first = m - (m->t - wf->items), *strong = NULL;
@@ -256,7 +256,7 @@ void wf_make_steps(struct wf_compiler *c, struct wf_made *m)
 	if (is_failed) {
 		m->join = 1;
 		if (!strong)
-			diag_error(c->d, wf_place(m, m->t->node, NULL), "conflict", NULL,
+			diag_error(c->d, wf__place(m, m->t->node, NULL), "conflict", NULL,
 			           "`failed` can never run: no step is strong");
 		return;
 	}

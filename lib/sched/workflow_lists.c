@@ -17,10 +17,10 @@ static bool is_list(struct wf_reader *r, const struct wf_key *k, const struct ya
 	if (n->kind == YAML_LIST && (int64_t)n->n >= k->min && (int64_t)n->n <= k->max)
 		return true;
 	if (n->kind != YAML_LIST)
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 	else {
 		snprintf(want, sizeof want, "%" PRId64 " to %" PRId64 " items", k->min, k->max);
-		wf_wrong(r, n, want);
+		wf__wrong(r, n, want);
 	}
 	return false;
 }
@@ -73,7 +73,7 @@ static const char *json_words(struct pile *pile, const struct yaml_node *n)
 	return json_text_of(pile, &list);
 }
 
-const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n)
+const char *wf__param_value(struct pile *pile, const char *name, const struct yaml_node *n)
 {
 	if (n->kind == YAML_SCALAR)
 		return n->text;
@@ -116,24 +116,24 @@ void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct ya
                     void *field)
 {
 	if (n->kind != YAML_MAP || n->n > PARAMS_MAX) {
-		wf_wrong(r, n, n->kind == YAML_MAP ? "at most 1000 names" : k->want);
+		wf__wrong(r, n, n->kind == YAML_MAP ? "at most 1000 names" : k->want);
 		return;
 	}
 	struct wf_pairs all = inherit(r, field, n);
 	for (size_t i = 0; i < n->n; i++) {
 		char why[NAME_WHY_BYTES];
 		const struct yaml_node *key = n->keys[i], *value = n->items[i];
-		size_t length = wf_push(r, key->text);
+		size_t length = wf__push(r, key->text);
 		if (word_wrong(key->text, why))
-			wf_wrong_name(r, key, key->text, "the name of a parameter", why);
+			wf__wrong_name(r, key, key->text, "the name of a parameter", why);
 		else if (yaml_is_null(value))
-			diag_error(r->d, wf_here(r, value), "wrong_value",
+			diag_error(r->d, wf__here(r, value), "wrong_value",
 			           "write \"\" for an empty text", "%s has no value", key->text);
 		else
 			put_pair(&all, (struct wf_pair){ key->text,
-			                                 wf_param_value(r->pile, key->text, value),
+			                                 wf__param_value(r->pile, key->text, value),
 			                                 value });
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 	*(struct wf_pairs *)field = all;
 }
@@ -145,20 +145,20 @@ void wf_read_pools(struct wf_reader *r, const struct wf_key *k, const struct yam
 	char why[NAME_WHY_BYTES];
 
 	if (n->kind != YAML_MAP || n->n > PARAMS_MAX) {
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 		return;
 	}
 	struct wf_pairs all = inherit(r, field, n);
 	for (size_t i = 0; i < n->n; i++) {
 		const struct yaml_node *key = n->keys[i], *value = n->items[i];
-		size_t length = wf_push(r, key->text);
+		size_t length = wf__push(r, key->text);
 		if (word_wrong(key->text, why))
-			wf_wrong_name(r, key, key->text, "the name of a pool", why);
+			wf__wrong_name(r, key, key->text, "the name of a pool", why);
 		else if (!yaml_int(value, k->min, k->max, &slots))
-			wf_wrong(r, value, "a number of slots, 1 or more");
+			wf__wrong(r, value, "a number of slots, 1 or more");
 		else
 			put_pair(&all, (struct wf_pair){ key->text, value->text, value });
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 	*(struct wf_pairs *)field = all;
 }
@@ -172,17 +172,17 @@ static void read_texts(struct wf_reader *r, const struct wf_key *k, const struct
 		                .node = n };
 	for (size_t i = 0; i < n->n; i++) {
 		const struct yaml_node *item = n->items[i];
-		size_t length = wf_push_index(r, i);
+		size_t length = wf__push_index(r, i);
 		char why[NAME_WHY_BYTES];
 		if (item->kind != YAML_SCALAR || yaml_is_null(item))
-			wf_wrong(r, item, names ? "a name" : "a text");
+			wf__wrong(r, item, names ? "a name" : "a text");
 		else if (names && word_wrong(item->text, why))
-			wf_wrong_name(r, item, item->text, "a name", why);
+			wf__wrong_name(r, item, item->text, "a name", why);
 		else if (item->n > TEXT_BYTES_MAX)
-			wf_wrong(r, item, "a text of at most 500 bytes");
+			wf__wrong(r, item, "a text of at most 500 bytes");
 		else
 			all.items[all.n++] = (struct wf_text){ item->text, item };
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 	*ret = all;
 }
@@ -210,13 +210,13 @@ static void check_reference(struct wf_reader *r, const struct wf_text *task)
 		size_t n = strcspn(text, "/");
 		const char *part = pile_strn(r->pile, text, n);
 		if (name_wrong(part, why)) {
-			wf_wrong_name(r, task->node, part, "a name", why);
+			wf__wrong_name(r, task->node, part, "a name", why);
 			return;
 		}
 		text = text[n] ? text + n + 1 : NULL;
 	}
 	if (parts > 3)
-		wf_wrong(r, task->node, want);
+		wf__wrong(r, task->node, want);
 }
 
 static void read_need(struct wf_reader *r, const struct yaml_node *n, struct wf_need *need)
@@ -225,12 +225,12 @@ static void read_need(struct wf_reader *r, const struct yaml_node *n, struct wf_
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n)) {
 		need->task = (struct wf_text){ n->text, n };
 	} else if (n->kind == YAML_MAP) {
-		wf_read_map(r, WT_NEED, n, need);
+		wf__read_map(r, WT_NEED, n, need);
 		if (!need->task.node && !yaml_get(n, "task"))
-			diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+			diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 			           "a need says which `task`");
 	} else {
-		wf_wrong(r, n, "a task, or {task: ..., depend: ...}");
+		wf__wrong(r, n, "a task, or {task: ..., depend: ...}");
 	}
 	check_reference(r, &need->task);
 }
@@ -244,11 +244,11 @@ void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yam
 		return;
 	all.items = pile_take(r->pile, n->n * sizeof *all.items + 1);
 	for (size_t i = 0; i < n->n; i++) {
-		size_t length = wf_push_index(r, i);
+		size_t length = wf__push_index(r, i);
 		read_need(r, n->items[i], &all.items[all.n]);
 		/* One without a task was complained about; the others keep their numbers. */
 		all.n++;
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 	*(struct wf_needs *)field = all;
 }
@@ -289,7 +289,7 @@ static void check_alert_word(struct wf_reader *r, const struct wf_text *word)
 			return;
 		nearest_try(&near, alert_words[i]);
 	}
-	diag_error(r->d, wf_here(r, word->node), "wrong_value", nearest_hint(&near, hint),
+	diag_error(r->d, wf__here(r, word->node), "wrong_value", nearest_hint(&near, hint),
 	           "'%.80s' is nothing to be told of, want failed, retried, late, long, killed, "
 	           "hanged, skipped, succeeded, forced, at_risk or breached",
 	           word->text);
@@ -300,13 +300,13 @@ static void check_alert(struct wf_reader *r, void *item, const struct yaml_node 
 	const struct wf_alert *a = item;
 
 	if (!yaml_get(n, "when") || !yaml_get(n, "to"))
-		diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+		diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 		           "an alert says `when` and `to`");
 	for (size_t i = 0; i < a->when.n; i++)
 		check_alert_word(r, &a->when.items[i]);
 	for (size_t i = 0; i < a->to.n; i++)
 		if (!is_recipient(a->to.items[i].text))
-			diag_error(r->d, wf_here(r, a->to.items[i].node), "wrong_value", NULL,
+			diag_error(r->d, wf__here(r, a->to.items[i].node), "wrong_value", NULL,
 			           "'%.80s' is nobody to tell, want mail:ADDRESS, or webhook:, "
 			           "dingtalk:, "
 			           "wecom:, feishu:, slack:, telegram:, pagerduty:, alertmanager: "
@@ -320,12 +320,12 @@ static void read_maps(struct wf_reader *r, enum wf_table_id table, const struct 
                       void (*check)(struct wf_reader *r, void *item, const struct yaml_node *n))
 {
 	for (size_t i = 0; i < n->n; i++) {
-		size_t length = wf_push_index(r, i);
+		size_t length = wf__push_index(r, i);
 		void *item = (char *)items + i * bytes;
-		wf_read_map(r, table, n->items[i], item);
+		wf__read_map(r, table, n->items[i], item);
 		if (n->items[i]->kind == YAML_MAP)
 			check(r, item, n->items[i]);
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 }
 
@@ -348,7 +348,7 @@ static int64_t read_instant(struct wf_reader *r, const struct wf_text *text)
 
 	if (instant_parse(text->text, tz_utc(), &at) && at.has_offset)
 		return at.t;
-	diag_error(r->d, wf_here(r, text->node), "wrong_value", NULL,
+	diag_error(r->d, wf__here(r, text->node), "wrong_value", NULL,
 	           "'%.40s' is no instant with its offset, want 2026-03-01T22:00:00Z or +08:00",
 	           text->text);
 	return 0;
@@ -359,14 +359,14 @@ static void check_silence(struct wf_reader *r, void *item, const struct yaml_nod
 	struct wf_silence *s = item;
 
 	if (!s->until.node || !s->reason.node) {
-		diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+		diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 		           "a silence says `until` when, and the `reason`");
 		return;
 	}
 	s->until_s = read_instant(r, &s->until);
 	s->from_s = s->from.node ? read_instant(r, &s->from) : INT64_MIN;
 	if (s->until_s && s->from_s >= s->until_s)
-		diag_error(r->d, wf_here(r, s->until.node), "wrong_value", NULL,
+		diag_error(r->d, wf__here(r, s->until.node), "wrong_value", NULL,
 		           "it ends before it begins");
 	for (size_t i = 0; i < s->when.n; i++)
 		check_alert_word(r, &s->when.items[i]);
@@ -393,15 +393,15 @@ void wf_read_baselines(struct wf_reader *r, const struct wf_key *k, const struct
 		return;
 	r->wf->baseline_items = pile_take(r->pile, n->n * sizeof *r->wf->baseline_items + 1);
 	for (size_t i = 0; i < n->n; i++) {
-		size_t length = wf_push_index(r, i);
+		size_t length = wf__push_index(r, i);
 		struct wf_baseline *b = &r->wf->baseline_items[r->wf->n_baselines++];
 		b->node = n->items[i];
-		wf_read_map(r, WT_BASELINE, n->items[i], b);
+		wf__read_map(r, WT_BASELINE, n->items[i], b);
 		check_reference(r, &b->task);
 		if (n->items[i]->kind == YAML_MAP &&
 		    (!yaml_get(n->items[i], "task") || !yaml_get(n->items[i], "committed")))
-			diag_error(r->d, wf_here(r, n->items[i]), "missing_key", NULL,
+			diag_error(r->d, wf__here(r, n->items[i]), "missing_key", NULL,
 			           "a baseline says `task` and `committed`");
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 }

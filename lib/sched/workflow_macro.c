@@ -130,8 +130,8 @@ static bool is_bare_output(struct asking *a, const char *name)
 
 static bool in_scopes(const struct asking *a, const char *name)
 {
-	const struct workflow_scope *own = wf_scope_of(a->c->set, a->project),
-				    *all = wf_scope_of(a->c->set, "");
+	const struct workflow_scope *own = wf__scope_of(a->c->set, a->project),
+				    *all = wf__scope_of(a->c->set, "");
 
 	return (own && in_pairs(&own->parameters, name)) ||
 	       (all && in_pairs(&all->parameters, name));
@@ -190,8 +190,8 @@ static void know_pairs(struct known *k, const struct wf_pairs *p)
 static const char *const *known_names(const struct asking *a)
 {
 	const struct wf_made *m = a->m;
-	const struct workflow_scope *own = wf_scope_of(a->c->set, a->project),
-				    *all = wf_scope_of(a->c->set, "");
+	const struct workflow_scope *own = wf__scope_of(a->c->set, a->project),
+				    *all = wf__scope_of(a->c->set, "");
 	struct known k = { .pile = a->c->pile, .cap = 1 };
 
 	k.cap += own ? own->parameters.n : 0;
@@ -216,7 +216,7 @@ static const char *const *known_names(const struct asking *a)
 static struct place place_of(const struct asking *a, const struct yaml_node *n, const char *key)
 {
 	if (a->m)
-		return wf_place(a->m, n, key);
+		return wf__place(a->m, n, key);
 	return (struct place){ a->scope->file, n->line, n->column, key };
 }
 
@@ -266,7 +266,7 @@ static void check_shared(struct asking *a)
 			macro_check(p->items[i].value, is_known, NULL, a, NULL);
 }
 
-void wf_check_macros(struct wf_compiler *c, struct wf_made *m)
+void wf__check_macros(struct wf_compiler *c, struct wf_made *m)
 {
 	struct asking a = { .c = c, .m = m, .project = m->wf->project.text };
 
@@ -277,7 +277,7 @@ void wf_check_macros(struct wf_compiler *c, struct wf_made *m)
 	check_shared(&a);
 }
 
-void wf_check_scopes(struct wf_compiler *c)
+void wf__check_scopes(struct wf_compiler *c)
 {
 	for (size_t i = 0; i < c->set->n_scopes; i++) {
 		const struct workflow_scope *s = c->set->scopes[i];

@@ -44,7 +44,7 @@ static void normal_lists(struct yaml_doc *doc, const struct yaml_node *list, con
 		normal_list(doc, get(list->items[i], key), "");
 }
 
-void wf_normal_names(struct yaml_doc *doc)
+void wf__normal_names(struct yaml_doc *doc)
 {
 	static const char *const of_document[] = { "workflow", "pipeline", "library", "project" };
 	static const char *const hooks[] = { "finished", "failed" };
@@ -139,7 +139,7 @@ static void add(struct wf_compiler *c, struct one *all, size_t *n, const char *f
 	free(fold);
 }
 
-void wf_check_alike(struct wf_compiler *c)
+void wf__check_alike(struct wf_compiler *c)
 {
 	struct one *all = pile_take(c->pile, (c->n + 2 * c->set->n) * sizeof *all + 1);
 	size_t n = 0;

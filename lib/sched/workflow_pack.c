@@ -330,7 +330,7 @@ static void put_task(struct packer *p, struct task *t, const struct wf_made *m)
 	put_least(p, t, m);
 }
 
-struct task *wf_pack(const struct wf_made *m)
+struct task *wf__pack(const struct wf_made *m)
 {
 	struct packer measure = { 0 }, fill = { 0 };
 	struct task scratch = { 0 };

@@ -28,7 +28,7 @@ void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml
 		return;
 	}
 	snprintf(want, sizeof want, "%s, at most %" PRId64 " bytes", k->want, k->max);
-	wf_wrong(r, n, n->kind == YAML_SCALAR && (int64_t)n->n > k->max ? want : k->want);
+	wf__wrong(r, n, n->kind == YAML_SCALAR && (int64_t)n->n > k->max ? want : k->want);
 }
 
 /* One line that people read: any letters and signs, nothing that is not seen. */
@@ -40,7 +40,7 @@ void wf_read_title(struct wf_reader *r, const struct wf_key *k, const struct yam
 	if (!is_text(k, n))
 		wf_read_text(r, k, n, field);
 	else if (title_wrong(n->text, why))
-		diag_error(r->d, wf_here(r, n), "wrong_value", "one line of letters and signs",
+		diag_error(r->d, wf__here(r, n), "wrong_value", "one line of letters and signs",
 		           "'%.80s' is not a title: %s", n->text, why);
 	else
 		*(struct wf_text *)field = (struct wf_text){ n->text, n };
@@ -52,9 +52,9 @@ static void take_name(struct wf_reader *r, const struct wf_key *k, const struct 
 	char why[NAME_WHY_BYTES];
 
 	if (n->kind != YAML_SCALAR || yaml_is_null(n))
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 	else if (wrong(n->text, why))
-		wf_wrong_name(r, n, n->text, k->want, why);
+		wf__wrong_name(r, n, n->text, k->want, why);
 	else
 		*(struct wf_text *)field = (struct wf_text){ n->text, n };
 }
@@ -105,7 +105,7 @@ static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const stru
 		                         *p);
 	}
 	snprintf(want + used, sizeof want - used, "%s", also);
-	wf_wrong(r, n, want);
+	wf__wrong(r, n, want);
 }
 
 void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
@@ -150,7 +150,7 @@ static void wrong_number(struct wf_reader *r, const struct wf_key *k, const stru
 
 	snprintf(want, sizeof want, "%s%s from %" PRId64 " to %" PRId64 "", also,
 	         *also ? "a number" : k->want, k->min, k->max);
-	wf_wrong(r, n, want);
+	wf__wrong(r, n, want);
 }
 
 void wf_read_int32(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
@@ -171,11 +171,11 @@ void wf_read_duration(struct wf_reader *r, const struct wf_key *k, const struct 
 	int64_t us;
 
 	if (!yaml_duration_us(n, &us)) {
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 	} else if (us < k->min || us > k->max) {
 		snprintf(want, sizeof want, "%s, from %" PRId64 " ms to %" PRId64 " days", k->want,
 		         k->min / 1000, k->max / INT64_C(86400000000));
-		wf_wrong(r, n, want);
+		wf__wrong(r, n, want);
 	} else {
 		*(struct wf_duration *)field = (struct wf_duration){ us, n };
 	}
@@ -198,13 +198,13 @@ void wf_read_clock(struct wf_reader *r, const struct wf_key *k, const struct yam
 
 	if (n->kind != YAML_SCALAR || n->n != 5 || strspn(t, "0123456789") != 2 || t[2] != ':' ||
 	    strspn(t + 3, "0123456789") != 2) {
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 		return;
 	}
 	hour = (t[0] - '0') * 10 + t[1] - '0';
 	minute = (t[3] - '0') * 10 + t[4] - '0';
 	if (hour > 23 || minute > 59)
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 	else
 		*(struct wf_number *)field = (struct wf_number){ hour * 3600 + minute * 60, n };
 }
@@ -237,7 +237,7 @@ void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yam
 		*(struct wf_cycle *)field = (struct wf_cycle){ units[i].unit, step, n };
 		return;
 	}
-	wf_wrong(r, n, k->want);
+	wf__wrong(r, n, k->want);
 }
 
 void wf_read_join(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
@@ -264,7 +264,7 @@ void wf_read_depend(struct wf_reader *r, const struct wf_key *k, const struct ya
 	if (yaml_int(n, k->min, k->max, &value) && value != 0)
 		*(struct wf_number *)field = (struct wf_number){ (int32_t)value, n };
 	else
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 }
 
 /* The field is wf_need.strategy; its number is beside it. */
@@ -294,21 +294,21 @@ void wf_read_strategy(struct wf_reader *r, const struct wf_key *k, const struct 
 		need->n = (int32_t)value;
 		return;
 	}
-	wf_wrong(r, n, k->want);
+	wf__wrong(r, n, k->want);
 }
 
 void wf_read_retry(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                    void *field)
 {
 	wf_read_node(r, k, n, field);
-	wf_read_map(r, WT_RETRY, n, (char *)field - offsetof(struct wf_task, retry));
+	wf__read_map(r, WT_RETRY, n, (char *)field - offsetof(struct wf_task, retry));
 }
 
 void wf_read_catchup(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                      void *field)
 {
 	wf_read_node(r, k, n, field);
-	wf_read_map(r, WT_CATCHUP, n, (char *)field - offsetof(struct wf_task, catchup));
+	wf__read_map(r, WT_CATCHUP, n, (char *)field - offsetof(struct wf_task, catchup));
 }
 
 /* One of the words, or {least: EXPR}; either replaces what was inherited. */
@@ -326,9 +326,9 @@ void wf_read_dispatch(struct wf_reader *r, const struct wf_key *k, const struct 
 			wrong_choice(r, k, n, " | {least: EXPRESSION}");
 		return;
 	}
-	wf_read_map(r, WT_DISPATCH, n, t);
+	wf__read_map(r, WT_DISPATCH, n, t);
 	if (n->n == 0)
-		diag_error(r->d, wf_here(r, n), "missing_key", "least: running / slots + cpu",
+		diag_error(r->d, wf__here(r, n), "missing_key", "least: running / slots + cpu",
 		           "dispatch needs `least`, an expression");
 }
 
@@ -340,11 +340,11 @@ void wf_read_least(struct wf_reader *r, const struct wf_key *k, const struct yam
 	struct expr *e;
 
 	if (n->kind != YAML_SCALAR || yaml_is_null(n)) {
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 		return;
 	}
 	if (rank_read(n->text, &e, &wrong) < 0) {
-		diag_error(r->d, wf_here(r, n), "wrong_expression", wrong.hint,
+		diag_error(r->d, wf__here(r, n), "wrong_expression", wrong.hint,
 		           "least is '%.80s', character %zu: %s", n->text, wrong.at, wrong.text);
 		return;
 	}
@@ -358,7 +358,7 @@ void wf_read_quota(struct wf_reader *r, const struct wf_key *k, const struct yam
                    void *field)
 {
 	wf_read_node(r, k, n, field);
-	wf_read_map(r, WT_QUOTA, n, (char *)field - offsetof(struct wf_task, quota));
+	wf__read_map(r, WT_QUOTA, n, (char *)field - offsetof(struct wf_task, quota));
 }
 
 const char *workflow_kind(const struct workflow *wf)
@@ -366,23 +366,23 @@ const char *workflow_kind(const struct workflow *wf)
 	return wf->is_library ? "library" : wf->is_pipeline ? "pipeline" : "workflow";
 }
 
-bool wf_has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
-                  const struct yaml_node *root, const char *key)
+bool wf__has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
+                   const struct yaml_node *root, const char *key)
 {
 	char want[100];
 
 	if (!tasks->node) {
-		diag_error(r->d, wf_here(r, root), "missing_key", NULL, "a %s needs `%s`",
+		diag_error(r->d, wf__here(r, root), "missing_key", NULL, "a %s needs `%s`",
 		           workflow_kind(r->wf), key);
 		return false;
 	}
 	if (tasks->node->kind == kind && tasks->node->n >= 1 &&
 	    tasks->node->n <= WORKFLOW_TASKS_MAX)
 		return true;
-	size_t length = wf_push(r, key);
+	size_t length = wf__push(r, key);
 	snprintf(want, sizeof want, "a %s of 1 to %d %s", kind == YAML_MAP ? "map" : "list",
 	         WORKFLOW_TASKS_MAX, key);
-	wf_wrong(r, tasks->node, want);
-	wf_pop(r, length);
+	wf__wrong(r, tasks->node, want);
+	wf__pop(r, length);
 	return false;
 }

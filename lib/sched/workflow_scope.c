@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* `project:` alone is also how a workflow looks whose first key was forgotten. */
-bool wf_is_scope(const struct yaml_node *root)
+bool wf__is_scope(const struct yaml_node *root)
 {
 	static const char *const of_workflows[] = { "workflow", "pipeline", "library", "tasks",
 		                                    "steps" };
@@ -24,14 +24,14 @@ bool wf_is_scope(const struct yaml_node *root)
 static void name_pool(struct workflow_scope *s, struct wf_reader *r)
 {
 	if (!yaml_get(s->node, "slots"))
-		diag_error(r->d, wf_here(r, s->node), "missing_key", NULL,
+		diag_error(r->d, wf__here(r, s->node), "missing_key", NULL,
 		           "a pool says how many `slots` it has");
 	char *name = mem_fmt(WORKFLOW_POOL "%s", s->project.text);
 	s->project.text = pile_str(s->pile, name);
 	free(name);
 }
 
-void wf_scope_free(struct workflow_scope *s)
+void wf__scope_free(struct workflow_scope *s)
 {
 	yaml_free(s->doc);
 	pile_free(s->pile);
@@ -56,7 +56,7 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	bool is_global = yaml_get(root, "global") != NULL;
 	size_t before = d->errors;
 
-	wf_normal_names(doc);
+	wf__normal_names(doc);
 	s->doc = doc;
 	s->pile = pile_new();
 	s->file = pile_str(s->pile, file);
@@ -65,11 +65,11 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	struct wf_reader r = { .d = d, .pile = s->pile, .file = s->file };
 	buf_init(&r.path);
 	bool is_pool = !is_global && yaml_get(root, "pool");
-	wf_read_map(&r, is_global ? WT_GLOBAL : is_pool ? WT_POOL : WT_PROJECT, root, s);
+	wf__read_map(&r, is_global ? WT_GLOBAL : is_pool ? WT_POOL : WT_PROJECT, root, s);
 	if (is_pool)
 		name_pool(s, &r);
 	else if (!is_global && !says_something(root))
-		diag_error(d, wf_here(&r, root), "missing_key",
+		diag_error(d, wf__here(&r, root), "missing_key",
 		           "begin with `workflow: NAME`, or give `title`, `parameters`, `quota` or "
 		           "`alerts`",
 		           "a document of a project needs a `title`, `parameters`, a `quota` or "
@@ -77,11 +77,11 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	buf_done(&r.path);
 	if (d->errors == before)
 		return s;
-	wf_scope_free(s);
+	wf__scope_free(s);
 	return NULL;
 }
 
-const struct workflow_scope *wf_scope_of(const struct workflow_set *set, const char *project)
+const struct workflow_scope *wf__scope_of(const struct workflow_set *set, const char *project)
 {
 	for (size_t i = 0; i < set->n_scopes; i++)
 		if (strcmp(set->scopes[i]->project.text, project) == 0)
@@ -89,10 +89,11 @@ const struct workflow_scope *wf_scope_of(const struct workflow_set *set, const c
 	return NULL;
 }
 
-void wf_add_scope(struct workflow_set *set, struct yaml_doc *doc, const char *file, struct diags *d)
+void wf__add_scope(struct workflow_set *set, struct yaml_doc *doc, const char *file,
+                   struct diags *d)
 {
 	struct workflow_scope *s = read_scope(doc, file, d);
-	const struct workflow_scope *other = s ? wf_scope_of(set, s->project.text) : NULL;
+	const struct workflow_scope *other = s ? wf__scope_of(set, s->project.text) : NULL;
 
 	if (other) {
 		diag_error(d, (struct place){ s->file, s->node->line, s->node->column, "" },
@@ -102,7 +103,7 @@ void wf_add_scope(struct workflow_set *set, struct yaml_doc *doc, const char *fi
 		           : workflow_scope_pool(s) ? ""
 		                                    : "project ",
 		           s->project.text, other->file, other->node->line);
-		wf_scope_free(s);
+		wf__scope_free(s);
 		return;
 	}
 	if (!s)

@@ -39,7 +39,7 @@ void wf_read_use(struct wf_reader *r, const struct wf_key *k, const struct yaml_
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n) && is_reference(n->text))
 		*(struct wf_text *)field = (struct wf_text){ n->text, n };
 	else
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 }
 
 void wf_read_used(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
@@ -48,7 +48,7 @@ void wf_read_used(struct wf_reader *r, const struct wf_key *k, const struct yaml
 	if (n->kind == YAML_LIST)
 		wf_read_node(r, k, n, field);
 	else
-		wf_wrong(r, n, k->want);
+		wf__wrong(r, n, k->want);
 }
 
 static const struct yaml_node *kept(const struct yaml_node *list, const char *shared)
@@ -83,15 +83,15 @@ const struct yaml_node *workflow_kept(const struct yaml_node *root, const struct
 
 static void read_kept(struct wf_reader *r, struct wf_task *t)
 {
-	size_t length = wf_push(r, "use");
+	size_t length = wf__push(r, "use");
 
-	wf_read_map(r, WT_SHARED, t->of_library, t);
+	wf__read_map(r, WT_SHARED, t->of_library, t);
 	if (t->retries.node) /* the same, as a task of a workflow says it */
 		t->max_attempts = (struct wf_number){ t->retries.value + 1, t->retries.node };
-	wf_pop(r, length);
+	wf__pop(r, length);
 }
 
-void wf_read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t)
+void wf__read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t)
 {
 	const struct yaml_node *use = n->kind == YAML_MAP ? yaml_get(n, "use") : NULL;
 
@@ -104,7 +104,7 @@ void wf_read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_ta
 	if (t->of_library)
 		read_kept(r, t);
 	if (yaml_get(n, "type"))
-		diag_error(r->d, wf_here(r, yaml_get(n, "type")), "conflict", "take `type` out",
+		diag_error(r->d, wf__here(r, yaml_get(n, "type")), "conflict", "take `type` out",
 		           "'%s' says the type; a task that uses it cannot have another",
 		           use->text);
 }
@@ -115,13 +115,13 @@ static void read_shared_task(struct wf_reader *r, const struct yaml_node *n)
 	struct wf_task t = { 0 };
 
 	if (n->kind == YAML_MAP && yaml_get(n, "use")) {
-		diag_error(r->d, wf_here(r, yaml_get(n, "use")), "nested_use", "write it out",
+		diag_error(r->d, wf__here(r, yaml_get(n, "use")), "nested_use", "write it out",
 		           "a task of a library cannot `use` another");
 		return;
 	}
-	wf_read_map(r, WT_SHARED, n, &t);
+	wf__read_map(r, WT_SHARED, n, &t);
 	if (n->kind == YAML_MAP && !yaml_get(n, "type"))
-		diag_error(r->d, wf_here(r, n), "missing_key", "type: shell, for one",
+		diag_error(r->d, wf__here(r, n), "missing_key", "type: shell, for one",
 		           "a task of a library needs a `type`");
 }
 
@@ -134,39 +134,39 @@ static size_t tree_bytes(const struct yaml_node *n)
 	return bytes;
 }
 
-void wf_read_library(struct wf_reader *r, const struct yaml_node *root)
+void wf__read_library(struct wf_reader *r, const struct yaml_node *root)
 {
 	const struct yaml_node *tasks = r->wf->tasks.node;
 	char why[NAME_WHY_BYTES];
 
-	if (!wf_has_tasks(r, &r->wf->tasks, YAML_MAP, root, "tasks"))
+	if (!wf__has_tasks(r, &r->wf->tasks, YAML_MAP, root, "tasks"))
 		return;
 	r->wf->shared_bytes = pile_take(r->pile, tasks->n * sizeof *r->wf->shared_bytes);
-	size_t outer = wf_push(r, "tasks");
+	size_t outer = wf__push(r, "tasks");
 	for (size_t i = 0; i < tasks->n; i++) {
 		const struct yaml_node *key = tasks->keys[i];
 		r->wf->shared_bytes[i] = tree_bytes(tasks->items[i]);
-		size_t length = wf_push(r, key->text);
+		size_t length = wf__push(r, key->text);
 		if (name_wrong(key->text, why))
-			wf_wrong_name(r, key, key->text, "the name of a task", why);
+			wf__wrong_name(r, key, key->text, "the name of a task", why);
 		else
 			read_shared_task(r, tasks->items[i]);
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
-	wf_pop(r, outer);
+	wf__pop(r, outer);
 }
 
-bool wf_contains(const struct yaml_node *tree, const struct yaml_node *n)
+bool wf__contains(const struct yaml_node *tree, const struct yaml_node *n)
 {
 	for (size_t i = 0; tree != n && tree->kind != YAML_SCALAR && i < tree->n; i++)
-		if (wf_contains(tree->items[i], n))
+		if (wf__contains(tree->items[i], n))
 			return true;
 	return tree == n;
 }
 
 /* --- places ------------------------------------------------------------------------------ */
 
-struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key)
+struct place wf__place(const struct wf_made *m, const struct yaml_node *n, const char *key)
 {
 	static _Thread_local char path[400];
 	const struct yaml_node *defaults = m->wf->defaults.node;
@@ -181,7 +181,7 @@ struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const 
 	}
 	if (!n)
 		n = m->t->node;
-	if (m->t->of_library && wf_contains(m->t->of_library, n))
+	if (m->t->of_library && wf__contains(m->t->of_library, n))
 		n = m->t->use.node; /* what it says stands elsewhere */
 	snprintf(path, sizeof path, "%s%s%s", of, key && *of ? "." : "", key ? key : "");
 	return (struct place){

@@ -110,7 +110,7 @@ const struct wf_table wf_tables[WT_COUNT] = {
 	[WT_GLOBAL] = TABLE("the document of all", global_keys),
 };
 
-size_t wf_push(struct wf_reader *r, const char *key)
+size_t wf__push(struct wf_reader *r, const char *key)
 {
 	size_t length = r->path.len;
 
@@ -118,7 +118,7 @@ size_t wf_push(struct wf_reader *r, const char *key)
 	return length;
 }
 
-size_t wf_push_index(struct wf_reader *r, size_t i)
+size_t wf__push_index(struct wf_reader *r, size_t i)
 {
 	size_t length = r->path.len;
 
@@ -126,13 +126,13 @@ size_t wf_push_index(struct wf_reader *r, size_t i)
 	return length;
 }
 
-void wf_pop(struct wf_reader *r, size_t length)
+void wf__pop(struct wf_reader *r, size_t length)
 {
 	CHECK(length <= r->path.len);
 	r->path.len = length;
 }
 
-struct place wf_here(const struct wf_reader *r, const struct yaml_node *n)
+struct place wf__here(const struct wf_reader *r, const struct yaml_node *n)
 {
 	return (struct place){ .file = r->file,
 		               .line = n->line,
@@ -140,24 +140,24 @@ struct place wf_here(const struct wf_reader *r, const struct yaml_node *n)
 		               .path = buf_str((struct buf *)(uintptr_t)&r->path) };
 }
 
-int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want)
+int wf__wrong(struct wf_reader *r, const struct yaml_node *n, const char *want)
 {
 	const char *path = buf_str(&r->path);
 	const char *last = strrchr(path, '.');
 
 	last = last ? last + 1 : path;
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
-		return diag_error(r->d, wf_here(r, n), "wrong_value", NULL,
+		return diag_error(r->d, wf__here(r, n), "wrong_value", NULL,
 		                  "%s is '%.80s', want %s", *last ? last : "the document", n->text,
 		                  want);
-	return diag_error(r->d, wf_here(r, n), "wrong_value", NULL, "%s is %s, want %s",
+	return diag_error(r->d, wf__here(r, n), "wrong_value", NULL, "%s is %s, want %s",
 	                  *last ? last : "the document", yaml_kind_name(n), want);
 }
 
-int wf_wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *name,
-                  const char *what, const char *why)
+int wf__wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *name,
+                   const char *what, const char *why)
 {
-	return diag_error(r->d, wf_here(r, n), "wrong_name",
+	return diag_error(r->d, wf__here(r, n), "wrong_name",
 	                  "letters, digits, _ . -, a letter or _ first", "'%.*s' is not %s: %s",
 	                  name_shown(name), name, what, why);
 }
@@ -184,19 +184,20 @@ static void refuse_key(struct wf_reader *r, const struct wf_table *t, const stru
 	}
 	char other[NEAREST_HINT_BYTES];
 	const char *said = nearest_hint(&near, other);
-	size_t length = wf_push(r, key->text);
-	diag_error(r->d, wf_here(r, key), "unknown_key", said ? said : hint,
+	size_t length = wf__push(r, key->text);
+	diag_error(r->d, wf__here(r, key), "unknown_key", said ? said : hint,
 	           "%s has no key '%.80s'", t->what, key->text);
-	wf_pop(r, length);
+	wf__pop(r, length);
 }
 
-void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n, void *into)
+void wf__read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n,
+                  void *into)
 {
 	CHECK(table < WT_COUNT);
 	const struct wf_table *t = &wf_tables[table];
 
 	if (n->kind != YAML_MAP) {
-		wf_wrong(r, n, "a map");
+		wf__wrong(r, n, "a map");
 		return;
 	}
 	for (size_t i = 0; i < n->n; i++) {
@@ -205,8 +206,8 @@ void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_
 			refuse_key(r, t, n->keys[i]);
 			continue;
 		}
-		size_t length = wf_push(r, k->key);
+		size_t length = wf__push(r, k->key);
 		k->read(r, k, n->items[i], (char *)into + k->at);
-		wf_pop(r, length);
+		wf__pop(r, length);
 	}
 }

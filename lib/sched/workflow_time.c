@@ -18,7 +18,7 @@
 static int wrong(struct wf_compiler *c, const struct wf_made *m, const struct yaml_node *n,
                  const char *key, const char *code, const char *text)
 {
-	return diag_error(c->d, wf_place(m, n, key), code, NULL, "%s", text);
+	return diag_error(c->d, wf__place(m, n, key), code, NULL, "%s", text);
 }
 
 static const char *zone_name(const struct wf_compiler *c, const char *said)
@@ -34,7 +34,7 @@ static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 
 	m->tz = tz_utc();
 	if (c->world->zone && c->world->zone(c->world->ctx, name, &m->tz, &err) < 0) {
-		diag_error(c->d, wf_place(m, zone->node, "timezone"), "timezone",
+		diag_error(c->d, wf__place(m, zone->node, "timezone"), "timezone",
 		           "a name of the IANA list that this machine has, such as Europe/Berlin",
 		           "%s", err.text);
 		return false;
@@ -55,7 +55,7 @@ static bool read_instant(struct wf_compiler *c, const struct wf_made *m, const s
 {
 	if (instant_parse(text->text, m->tz, ret))
 		return true;
-	diag_error(c->d, wf_place(m, text->node, key), "wrong_value", NULL,
+	diag_error(c->d, wf__place(m, text->node, key), "wrong_value", NULL,
 	           "%s is '%.40s', want 2026-03-01, 2026-03-01 02:30 or 2026-03-01T02:30:00Z", key,
 	           text->text);
 	return false;
@@ -135,7 +135,7 @@ static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule 
 	if (!t->cron.node) {
 		if (t->cycle.node)
 			return true;
-		diag_error(c->d, wf_place(m, t->node, NULL), "missing_key", "cycle: day, for one",
+		diag_error(c->d, wf__place(m, t->node, NULL), "missing_key", "cycle: day, for one",
 		           "a task needs a `cycle` or a `cron`");
 		return false;
 	}
@@ -190,13 +190,13 @@ static bool make_calendar(struct wf_compiler *c, struct wf_made *m, struct sched
 		return true;
 	}
 	if (!c->world->calendar && c->set->n_calendars == 0) {
-		diag_warning(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar",
+		diag_warning(c->d, wf__place(m, t->calendar.node, "calendar"), "unknown_calendar",
 		             NULL, "calendar '%s' is not among the files: no date is left out",
 		             t->calendar.text);
 		return true;
 	}
 	char hint[NEAREST_HINT_BYTES];
-	diag_error(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar",
+	diag_error(c->d, wf__place(m, t->calendar.node, "calendar"), "unknown_calendar",
 	           near_calendar(c, t->calendar.text, hint), "there is no calendar '%s'",
 	           t->calendar.text);
 	return false;
@@ -213,7 +213,7 @@ static bool make_offset(struct wf_compiler *c, const struct wf_made *m, struct s
 	return false;
 }
 
-bool wf_make_plan(struct wf_compiler *c, struct wf_made *m)
+bool wf__make_plan(struct wf_compiler *c, struct wf_made *m)
 {
 	struct schedule s = { 0 };
 	struct err err = { 0 };

@@ -30,8 +30,8 @@ static bool is_own(const struct wf_made *m, const struct wf_pair *p)
 /* Will the runner find a parameter of that name? What a step or its shape says counts too. */
 static bool is_given(const struct wf_compiler *c, const struct wf_made *m, const char *name)
 {
-	const struct workflow_scope *own = wf_scope_of(c->set, m->wf->project.text);
-	const struct workflow_scope *all = wf_scope_of(c->set, "");
+	const struct workflow_scope *own = wf__scope_of(c->set, m->wf->project.text);
+	const struct workflow_scope *all = wf__scope_of(c->set, "");
 
 	if (in_pairs(&m->t->params, name) || in_pairs(&m->wf->base.parameters, name) ||
 	    (own && in_pairs(&own->parameters, name)) || (all && in_pairs(&all->parameters, name)))
@@ -49,7 +49,7 @@ static void unknown(struct wf_compiler *c, const struct wf_made *m, const struct
 
 	for (size_t i = 0; i < t->n_params; i++)
 		nearest_try(&near, t->params[i].name);
-	diag_error(c->d, wf_place(m, p->node, key), "unknown_parameter", nearest_hint(&near, hint),
+	diag_error(c->d, wf__place(m, p->node, key), "unknown_parameter", nearest_hint(&near, hint),
 	           "the task type '%s' has no parameter '%s'", t->name, p->name);
 }
 
@@ -67,7 +67,7 @@ static void check_given(struct wf_compiler *c, const struct wf_made *m, const st
 			unknown(c, m, t, p, key);
 		if (!declared || type_value_ok(declared, p->node, room, sizeof room, &want))
 			continue;
-		diag_error(c->d, wf_place(m, p->node, key), "wrong_value", NULL,
+		diag_error(c->d, wf__place(m, p->node, key), "wrong_value", NULL,
 		           "parameter %s of the task type '%s' is %s%.80s%s, want %s", p->name,
 		           t->name, p->node->kind == YAML_SCALAR ? "'" : "",
 		           p->node->kind == YAML_SCALAR ? p->node->text : yaml_kind_name(p->node),
@@ -79,7 +79,7 @@ static void check_missing(struct wf_compiler *c, const struct wf_made *m, const 
 {
 	for (size_t i = 0; i < t->n_params; i++)
 		if (t->params[i].required && !is_given(c, m, t->params[i].name))
-			diag_error(c->d, wf_place(m, m->t->params.node, "params"),
+			diag_error(c->d, wf__place(m, m->t->params.node, "params"),
 			           "missing_parameter", t->params[i].help,
 			           "the task type '%s' needs the parameter '%s'", t->name,
 			           t->params[i].name);
@@ -98,7 +98,7 @@ static void check_one_of(struct wf_compiler *c, const struct wf_made *m, const s
 	}
 	if (t->one_of && given != 1)
 		diag_error(
-			c->d, wf_place(m, m->t->params.node, "params"),
+			c->d, wf__place(m, m->t->params.node, "params"),
 			given ? "conflict" : "missing_parameter", NULL,
 			"the task type '%s' needs exactly one of the parameters %s, here are %zu",
 			t->name, names, given);
@@ -116,7 +116,7 @@ static void check_server(struct wf_compiler *c, const struct wf_made *m, const s
 
 	snprintf(key, sizeof key, "params.%s", p->name);
 	if (why)
-		diag_error(c->d, wf_place(m, p->node, key), "unknown_server", "sirdar target list",
+		diag_error(c->d, wf__place(m, p->node, key), "unknown_server", "sirdar target list",
 		           "parameter %s: the target server '%.80s' %s", p->name, name, why);
 }
 
@@ -142,7 +142,7 @@ static void check_plain(struct wf_compiler *c, const struct wf_made *m, const st
 	if (word_ok(p->value))
 		check_server(c, m, p, p->value, false);
 	else
-		diag_error(c->d, wf_place(m, p->node, key), "wrong_value", "sirdar target list",
+		diag_error(c->d, wf__place(m, p->node, key), "wrong_value", "sirdar target list",
 		           "parameter %s is '%.80s', want the name of a target server, without "
 		           "macros",
 		           p->name, p->value);
@@ -172,7 +172,7 @@ static bool uses_server(const struct type *t, const struct wf_pairs *pairs)
 	return false;
 }
 
-void wf_check_type(struct wf_compiler *c, struct wf_made *m)
+void wf__check_type(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct type *t;
 

@@ -150,13 +150,13 @@ static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
 			buf_puts(&names, " -> ...");
 	}
 	CHECK(first); /* tasks outside alone are no circle of ours */
-	diag_error(w->c->d, wf_place(first, first->t->needs.node, "needs"), "cycle",
+	diag_error(w->c->d, wf__place(first, first->t->needs.node, "needs"), "cycle",
 	           "let one of them wait for an earlier date: depend: -1", "a cycle of needs: %s",
 	           buf_str(&names));
 	buf_done(&names);
 }
 
-void wf_check_cycles(struct wf_compiler *c)
+void wf__check_cycles(struct wf_compiler *c)
 {
 	struct web w = { .c = c };
 

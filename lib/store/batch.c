@@ -141,7 +141,7 @@ struct instance store_range_row(const struct store_range *r, int64_t run_date)
 		                  .priority = r->priority };
 }
 
-int store_check_batch(const struct store_batch *b, struct err *err)
+int store__check_batch(const struct store_batch *b, struct err *err)
 {
 	int r = check_events(b, err);
 
@@ -158,7 +158,7 @@ int store_check_batch(const struct store_batch *b, struct err *err)
 	return r < 0 ? r : check_stats(b, err);
 }
 
-int store_check_numbers(const struct store_batch *b, uint64_t stored, struct err *err)
+int store__check_numbers(const struct store_batch *b, uint64_t stored, struct err *err)
 {
 	if (!has_numbers(b))
 		return 0;

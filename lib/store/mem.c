@@ -260,7 +260,7 @@ static int mem_commit(struct store *s, const struct store_batch *b, struct err *
 	int r = begin_change(m, b->epoch, true, &fails, err);
 
 	if (r == 0)
-		r = store_check_numbers(b, m->disk->number, err);
+		r = store__check_numbers(b, m->disk->number, err);
 	if (r < 0)
 		return r;
 	if (r == 0)

@@ -1,6 +1,6 @@
 /* What all readers share: which database, a snapshot with its number, cursors, conditions. A
  * cursor names its list, its direction and the key of the last row: one that another list gave is
- * refused. Between read_begin() and read_end() all queries see one moment; no snapshot outlives a
+ * refused. Between read__begin() and read__end() all queries see one moment; no snapshot outlives a
  * call. */
 #include "store/read.h"
 #include "store/schema.h"
@@ -42,7 +42,7 @@ void reader_close(struct reader *r)
 		r->ops->close(r);
 }
 
-void read_put(struct reader *r, struct buf *b, const char *text, const char *types, ...)
+void read__put(struct reader *r, struct buf *b, const char *text, const char *types, ...)
 {
 	va_list ap;
 
@@ -51,8 +51,8 @@ void read_put(struct reader *r, struct buf *b, const char *text, const char *typ
 	va_end(ap);
 }
 
-int read_query(struct reader *r, const char *table, struct buf *b, struct rows **ret,
-               struct err *err)
+int read__query(struct reader *r, const char *table, struct buf *b, struct rows **ret,
+                struct err *err)
 {
 	int code = r->ops->query(r, table, buf_str(b), ret, err);
 
@@ -80,16 +80,16 @@ static int number_now(struct reader *r, uint64_t *ret, struct err *err)
 	return code;
 }
 
-int read_begin(struct reader *r, uint64_t *ret_number, struct err *err)
+int read__begin(struct reader *r, uint64_t *ret_number, struct err *err)
 {
 	int code = r->ops->begin(r, err);
 
 	if (code == 0)
 		code = number_now(r, ret_number, err);
-	return code < 0 ? read_end(r, code) : 0;
+	return code < 0 ? read__end(r, code) : 0;
 }
 
-int read_end(struct reader *r, int code)
+int read__end(struct reader *r, int code)
 {
 	r->ops->end(r);
 	return code;
@@ -97,9 +97,9 @@ int read_end(struct reader *r, int code)
 
 int read_number(struct reader *r, uint64_t *ret_number, struct err *err)
 {
-	int code = read_begin(r, ret_number, err);
+	int code = read__begin(r, ret_number, err);
 
-	return code < 0 ? code : read_end(r, 0);
+	return code < 0 ? code : read__end(r, 0);
 }
 
 static int life_now(struct reader *r, char *ret, struct err *err)
@@ -126,14 +126,14 @@ static int life_now(struct reader *r, char *ret, struct err *err)
 
 int read_life(struct reader *r, char ret_life[READ_LIFE_MAX], uint64_t *ret_number, struct err *err)
 {
-	int code = read_begin(r, ret_number, err);
+	int code = read__begin(r, ret_number, err);
 
-	return code < 0 ? code : read_end(r, life_now(r, ret_life, err));
+	return code < 0 ? code : read__end(r, life_now(r, ret_life, err));
 }
 
 /* A cursor: list, direction, then the key's numbers, dots between. */
-int read_cursor_parse(const struct read_page *page, const char *list, int keys,
-                      struct read_from *ret, struct err *err)
+int read__cursor_parse(const struct read_page *page, const char *list, int keys,
+                       struct read_from *ret, struct err *err)
 {
 	size_t len = strlen(list);
 	const char *p = page->cursor;
@@ -164,8 +164,8 @@ int read_cursor_parse(const struct read_page *page, const char *list, int keys,
 	return 0;
 }
 
-void read_cursor_make(struct read_answer *ret, const struct read_page *page, const char *list,
-                      int keys, const int64_t *key)
+void read__cursor_make(struct read_answer *ret, const struct read_page *page, const char *list,
+                       int keys, const int64_t *key)
 {
 	int n = snprintf(ret->cursor, sizeof ret->cursor, "%s%c", list,
 	                 page->descending ? 'd' : 'a');
@@ -176,20 +176,20 @@ void read_cursor_make(struct read_answer *ret, const struct read_page *page, con
 	CHECK(n > 0 && (size_t)n < sizeof ret->cursor);
 }
 
-void read_put_list(struct buf *q, const char *before, int64_t value, bool first)
+void read__put_list(struct buf *q, const char *before, int64_t value, bool first)
 {
 	buf_puts(q, first ? before : ",");
 	sql_put_int(q, value);
 }
 
-void read_where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
+void read__where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
 {
 	for (size_t i = 0; i < f->n_tasks; i++)
-		read_put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
+		read__put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
 	if (f->n_tasks)
 		buf_puts(q, ")");
 	if (f->workflow)
-		read_put(r, q,
-		         " AND task_id IN (SELECT task_id FROM lb_task WHERE workflow_id = ?)", "i",
-		         (int64_t)f->workflow);
+		read__put(r, q,
+		          " AND task_id IN (SELECT task_id FROM lb_task WHERE workflow_id = ?)",
+		          "i", (int64_t)f->workflow);
 }

@@ -10,7 +10,7 @@ static int event_query(struct reader *r, const char *rest, struct rows **ret, st
 
 	buf_puts(&q, "SELECT " EVENT_COLUMNS " FROM lb_task_event WHERE ");
 	buf_puts(&q, rest);
-	return read_query(r, "lb_task_event", &q, ret, err);
+	return read__query(r, "lb_task_event", &q, ret, err);
 }
 
 /* Where the walk begins: the instance's last, or what came before `before`. */
@@ -19,7 +19,7 @@ static int walk_start(struct reader *r, struct rows *q, struct read_history *h, 
 	const uint64_t before = h->before;
 	struct read_event e = { 0 };
 	struct instance i;
-	int code = read_find_instance(r, h->key, &i, err);
+	int code = read__find_instance(r, h->key, &i, err);
 
 	h->before = code < 0 ? 0 : i.last_number;
 	if (code < 0 || !before)
@@ -42,7 +42,7 @@ static int range_event(struct reader *r, struct inst_key key, uint64_t number,
                        struct err *err)
 {
 	struct store_range range;
-	int code = read_range_numbered(r, number, &range, err);
+	int code = read__range_numbered(r, number, &range, err);
 
 	if (code <= 0 || range.task != key.task || key.run_date < range.lo ||
 	    key.run_date > range.hi)
@@ -98,7 +98,7 @@ int read_events(struct reader *r, const struct read_history *h,
 
 	if (h->limit < 1 || h->limit > READ_ROWS_MAX)
 		return err_set(err, E_INVALID, "limit %zu, want 1..%d", h->limit, READ_ROWS_MAX);
-	code = read_begin(r, &number, err);
+	code = read__begin(r, &number, err);
 	if (code < 0)
 		return code;
 	code = event_query(r, "number = ?", &q, err);
@@ -107,7 +107,7 @@ int read_events(struct reader *r, const struct read_history *h,
 	if (code == 0)
 		code = walk(r, &from, q, each, ctx, err);
 	rows_close(q);
-	read_end(r, code);
+	read__end(r, code);
 	if (code == 0 && ret_number)
 		*ret_number = number;
 	return code;
@@ -119,7 +119,7 @@ int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
 	int64_t generation = kind == ID_OWN ? 0 : i->generation;
 	struct rows *q = NULL;
 	const char *body;
-	int code = read_begin(r, NULL, err);
+	int code = read__begin(r, NULL, err);
 
 	if (code < 0)
 		return code;
@@ -135,7 +135,7 @@ int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
 			code = each(ctx, body);
 	}
 	rows_close(q);
-	return read_end(r, code);
+	return read__end(r, code);
 }
 
 int read_events_after(struct reader *r, const struct read_tail *t,
@@ -149,7 +149,7 @@ int read_events_after(struct reader *r, const struct read_tail *t,
 
 	if (t->limit < 1 || t->limit > READ_ROWS_MAX || t->after > INT64_MAX)
 		return err_set(err, E_INVALID, "limit %zu, want 1..%d", t->limit, READ_ROWS_MAX);
-	code = read_begin(r, &number, err);
+	code = read__begin(r, &number, err);
 	if (code < 0)
 		return code;
 	code = event_query(r, "number > ? ORDER BY number LIMIT ?", &q, err);
@@ -164,7 +164,7 @@ int read_events_after(struct reader *r, const struct read_tail *t,
 		}
 	}
 	rows_close(q);
-	read_end(r, code);
+	read__end(r, code);
 	if (code == 0 && ret_number)
 		*ret_number = number;
 	return code;

@@ -19,10 +19,10 @@ static int load(struct reader *r, uint64_t number, struct gaps *all, struct err 
 	struct buf q = { 0 };
 	int code;
 
-	read_put(r, &q,
-	         "SELECT " GAP_COLUMNS " FROM lb_gap WHERE number >= ? ORDER BY number, to_us", "i",
-	         (int64_t)number);
-	code = read_query(r, "lb_gap", &q, &rows, err);
+	read__put(r, &q,
+	          "SELECT " GAP_COLUMNS " FROM lb_gap WHERE number >= ? ORDER BY number, to_us",
+	          "i", (int64_t)number);
+	code = read__query(r, "lb_gap", &q, &rows, err);
 	if (code < 0)
 		return code;
 	while ((code = rows_step(rows, err)) > 0) {
@@ -41,8 +41,8 @@ static struct instance *row_at(struct instance *first, size_t k, size_t stride)
 	return (struct instance *)(void *)((char *)first + k * stride);
 }
 
-int read_leave_gaps(struct reader *r, struct instance *first, size_t n, size_t stride,
-                    struct err *err)
+int read__leave_gaps(struct reader *r, struct instance *first, size_t n, size_t stride,
+                     struct err *err)
 {
 	uint64_t oldest = UINT64_MAX;
 	struct gaps all = { 0 };

@@ -73,8 +73,8 @@ static void where_states(struct buf *q, uint32_t states, bool history)
 		buf_puts(q, " AND job_status IN (5, 8)");
 	for (int st = ST_NONE + 1; st < ST_COUNT; st++)
 		if (states & 1u << st) {
-			read_put_list(q, " AND +job_status IN (", state_number((enum state)st),
-			              first);
+			read__put_list(q, " AND +job_status IN (", state_number((enum state)st),
+			               first);
 			first = false;
 		}
 	buf_puts(q, first ? " AND 0" : ")");
@@ -82,13 +82,13 @@ static void where_states(struct buf *q, uint32_t states, bool history)
 
 static void where(struct reader *r, struct buf *q, const struct read_filter *f, bool history)
 {
-	read_where_tasks(r, q, f);
+	read__where_tasks(r, q, f);
 	where_states(q, f->states, history);
 	if (f->from || f->to)
-		read_put(r, q, " AND curr_run_date >= ? AND curr_run_date < ?", "ii", f->from,
-		         f->to);
+		read__put(r, q, " AND curr_run_date >= ? AND curr_run_date < ?", "ii", f->from,
+		          f->to);
 	if (f->broker)
-		read_put(r, q, " AND broker_id = ?", "i", (int64_t)f->broker);
+		read__put(r, q, " AND broker_id = ?", "i", (int64_t)f->broker);
 	if (!f->parts)
 		buf_puts(q, " AND part = 0");
 }
@@ -114,12 +114,12 @@ static void append_columns(struct buf *q, const struct query *c, const char *aft
 /* The first column stands there alone as well: MySQL finds its place by it. */
 static void where_begun(const struct query *c, struct buf *q)
 {
-	read_put(c->r, q, c->page->descending ? " AND ? <= ? AND (" : " AND ? >= ? AND (", "ni",
-	         column(c, 0), c->from.key[0]);
+	read__put(c->r, q, c->page->descending ? " AND ? <= ? AND (" : " AND ? >= ? AND (", "ni",
+	          column(c, 0), c->from.key[0]);
 	append_columns(q, c, "");
 	buf_puts(q, c->page->descending ? ") < (" : ") > (");
 	for (int i = 0; i < c->sort->keys; i++)
-		read_put_list(q, "", c->from.key[i], i == 0);
+		read__put_list(q, "", c->from.key[i], i == 0);
 	buf_puts(q, ")");
 }
 
@@ -141,9 +141,9 @@ static struct buf list_sql(const struct query *c, const char *table)
 
 	buf_puts(&q, c->of_ranges ? "SELECT " RANGE_COLUMNS ", " : "SELECT " INSTANCE_COLUMNS ", ");
 	append_columns(&q, c, "");
-	read_put(c->r, &q, " FROM ? WHERE 1", "n", table);
+	read__put(c->r, &q, " FROM ? WHERE 1", "n", table);
 	if (c->of_ranges)
-		read_range_where(c->r, &q, c->f);
+		read__range_where(c->r, &q, c->f);
 	else
 		where(c->r, &q, c->f, table == done_table);
 	if (c->from.begun)
@@ -153,7 +153,7 @@ static struct buf list_sql(const struct query *c, const char *table)
 		append_order(&q, c);
 	else
 		append_columns(&q, c, c->page->descending ? " DESC" : "");
-	read_put(c->r, &q, " LIMIT ?", "i", (int64_t)c->page->limit + 1);
+	read__put(c->r, &q, " LIMIT ?", "i", (int64_t)c->page->limit + 1);
 	return q;
 }
 
@@ -182,7 +182,7 @@ static int list_table(const struct query *c, const char *table, struct list *l, 
 {
 	struct rows *rows = NULL;
 	struct buf text = list_sql(c, table);
-	int code = read_query(c->r, table, &text, &rows, err);
+	int code = read__query(c->r, table, &text, &rows, err);
 
 	CHECK(c->of_ranges == (table == range_table));
 	if (code < 0)
@@ -199,12 +199,12 @@ static struct buf date_sql(const struct query *c)
 	struct buf q = { 0 };
 	bool down = c->page->descending;
 
-	read_put(c->r, &q,
-	         down ? "SELECT curr_run_date FROM ? WHERE curr_run_date <= ? ORDER BY"
-	                " curr_run_date DESC LIMIT 1"
-	              : "SELECT curr_run_date FROM ? WHERE curr_run_date >= ? ORDER BY"
-	                " curr_run_date LIMIT 1",
-	         "n?", done_table);
+	read__put(c->r, &q,
+	          down ? "SELECT curr_run_date FROM ? WHERE curr_run_date <= ? ORDER BY"
+	                 " curr_run_date DESC LIMIT 1"
+	               : "SELECT curr_run_date FROM ? WHERE curr_run_date >= ? ORDER BY"
+	                 " curr_run_date LIMIT 1",
+	          "n?", done_table);
 	return q;
 }
 
@@ -215,15 +215,15 @@ static struct buf rows_of_date_sql(const struct query *c)
 
 	buf_puts(&q, "SELECT " INSTANCE_COLUMNS ", ");
 	append_columns(&q, c, "");
-	read_put(c->r, &q, " FROM ?", "n", done_table);
+	read__put(c->r, &q, " FROM ?", "n", done_table);
 	buf_puts(&q, c->r->ops->by_history_key);
 	buf_puts(&q, " WHERE curr_run_date = ?");
 	where(c->r, &q, c->f, true);
 	if (c->from.begun)
-		read_put(c->r, &q,
-		         down ? " AND (curr_run_date <> ? OR (task_id, part) < (?, ?))"
-		              : " AND (curr_run_date <> ? OR (task_id, part) > (?, ?))",
-		         "iii", c->from.key[0], c->from.key[1], c->from.key[2]);
+		read__put(c->r, &q,
+		          down ? " AND (curr_run_date <> ? OR (task_id, part) < (?, ?))"
+		               : " AND (curr_run_date <> ? OR (task_id, part) > (?, ?))",
+		          "iii", c->from.key[0], c->from.key[1], c->from.key[2]);
 	buf_puts(&q, down ? " ORDER BY task_id DESC, part DESC" : " ORDER BY task_id, part");
 	return q;
 }
@@ -263,10 +263,10 @@ static int list_history(const struct query *c, struct list *l, struct err *err)
 	if (c->sort != &sorts[READ_BY_RUN_DATE] || (!c->f->n_tasks && !c->f->workflow))
 		return list_table(c, done_table, l, err);
 	text = date_sql(c);
-	code = read_query(c->r, done_table, &text, &date, err);
+	code = read__query(c->r, done_table, &text, &date, err);
 	if (code == 0) {
 		text = rows_of_date_sql(c);
-		code = read_query(c->r, done_table, &text, &rows, err);
+		code = read__query(c->r, done_table, &text, &rows, err);
 	}
 	if (code == 0)
 		code = step_dates(c, date, rows, l, err);
@@ -311,7 +311,7 @@ static int merge(const struct query *c, const struct list *l,
 		                      : each(ctx, &last->inst);
 	}
 	if (last && n > c->page->limit)
-		read_cursor_make(ret, c->page, c->sort->list, c->sort->keys, last->key);
+		read__cursor_make(ret, c->page, c->sort->list, c->sort->keys, last->key);
 	return code < 0 ? code : 0;
 }
 
@@ -327,10 +327,10 @@ int read_instances(struct reader *r, const struct read_filter *f, const struct r
 		return err_set(err, E_INVALID, "no such sort, or more than %d tasks",
 		               READ_TASKS_MAX);
 	c.sort = &sorts[f->sort];
-	code = read_cursor_parse(page, c.sort->list, c.sort->keys, &c.from, err);
+	code = read__cursor_parse(page, c.sort->list, c.sort->keys, &c.from, err);
 	if (code < 0)
 		return code;
-	code = read_begin(r, &answer.number, err);
+	code = read__begin(r, &answer.number, err);
 	if (code < 0)
 		return code;
 	for (int k = 0; k < LISTS; k++) {
@@ -339,14 +339,14 @@ int read_instances(struct reader *r, const struct read_filter *f, const struct r
 	}
 	code = list_table(&c, live_table, &lists[0], err);
 	if (code == 0)
-		code = read_leave_gaps(r, &lists[0].rows->inst, lists[0].n, sizeof(struct found),
-		                       err);
+		code = read__leave_gaps(r, &lists[0].rows->inst, lists[0].n, sizeof(struct found),
+		                        err);
 	if (code == 0)
 		code = list_history(&c, &lists[1], err);
 	c.of_ranges = true;
 	if (code == 0 && f->each_range)
 		code = list_table(&c, range_table, &lists[2], err);
-	read_end(r, code);
+	read__end(r, code);
 	if (code == 0)
 		code = merge(&c, lists, each, ctx, &answer);
 	for (int k = 0; k < LISTS; k++)
@@ -364,11 +364,11 @@ static int find_in(struct reader *r, const char *table, struct inst_key key, str
 	struct buf q = { 0 };
 	int code;
 
-	read_put(r, &q,
-	         "SELECT " INSTANCE_COLUMNS " FROM ? WHERE curr_run_date = ? AND task_id = ?"
-	         " AND part = ?",
-	         "niii", table, key.run_date, (int64_t)key.task, (int64_t)key.part);
-	code = read_query(r, table, &q, &rows, err);
+	read__put(r, &q,
+	          "SELECT " INSTANCE_COLUMNS " FROM ? WHERE curr_run_date = ? AND task_id = ?"
+	          " AND part = ?",
+	          "niii", table, key.run_date, (int64_t)key.task, (int64_t)key.part);
+	code = read__query(r, table, &q, &rows, err);
 	if (code < 0)
 		return code;
 	code = rows_step(rows, err);
@@ -380,18 +380,19 @@ static int find_in(struct reader *r, const char *table, struct inst_key key, str
 	return code;
 }
 
-int read_find_instance(struct reader *r, struct inst_key key, struct instance *ret, struct err *err)
+int read__find_instance(struct reader *r, struct inst_key key, struct instance *ret,
+                        struct err *err)
 {
 	struct store_range range;
 	int code = find_in(r, done_table, key, ret, err);
 
 	if (code == 0)
 		code = find_in(r, live_table, key, ret, err);
-	int moved = code > 0 ? read_leave_gaps(r, ret, 1, 0, err) : 0;
+	int moved = code > 0 ? read__leave_gaps(r, ret, 1, 0, err) : 0;
 	if (moved < 0)
 		return moved;
 	if (code == 0) {
-		code = read_range_over(r, key, &range, err);
+		code = read__range_over(r, key, &range, err);
 		if (code > 0) {
 			*ret = store_range_row(&range, key.run_date);
 			ret->due = ret->eff_due_us = 0;
@@ -410,11 +411,11 @@ int read_instance(struct reader *r, struct inst_key key, struct instance *ret, u
 {
 	uint64_t number = 0;
 	struct instance i;
-	int code = read_begin(r, &number, err);
+	int code = read__begin(r, &number, err);
 
 	if (code < 0)
 		return code;
-	code = read_end(r, read_find_instance(r, key, &i, err));
+	code = read__end(r, read__find_instance(r, key, &i, err));
 	if (code < 0)
 		return code;
 	*ret = i;
@@ -433,10 +434,10 @@ static int count_table(struct reader *r, const struct read_filter *f, const char
 
 	any.states = 0;
 	any.parts = false;
-	read_put(r, &q, "SELECT job_status, count(*) FROM ? WHERE 1", "n", table);
+	read__put(r, &q, "SELECT job_status, count(*) FROM ? WHERE 1", "n", table);
 	where(r, &q, &any, table == done_table);
 	buf_puts(&q, " GROUP BY job_status");
-	code = read_query(r, table, &q, &rows, err);
+	code = read__query(r, table, &q, &rows, err);
 	if (code < 0)
 		return code;
 	while ((code = rows_step(rows, err)) > 0) {
@@ -465,15 +466,15 @@ int read_counts(struct reader *r, const struct read_filter *f, uint64_t ret_coun
 
 	if (f->n_tasks > READ_TASKS_MAX)
 		return err_set(err, E_INVALID, "more than %d tasks", READ_TASKS_MAX);
-	code = read_begin(r, &number, err);
+	code = read__begin(r, &number, err);
 	if (code < 0)
 		return code;
 	code = count_table(r, f, live_table, counts, err);
 	if (code == 0)
 		code = count_table(r, f, done_table, counts, err);
 	if (code == 0)
-		code = read_range_count(r, f, &counts[ST_SKIPPED], err);
-	read_end(r, code);
+		code = read__range_count(r, f, &counts[ST_SKIPPED], err);
+	read__end(r, code);
 	if (code < 0)
 		return code;
 	memcpy(ret_counts, counts, sizeof counts);

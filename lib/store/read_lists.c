@@ -42,12 +42,12 @@ static int list_rows(struct reader *r, const struct list *l, struct read_answer 
 	int64_t key[READ_KEYS_MAX] = { 0 };
 	struct rows *q = NULL;
 	size_t n = 0;
-	int code = read_query(r, l->table, l->text, &q, err);
+	int code = read__query(r, l->table, l->text, &q, err);
 
 	CHECK(!l->page || (l->keys > 0 && l->keys <= READ_KEYS_MAX));
 	while ((code = rows_next(q, code, err)) > 0) {
 		if (l->page && n == l->page->limit) {
-			read_cursor_make(answer, l->page, l->name, l->keys, key);
+			read__cursor_make(answer, l->page, l->name, l->keys, key);
 			rows_close(q);
 			break;
 		}
@@ -62,13 +62,13 @@ static int one_list(struct reader *r, const char *table, struct buf *text, struc
                     const char *what, struct err *err)
 {
 	const struct list l = { .table = table, .text = text, .sink = sink };
-	int code = read_begin(r, NULL, err);
+	int code = read__begin(r, NULL, err);
 
 	if (code < 0) {
 		buf_done(text);
 		return code;
 	}
-	code = read_end(r, list_rows(r, &l, NULL, err));
+	code = read__end(r, list_rows(r, &l, NULL, err));
 	if (code == 0 && what)
 		return err_set(err, E_NOT_FOUND, "no such %s", what);
 	return code < 0 ? code : 0;
@@ -77,7 +77,7 @@ static int one_list(struct reader *r, const char *table, struct buf *text, struc
 static int one_page(struct reader *r, const struct list *l, struct err *err)
 {
 	struct read_answer answer = { 0 };
-	int code = read_begin(r, &answer.number, err);
+	int code = read__begin(r, &answer.number, err);
 
 	CHECK(l->page);
 	if (code < 0) {
@@ -86,8 +86,8 @@ static int one_page(struct reader *r, const struct list *l, struct err *err)
 	}
 	buf_puts(l->text, " ORDER BY ");
 	buf_puts(l->text, l->order);
-	read_put(r, l->text, " LIMIT ?", "i", (int64_t)l->page->limit + 1);
-	code = read_end(r, list_rows(r, l, &answer, err));
+	read__put(r, l->text, " LIMIT ?", "i", (int64_t)l->page->limit + 1);
+	code = read__end(r, list_rows(r, l, &answer, err));
 	if (code >= 0 && l->page->answer)
 		*l->page->answer = answer;
 	return code < 0 ? code : 0;
@@ -98,7 +98,8 @@ static void where_id(struct reader *r, struct buf *q, const struct read_page *pa
                      const struct read_from *from)
 {
 	if (from->begun)
-		read_put(r, q, page->descending ? " AND id < ?" : " AND id > ?", "i", from->key[0]);
+		read__put(r, q, page->descending ? " AND id < ?" : " AND id > ?", "i",
+		          from->key[0]);
 }
 
 static const char *order_by_id(const struct read_page *page)
@@ -131,10 +132,10 @@ static void where_task(struct reader *r, struct buf *q, const struct read_task_f
 	bool first = true;
 
 	if (f->prefix && *f->prefix)
-		read_put(r, q, " AND task_name >= ? AND substr(task_name, 1, ?) = ?", "tit",
-		         f->prefix, characters(f->prefix), f->prefix);
+		read__put(r, q, " AND task_name >= ? AND substr(task_name, 1, ?) = ?", "tit",
+		          f->prefix, characters(f->prefix), f->prefix);
 	if (f->workflow)
-		read_put(r, q, " AND workflow_id = ?", "i", (int64_t)f->workflow);
+		read__put(r, q, " AND workflow_id = ?", "i", (int64_t)f->workflow);
 	if (!f->states)
 		return;
 	for (int i = 0; i < 4; i++)
@@ -152,19 +153,19 @@ int read_tasks(struct reader *r, const struct read_task_filter *f, const struct 
 	struct row_sink sink = { .row = task_row, .each.task = each, .ctx = ctx };
 	struct read_from from;
 	struct buf q = { 0 };
-	int code = read_cursor_parse(page, "t", 1, &from, err);
+	int code = read__cursor_parse(page, "t", 1, &from, err);
 
 	if (code < 0)
 		return code;
 	buf_puts(&q, "SELECT " TASK_COLUMNS " FROM lb_task WHERE 1");
 	where_task(r, &q, f);
 	if (from.begun)
-		read_put(r, &q,
-		         page->descending ? " AND (task_name, task_id) < ((SELECT task_name FROM"
-		                            " lb_task WHERE task_id = ?), ?)"
-		                          : " AND (task_name, task_id) > ((SELECT task_name FROM"
-		                            " lb_task WHERE task_id = ?), ?)",
-		         "ii", from.key[0], from.key[0]);
+		read__put(r, &q,
+		          page->descending ? " AND (task_name, task_id) < ((SELECT task_name FROM"
+		                             " lb_task WHERE task_id = ?), ?)"
+		                           : " AND (task_name, task_id) > ((SELECT task_name FROM"
+		                             " lb_task WHERE task_id = ?), ?)",
+		          "ii", from.key[0], from.key[0]);
 	const char *order = page->descending ? "task_name DESC, task_id DESC"
 	                                     : "task_name, task_id";
 
@@ -179,10 +180,10 @@ int read_task(struct reader *r, const char *name, uint32_t id,
 
 	buf_puts(&q, "SELECT " TASK_COLUMNS " FROM lb_task WHERE ");
 	if (name)
-		read_put(r, &q, "task_name = ? ORDER BY task_status = 3, task_id DESC LIMIT 1", "t",
-		         name);
+		read__put(r, &q, "task_name = ? ORDER BY task_status = 3, task_id DESC LIMIT 1",
+		          "t", name);
 	else
-		read_put(r, &q, "task_id = ?", "i", (int64_t)id);
+		read__put(r, &q, "task_id = ?", "i", (int64_t)id);
 	return one_list(r, "lb_task", &q, &sink, "task", err);
 }
 
@@ -201,9 +202,9 @@ int read_links(struct reader *r, uint32_t task, bool children,
 	struct row_sink sink = { .row = link_row, .each.link = each, .ctx = ctx };
 	struct buf q = { 0 };
 
-	read_put(r, &q,
-	         "SELECT " LINK_COLUMNS " FROM lb_task_link WHERE ? = ? ORDER BY task_to_id, seq",
-	         "ni", children ? "task_from_id" : "task_to_id", (int64_t)task);
+	read__put(r, &q,
+	          "SELECT " LINK_COLUMNS " FROM lb_task_link WHERE ? = ? ORDER BY task_to_id, seq",
+	          "ni", children ? "task_from_id" : "task_to_id", (int64_t)task);
 	return one_list(r, "lb_task_link", &q, &sink, NULL, err);
 }
 
@@ -236,14 +237,14 @@ static int doc_begin(struct reader *r, enum store_doc_kind kind, const char *sel
 	*ret = (struct buf){ 0 };
 	if (!doc_table(kind))
 		return err_set(err, E_INVALID, "document kind %d", (int)kind);
-	read_put(r, ret, select, "n", doc_table(kind));
+	read__put(r, ret, select, "n", doc_table(kind));
 	return 0;
 }
 
 static void where_newest(struct reader *r, struct buf *q, enum store_doc_kind kind)
 {
-	read_put(r, q, " AND version = (SELECT max(version) FROM ? AS e WHERE e.id = d.id)", "n",
-	         doc_table(kind));
+	read__put(r, q, " AND version = (SELECT max(version) FROM ? AS e WHERE e.id = d.id)", "n",
+	          doc_table(kind));
 }
 
 int read_docs(struct reader *r, const struct read_docs_of *of, const struct read_page *page,
@@ -256,7 +257,7 @@ int read_docs(struct reader *r, const struct read_docs_of *of, const struct read
 		                 .is_titled = of->kind == DOC_WORKFLOW };
 	struct read_from from;
 	struct buf q = { 0 };
-	int code = read_cursor_parse(page, "d", 1, &from, err);
+	int code = read__cursor_parse(page, "d", 1, &from, err);
 
 	if (code == 0)
 		code = doc_begin(r, of->kind, sink.is_titled ? DOC_WITH_TITLE : DOC_WITHOUT_BODY,
@@ -316,15 +317,15 @@ int read_doc(struct reader *r, const struct read_which *w,
 	if (code < 0)
 		return code;
 	if (w->name) /* the name of the newest version is the document's name */
-		read_put(r, &q,
-		         " AND id = (SELECT n.id FROM ? AS n WHERE n.name = ? AND n.version ="
-		         " (SELECT max(m.version) FROM ? AS m WHERE m.id = n.id)"
-		         " ORDER BY n.retired, n.id DESC LIMIT 1)",
-		         "ntn", doc_table(w->kind), w->name, doc_table(w->kind));
+		read__put(r, &q,
+		          " AND id = (SELECT n.id FROM ? AS n WHERE n.name = ? AND n.version ="
+		          " (SELECT max(m.version) FROM ? AS m WHERE m.id = n.id)"
+		          " ORDER BY n.retired, n.id DESC LIMIT 1)",
+		          "ntn", doc_table(w->kind), w->name, doc_table(w->kind));
 	else
-		read_put(r, &q, " AND id = ?", "i", (int64_t)w->id);
+		read__put(r, &q, " AND id = ?", "i", (int64_t)w->id);
 	if (w->version)
-		read_put(r, &q, " AND version = ?", "i", (int64_t)w->version);
+		read__put(r, &q, " AND version = ?", "i", (int64_t)w->version);
 	else
 		where_newest(r, &q, w->kind);
 	return one_list(r, doc_table(w->kind), &q, &sink, "document", err);
@@ -339,7 +340,7 @@ int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,
 
 	if (code < 0)
 		return code;
-	read_put(r, &q, " AND id = ? ORDER BY version DESC", "i", (int64_t)id);
+	read__put(r, &q, " AND id = ? ORDER BY version DESC", "i", (int64_t)id);
 	return one_list(r, doc_table(kind), &q, &sink, NULL, err);
 }
 
@@ -360,7 +361,7 @@ int read_commands(struct reader *r, bool unfinished_only, const struct read_page
 	struct row_sink sink = { .row = command_row, .each.command = each, .ctx = ctx };
 	struct read_from from;
 	struct buf q = { 0 };
-	int code = read_cursor_parse(page, "c", 1, &from, err);
+	int code = read__cursor_parse(page, "c", 1, &from, err);
 
 	if (code < 0)
 		return code;
@@ -379,9 +380,9 @@ int read_command(struct reader *r, const char *request_id, uint64_t id,
 
 	buf_puts(&q, "SELECT " COMMAND_COLUMNS " FROM lb_command WHERE ");
 	if (request_id)
-		read_put(r, &q, "request_id = ?", "t", request_id);
+		read__put(r, &q, "request_id = ?", "t", request_id);
 	else
-		read_put(r, &q, "id = ?", "i", (int64_t)id);
+		read__put(r, &q, "id = ?", "i", (int64_t)id);
 	return one_list(r, "lb_command", &q, &sink, "command", err);
 }
 
@@ -411,17 +412,17 @@ int read_command_items(struct reader *r, const struct read_items_of *of,
 	struct buf q = { 0 };
 
 	up.descending = false;
-	int code = read_cursor_parse(&up, "m", 3, &from, err);
+	int code = read__cursor_parse(&up, "m", 3, &from, err);
 
 	if (code < 0)
 		return code;
-	read_put(r, &q, "SELECT " ITEM_COLUMNS " FROM lb_command_item WHERE command_id = ?", "i",
-	         (int64_t)of->command);
+	read__put(r, &q, "SELECT " ITEM_COLUMNS " FROM lb_command_item WHERE command_id = ?", "i",
+	          (int64_t)of->command);
 	if (of->failed_only)
 		buf_puts(&q, " AND code <> 0");
 	if (from.begun)
-		read_put(r, &q, " AND (task_id, curr_run_date, part) > (?, ?, ?)", "iii",
-		         from.key[0], from.key[1], from.key[2]);
+		read__put(r, &q, " AND (task_id, curr_run_date, part) > (?, ?, ?)", "iii",
+		          from.key[0], from.key[1], from.key[2]);
 	return one_page(r,
 	                &(struct list){ "lb_command_item", &q, &sink, &up,
 	                                "task_id, curr_run_date, part", "m", 3 },
@@ -447,18 +448,18 @@ static void where_subject(struct reader *r, struct buf *q, const char *name)
 	if (!name)
 		return;
 	under = mem_fmt("%s/", name);
-	read_put(r, q, " AND substr(subject, 1, ?) = ?", "it", characters(under), under);
+	read__put(r, q, " AND substr(subject, 1, ?) = ?", "it", characters(under), under);
 	free(under);
 }
 
 static void where_alert(struct reader *r, struct buf *q, const struct read_alerts *f)
 {
 	if (f->kind)
-		read_put(r, q, " AND kind = ?", "t", f->kind);
+		read__put(r, q, " AND kind = ?", "t", f->kind);
 	where_subject(r, q, f->project);
 	where_subject(r, q, f->workflow);
 	if (f->since_us)
-		read_put(r, q, " AND since_us >= ?", "i", f->since_us);
+		read__put(r, q, " AND since_us >= ?", "i", f->since_us);
 	if (f->open != f->ended)
 		buf_puts(q, f->open ? " AND ended_us = 0" : " AND ended_us > 0");
 	if (f->acked != f->unacked)
@@ -471,7 +472,7 @@ int read_alerts(struct reader *r, const struct read_alerts *f, const struct read
 	struct row_sink sink = { .row = alert_row, .each.alert = each, .ctx = ctx };
 	struct read_from from;
 	struct buf q = { 0 };
-	int code = read_cursor_parse(page, "l", 1, &from, err);
+	int code = read__cursor_parse(page, "l", 1, &from, err);
 
 	if (code < 0)
 		return code;
@@ -488,7 +489,7 @@ int read_alert(struct reader *r, uint64_t id, int (*each)(void *ctx, const struc
 	struct row_sink sink = { .row = alert_row, .each.alert = each, .ctx = ctx };
 	struct buf q = { 0 };
 
-	read_put(r, &q, "SELECT " ALERT_COLUMNS " FROM lb_alert WHERE id = ?", "i", (int64_t)id);
+	read__put(r, &q, "SELECT " ALERT_COLUMNS " FROM lb_alert WHERE id = ?", "i", (int64_t)id);
 	return one_list(r, "lb_alert", &q, &sink, "alert", err);
 }
 
@@ -509,15 +510,15 @@ int read_actions(struct reader *r, const struct read_actions_by *by, const struc
 	struct row_sink sink = { .row = action_row, .each.action = each, .ctx = ctx };
 	struct read_from from;
 	struct buf q = { 0 };
-	int code = read_cursor_parse(page, "a", 1, &from, err);
+	int code = read__cursor_parse(page, "a", 1, &from, err);
 
 	if (code < 0)
 		return code;
 	buf_puts(&q, "SELECT " ACTION_COLUMNS " FROM lb_action WHERE 1");
 	if (by->actor)
-		read_put(r, &q, " AND actor = ?", "t", by->actor);
+		read__put(r, &q, " AND actor = ?", "t", by->actor);
 	if (by->action)
-		read_put(r, &q, " AND action = ?", "t", by->action);
+		read__put(r, &q, " AND action = ?", "t", by->action);
 	where_id(r, &q, page, &from);
 	return one_page(
 		r, &(struct list){ "lb_action", &q, &sink, page, order_by_id(page), "a", 1 }, err);

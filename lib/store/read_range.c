@@ -6,7 +6,7 @@
 static int find(struct reader *r, struct buf *q, struct store_range *ret, struct err *err)
 {
 	struct rows *rows = NULL;
-	int code = read_query(r, "lb_task_range", q, &rows, err);
+	int code = read__query(r, "lb_task_range", q, &rows, err);
 
 	if (code < 0)
 		return code;
@@ -19,35 +19,37 @@ static int find(struct reader *r, struct buf *q, struct store_range *ret, struct
 	return code;
 }
 
-int read_range_over(struct reader *r, struct inst_key key, struct store_range *ret, struct err *err)
+int read__range_over(struct reader *r, struct inst_key key, struct store_range *ret,
+                     struct err *err)
 {
 	struct buf q = { 0 };
 
 	if (key.part != 0)
 		return 0;
-	read_put(r, &q,
-	         "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE task_id = ? AND lo <= ?"
-	         " AND hi >= ? ORDER BY number DESC LIMIT 1",
-	         "iii", (int64_t)key.task, key.run_date, key.run_date);
+	read__put(r, &q,
+	          "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE task_id = ? AND lo <= ?"
+	          " AND hi >= ? ORDER BY number DESC LIMIT 1",
+	          "iii", (int64_t)key.task, key.run_date, key.run_date);
 	return find(r, &q, ret, err);
 }
 
-int read_range_numbered(struct reader *r, uint64_t number, struct store_range *ret, struct err *err)
+int read__range_numbered(struct reader *r, uint64_t number, struct store_range *ret,
+                         struct err *err)
 {
 	struct buf q = { 0 };
 
-	read_put(r, &q, "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE number = ?", "i",
-	         (int64_t)number);
+	read__put(r, &q, "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE number = ?", "i",
+	          (int64_t)number);
 	return find(r, &q, ret, err);
 }
 
 /* All its dates have rows by now: it says nothing more. */
-void read_range_where(struct reader *r, struct buf *q, const struct read_filter *f)
+void read__range_where(struct reader *r, struct buf *q, const struct read_filter *f)
 {
 	buf_puts(q, " AND taken < dates");
-	read_where_tasks(r, q, f);
+	read__where_tasks(r, q, f);
 	if (f->from || f->to)
-		read_put(r, q, " AND hi >= ? AND lo < ?", "ii", f->from, f->to);
+		read__put(r, q, " AND hi >= ? AND lo < ?", "ii", f->from, f->to);
 	if (f->broker || (f->states && !(f->states & 1u << ST_SKIPPED)))
 		buf_puts(q, " AND 0");
 }
@@ -67,8 +69,8 @@ static uint64_t dates_within(const struct store_range *r, const struct read_filt
 	                  ((double)(r->hi - r->lo) + 1));
 }
 
-int read_range_count(struct reader *r, const struct read_filter *f, uint64_t *ret_dates,
-                     struct err *err)
+int read__range_count(struct reader *r, const struct read_filter *f, uint64_t *ret_dates,
+                      struct err *err)
 {
 	struct read_filter any = *f;
 	struct store_range range;
@@ -78,8 +80,8 @@ int read_range_count(struct reader *r, const struct read_filter *f, uint64_t *re
 
 	any.states = 0;
 	buf_puts(&q, "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE 1");
-	read_range_where(r, &q, &any);
-	code = read_query(r, "lb_task_range", &q, &rows, err);
+	read__range_where(r, &q, &any);
+	code = read__query(r, "lb_task_range", &q, &rows, err);
 	while (code == 0 && (code = rows_step(rows, err)) > 0) {
 		code = rows_range(rows, &range, err);
 		if (code == 0)

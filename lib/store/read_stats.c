@@ -9,15 +9,15 @@ int read_stats(struct reader *r, const struct store_stat_days *days,
 	struct rows *rows = NULL;
 	struct store_stat s;
 	struct buf q = { 0 };
-	int code = read_begin(r, NULL, err);
+	int code = read__begin(r, NULL, err);
 
 	if (code < 0)
 		return code;
-	read_put(r, &q,
-	         "SELECT " STAT_COLUMNS " FROM lb_statistic WHERE day = ? AND task_id = ?"
-	         " ORDER BY job_status, bucket",
-	         "?i", (int64_t)days->task);
-	code = read_query(r, "lb_statistic", &q, &rows, err);
+	read__put(r, &q,
+	          "SELECT " STAT_COLUMNS " FROM lb_statistic WHERE day = ? AND task_id = ?"
+	          " ORDER BY job_status, bucket",
+	          "?i", (int64_t)days->task);
+	code = read__query(r, "lb_statistic", &q, &rows, err);
 	for (int64_t day = days->hi; day >= days->lo && code == 0; day--) {
 		rows_bind(rows, 1, day);
 		while ((code = rows_step(rows, err)) > 0) {
@@ -29,7 +29,7 @@ int read_stats(struct reader *r, const struct store_stat_days *days,
 		}
 	}
 	rows_close(rows);
-	return read_end(r, code);
+	return read__end(r, code);
 }
 
 /* One number from one statement. No row, or NULL: `none`. */
@@ -43,7 +43,7 @@ static int ask(struct reader *r, int64_t none, int64_t *ret, struct err *err, co
 	va_start(ap, types);
 	sql_vput(&q, r->ops->quote, r, text, types, ap);
 	va_end(ap);
-	int code = read_query(r, "lb_task_run_history", &q, &rows, err);
+	int code = read__query(r, "lb_task_run_history", &q, &rows, err);
 	if (code < 0)
 		return code;
 	code = rows_step(rows, err);
@@ -141,11 +141,11 @@ static int survey(struct reader *r, int64_t before_us, struct read_retention *a,
 int read_retention(struct reader *r, int64_t before_us, struct read_retention *ret, struct err *err)
 {
 	struct read_retention a = { 0 };
-	int code = read_begin(r, NULL, err);
+	int code = read__begin(r, NULL, err);
 
 	if (code < 0)
 		return code;
-	code = read_end(r, survey(r, before_us, &a, err));
+	code = read__end(r, survey(r, before_us, &a, err));
 	if (code == 0)
 		*ret = a;
 	return code;

@@ -188,7 +188,7 @@ int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err
 		r = sql_begin(s, b->epoch, &stored, err);
 	if (r < 0)
 		return err_wrap(err, r, "commit");
-	r = store_check_numbers(b, stored, err);
+	r = store__check_numbers(b, stored, err);
 	if (r == 1) { /* a repeat of what is in */
 		sql_end(s, 0, NULL);
 		return 0;

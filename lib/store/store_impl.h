@@ -9,11 +9,11 @@
 
 /* Refuse what no store may hold: states that are none, numbers above INT64_MAX, a range
  * of numbers that its events do not fit. The same for every implementation. E_INVALID. */
-int store_check_batch(const struct store_batch *b, struct err *err);
+int store__check_batch(const struct store_batch *b, struct err *err);
 
 /* Where a batch stands to the last number stored: 1 it is in already, 0 it is next,
  * E_INVALID it leaves a gap or overlaps. */
-int store_check_numbers(const struct store_batch *b, uint64_t stored, struct err *err);
+int store__check_numbers(const struct store_batch *b, uint64_t stored, struct err *err);
 
 /* Of a workflow's document: by its version. */
 static inline enum store_doc_kind workflow_kind(uint32_t version)

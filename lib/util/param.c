@@ -19,18 +19,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool param_is_number(const struct param_row *row)
+bool param__is_number(const struct param_row *row)
 {
 	return row->type == PARAM_INT || row->type == PARAM_DURATION_MS || row->type == PARAM_SIZE;
 }
 
-void *param_field(const struct param_row *row, void *p)
+void *param__field(const struct param_row *row, void *p)
 {
 	CHECK(row->name);
 	return (char *)p + row->at;
 }
 
-const void *param_field_const(const struct param_row *row, const void *p)
+const void *param__field_const(const struct param_row *row, const void *p)
 {
 	CHECK(row->name);
 	return (const char *)p + row->at;
@@ -67,13 +67,13 @@ static void list_split(struct param_list *l, const char *text)
 
 static void field_done(const struct param_row *row, void *p)
 {
-	if (!row->name || param_is_number(row) || row->type == PARAM_BOOL)
+	if (!row->name || param__is_number(row) || row->type == PARAM_BOOL)
 		return;
 	if (row->type == PARAM_LIST) {
-		list_done(param_field(row, p));
+		list_done(param__field(row, p));
 		return;
 	}
-	char **text = param_field(row, p);
+	char **text = param__field(row, p);
 	free(*text);
 	*text = NULL;
 }
@@ -82,16 +82,16 @@ static void field_default(const struct param_row *row, void *p)
 {
 	if (!row->name)
 		return;
-	if (param_is_number(row))
-		*(int64_t *)param_field(row, p) = row->number;
+	if (param__is_number(row))
+		*(int64_t *)param__field(row, p) = row->number;
 	else if (row->type == PARAM_BOOL)
-		*(bool *)param_field(row, p) = row->number != 0;
+		*(bool *)param__field(row, p) = row->number != 0;
 	else if (row->type == PARAM_LIST) {
-		struct param_list *l = param_field(row, p);
+		struct param_list *l = param__field(row, p);
 		*l = (struct param_list){ 0 };
 		list_split(l, row->text);
 	} else
-		*(char **)param_field(row, p) = mem_str(row->text);
+		*(char **)param__field(row, p) = mem_str(row->text);
 }
 
 void param_init(const struct param_table *t, void *p)
@@ -154,8 +154,8 @@ static const struct removed *removed_find(const char *daemon, const char *name)
 	return NULL;
 }
 
-const struct param_row *param_find(const struct param_table *t, const char *name, const char *place,
-                                   struct err *err)
+const struct param_row *param__find(const struct param_table *t, const char *name,
+                                    const char *place, struct err *err)
 {
 	const char *nearest = NULL;
 	int nearest_distance = 1000;
@@ -253,7 +253,7 @@ static int wrong(const struct param_row *row, const char *text, const char *plac
 	if (row->type == PARAM_BOOL)
 		return err_set(err, E_INVALID, "%s is '%.60s', want true or false (%.200s)",
 		               row->name, text, place);
-	if (param_is_number(row))
+	if (param__is_number(row))
 		return err_set(err, E_INVALID,
 		               "%s is '%.60s', want %" PRId64 "..%" PRId64 " %s (%.200s)",
 		               row->name, text, row->min, row->max, row->unit, place);
@@ -273,10 +273,10 @@ static int assign_number(const struct param_row *row, void *p, const char *text,
 	                                                          : no_units;
 	int64_t n;
 
-	CHECK(param_is_number(row));
+	CHECK(param__is_number(row));
 	if (!number_parse(text, units, &n) || n < row->min || n > row->max)
 		return wrong(row, text, place, err);
-	*(int64_t *)param_field(row, p) = n;
+	*(int64_t *)param__field(row, p) = n;
 	return 0;
 }
 
@@ -286,7 +286,7 @@ static int assign_bool(const struct param_row *row, void *p, const char *text, c
 	CHECK(row->type == PARAM_BOOL);
 	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
 		return wrong(row, text, place, err);
-	*(bool *)param_field(row, p) = text[0] == 't';
+	*(bool *)param__field(row, p) = text[0] == 't';
 	return 0;
 }
 
@@ -295,21 +295,21 @@ static int assign_text(const struct param_row *row, void *p, const char *text, c
 {
 	int64_t n = (int64_t)strlen(text);
 
-	CHECK(row->type != PARAM_LIST && row->type != PARAM_BOOL && !param_is_number(row));
+	CHECK(row->type != PARAM_LIST && row->type != PARAM_BOOL && !param__is_number(row));
 	if (n < row->min || n > row->max)
 		return wrong(row, text, place, err);
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			return err_set(err, E_INVALID, "%s holds a control character (%.200s)",
 			               row->name, place);
-	char **field = param_field(row, p);
+	char **field = param__field(row, p);
 	free(*field);
 	*field = mem_str(text);
 	return 0;
 }
 
-int param_assign_list(const struct param_row *row, void *p, struct param_list *taken,
-                      const char *place, struct err *err)
+int param__assign_list(const struct param_row *row, void *p, struct param_list *taken,
+                       const char *place, struct err *err)
 {
 	int r = 0;
 
@@ -326,17 +326,17 @@ int param_assign_list(const struct param_row *row, void *p, struct param_list *t
 		list_done(taken);
 		return r;
 	}
-	struct param_list *l = param_field(row, p);
+	struct param_list *l = param__field(row, p);
 	list_done(l);
 	*l = *taken;
 	*taken = (struct param_list){ 0 };
 	return 0;
 }
 
-int param_assign(const struct param_row *row, void *p, const char *text, const char *place,
-                 struct err *err)
+int param__assign(const struct param_row *row, void *p, const char *text, const char *place,
+                  struct err *err)
 {
-	if (param_is_number(row))
+	if (param__is_number(row))
 		return assign_number(row, p, text, place, err);
 	if (row->type == PARAM_BOOL)
 		return assign_bool(row, p, text, place, err);
@@ -344,7 +344,7 @@ int param_assign(const struct param_row *row, void *p, const char *text, const c
 		return assign_text(row, p, text, place, err);
 	struct param_list l = { 0 };
 	list_split(&l, text);
-	return param_assign_list(row, p, &l, place, err);
+	return param__assign_list(row, p, &l, place, err);
 }
 
 int param_set(const struct param_table *t, void *p, const char *assignment, struct err *err)
@@ -354,9 +354,9 @@ int param_set(const struct param_table *t, void *p, const char *assignment, stru
 	if (!equals)
 		return err_set(err, E_INVALID, "--set %.100s: want name=value", assignment);
 	char *name = mem_strn(assignment, (size_t)(equals - assignment));
-	const struct param_row *row = param_find(t, name, "--set", err);
+	const struct param_row *row = param__find(t, name, "--set", err);
 	free(name);
-	return row ? param_assign(row, p, equals + 1, "--set", err) : E_INVALID;
+	return row ? param__assign(row, p, equals + 1, "--set", err) : E_INVALID;
 }
 
 /* Whose user the daemon of these settings is: the owner of what it keeps. Root may be at work in
@@ -371,7 +371,7 @@ static uid_t daemon_user(const struct param_table *t, const void *p)
 			row = &t->rows[i];
 	if (!row || geteuid() != 0)
 		return 0;
-	const char *dir = *(char *const *)param_field_const(row, p);
+	const char *dir = *(char *const *)param__field_const(row, p);
 
 	return dir && stat(dir, &st) == 0 ? st.st_uid : 0;
 }
@@ -382,7 +382,7 @@ static int secrets_check(const struct param_table *t, const void *p, struct err 
 		const struct param_row *row = &t->rows[i];
 		if (!row->name || row->type != PARAM_SECRET_FILE)
 			continue;
-		const char *path = *(char *const *)param_field_const(row, p);
+		const char *path = *(char *const *)param__field_const(row, p);
 		int r = path[0] ? fs_secret_check(path, err) : 0;
 		/* One that is not there yet gives nothing away; who needs it says so. */
 		if (r < 0 && r != E_NOT_FOUND)
@@ -411,10 +411,10 @@ static bool list_same(const struct param_list *a, const struct param_list *b)
 
 static bool field_same(const struct param_row *row, const void *a, const void *b)
 {
-	const void *fa = param_field_const(row, a), *fb = param_field_const(row, b);
+	const void *fa = param__field_const(row, a), *fb = param__field_const(row, b);
 
 	CHECK(row->name);
-	if (param_is_number(row))
+	if (param__is_number(row))
 		return *(const int64_t *)fa == *(const int64_t *)fb;
 	if (row->type == PARAM_BOOL)
 		return *(const bool *)fa == *(const bool *)fb;
@@ -432,11 +432,11 @@ static void list_copy(struct param_list *to, const struct param_list *from)
 
 static void field_copy(const struct param_row *row, void *to, const void *from)
 {
-	void *ft = param_field(row, to);
-	const void *ff = param_field_const(row, from);
+	void *ft = param__field(row, to);
+	const void *ff = param__field_const(row, from);
 
 	CHECK(row->name && row->when == PARAM_RELOAD);
-	if (param_is_number(row))
+	if (param__is_number(row))
 		__atomic_store_n((int64_t *)ft, *(const int64_t *)ff, __ATOMIC_RELAXED);
 	else if (row->type == PARAM_BOOL)
 		*(bool *)ft = *(const bool *)ff;

@@ -78,7 +78,7 @@ static int read_list(struct reading *r, const struct param_row *row)
 	if (code == 0 && r->event.type != YAML_SEQUENCE_END_EVENT)
 		code = refuse(r, row->name, "a list of plain items");
 	if (code == 0)
-		return param_assign_list(row, r->p, &l, at, r->err);
+		return param__assign_list(row, r->p, &l, at, r->err);
 	for (size_t i = 0; i < l.n; i++)
 		free(l.items[i]);
 	free(l.items);
@@ -92,7 +92,7 @@ static int read_setting(struct reading *r)
 
 	if (!is_scalar(r))
 		return refuse(r, NULL, "the name of a setting");
-	const struct param_row *row = param_find(r->table, scalar(r), place(r, at), r->err);
+	const struct param_row *row = param__find(r->table, scalar(r), place(r, at), r->err);
 	if (!row)
 		return E_INVALID;
 	CHECK((size_t)(row - r->table->rows) < r->table->rows_n);
@@ -107,7 +107,7 @@ static int read_setting(struct reading *r)
 		return read_list(r, row);
 	if (!is_scalar(r))
 		return refuse(r, row->name, row->type == PARAM_LIST ? "a list" : "one value");
-	return param_assign(row, r->p, scalar(r), place(r, at), r->err);
+	return param__assign(row, r->p, scalar(r), place(r, at), r->err);
 }
 
 static int read_document(struct reading *r)

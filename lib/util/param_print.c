@@ -52,10 +52,10 @@ static void print_list(const struct param_list *l, FILE *out)
 
 static void print_value(const struct param_row *row, const void *p, FILE *out)
 {
-	const void *f = param_field_const(row, p);
+	const void *f = param__field_const(row, p);
 
 	CHECK(row->name);
-	if (param_is_number(row))
+	if (param__is_number(row))
 		fprintf(out, "%" PRId64, *(const int64_t *)f);
 	else if (row->type == PARAM_BOOL)
 		fputs(*(const bool *)f ? "true" : "false", out);
@@ -67,7 +67,7 @@ static void print_value(const struct param_row *row, const void *p, FILE *out)
 
 static void print_default(const struct param_row *row, FILE *out)
 {
-	if (param_is_number(row))
+	if (param__is_number(row))
 		fprintf(out, "%" PRId64, row->number);
 	else if (row->type == PARAM_BOOL)
 		fputs(row->number ? "true" : "false", out);
@@ -79,7 +79,7 @@ static void print_default(const struct param_row *row, FILE *out)
 
 static void print_range(const struct param_row *row, FILE *out)
 {
-	if (param_is_number(row))
+	if (param__is_number(row))
 		fprintf(out, "%" PRId64 "..%" PRId64 " %s", row->min, row->max, row->unit);
 	else if (row->type == PARAM_BOOL)
 		fputs("true or false", out);
@@ -126,7 +126,7 @@ static void manual_row(const struct param_row *row, FILE *out)
 	fprintf(out, ". %c%s | `", type_text(row)[0] & ~0x20, type_text(row) + 1);
 	print_default(row, out);
 	fputs("` | ", out);
-	if (param_is_number(row))
+	if (param__is_number(row))
 		print_range(row, out);
 	else
 		print_cell(row->unit, out);

@@ -16,7 +16,7 @@
 
 static const char *const kinds[] = { "mysql", "mariadb", "postgresql", "sqlite", NULL };
 
-int db_set(struct db *db, int code, const char *fmt, ...)
+int db__set(struct db *db, int code, const char *fmt, ...)
 {
 	va_list args;
 
@@ -30,22 +30,22 @@ int db_set(struct db *db, int code, const char *fmt, ...)
 	return code;
 }
 
-int db_types(const struct db_sink *sink, size_t n, const struct db_type *types)
+int db__types(const struct db_sink *sink, size_t n, const struct db_type *types)
 {
 	return sink && sink->types && sink->types(sink->ctx, n, types) < 0 ? DB_REFUSED : 0;
 }
 
-int db_columns(const struct db_sink *sink, size_t n, const char *const *names)
+int db__columns(const struct db_sink *sink, size_t n, const char *const *names)
 {
 	return sink && sink->columns && sink->columns(sink->ctx, n, names) < 0 ? DB_REFUSED : 0;
 }
 
-int db_row(const struct db_sink *sink, size_t n, const char *const *values, const size_t *lens)
+int db__row(const struct db_sink *sink, size_t n, const char *const *values, const size_t *lens)
 {
 	return sink && sink->row && sink->row(sink->ctx, n, values, lens) < 0 ? DB_REFUSED : 0;
 }
 
-int db_done(const struct db_sink *sink, int64_t affected)
+int db__done(const struct db_sink *sink, int64_t affected)
 {
 	return sink && sink->done && sink->done(sink->ctx, affected) < 0 ? DB_REFUSED : 0;
 }
@@ -160,9 +160,9 @@ int db_run(struct db *db, const char *sql, const struct db_sink *sink)
 		return DB_STOPPED;
 	if (db->kind == DB_SQLITE)
 		return db->ops->run(db, sql, sink);
-	int code = db_dial_begin(db);
+	int code = db__dial_begin(db);
 
-	return code < 0 ? code : db_dial_end(db, db->ops->run(db, sql, sink));
+	return code < 0 ? code : db__dial_end(db, db->ops->run(db, sql, sink));
 }
 
 int db_runf(struct db *db, const char *fmt, ...)
@@ -174,7 +174,7 @@ int db_runf(struct db *db, const char *fmt, ...)
 	int n = vasprintf(&sql, fmt, args);
 	va_end(args);
 	if (n < 0)
-		return db_set(db, DB_FAILED, "out of memory");
+		return db__set(db, DB_FAILED, "out of memory");
 	n = db_run(db, sql, NULL);
 	free(sql);
 	return n;
@@ -280,8 +280,8 @@ int db_session(struct db *db, const struct cJSON *variables)
 		int64_t number;
 
 		if (!is_plain_name(item->string))
-			return db_set(db, DB_FAILED, "session: '%.60s' is no name of a variable",
-			              item->string);
+			return db__set(db, DB_FAILED, "session: '%.60s' is no name of a variable",
+			               item->string);
 		json_text(item, &value);
 		text_addf(&sql, "%s %s = ", set_words[db->kind], item->string);
 		if (text_number(text_str(&value), &number))

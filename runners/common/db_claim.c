@@ -75,8 +75,8 @@ static int end_earlier(struct db *db, const char *work)
 		if (code < 0 || !left)
 			return code;
 		if (run_now_ms() > until_ms)
-			return db_set(db, DB_FAILED,
-			              "an earlier attempt still works there, and does not end");
+			return db__set(db, DB_FAILED,
+			               "an earlier attempt still works there, and does not end");
 		if (db->run->host->pause(db->run->job, PAUSE_MS))
 			return DB_STOPPED;
 	}

@@ -70,7 +70,7 @@ static const struct runner_dial *lent(const struct db *db)
 	return host->extension(host->ctx, RUNNER_DIAL_ID);
 }
 
-int db_dial_begin(struct db *db)
+int db__dial_begin(struct db *db)
 {
 	const struct runner_dial *dial = lent(db);
 
@@ -83,7 +83,7 @@ int db_dial_begin(struct db *db)
 	return DB_OK;
 }
 
-int db_dial_end(struct db *db, int code)
+int db__dial_end(struct db *db, int code)
 {
 	lent(db)->judge(NULL, NULL);
 	if (code != DB_AWAY || !db->refused[0])

@@ -26,20 +26,20 @@ struct db {
 	char refused[DB_WHY_BYTES]; /* the last address that the guard refused */
 };
 
-struct db *db_mysql_new(void);
-struct db *db_postgres_new(void);
-struct db *db_sqlite_new(void);
+struct db *db__mysql_new(void);
+struct db *db__postgres_new(void);
+struct db *db__sqlite_new(void);
 
 /* Whatever the driver connects to between these is judged by the machine's egress file. `end`
  * answers `code`, or what became of it by a refusal. */
-int db_dial_begin(struct db *db);
-int db_dial_end(struct db *db, int code);
+int db__dial_begin(struct db *db);
+int db__dial_end(struct db *db, int code);
 
 /* Record why; answers `code`. */
-__attribute__((format(printf, 3, 4))) int db_set(struct db *db, int code, const char *fmt, ...);
-int db_types(const struct db_sink *sink, size_t n, const struct db_type *types);
-int db_columns(const struct db_sink *sink, size_t n, const char *const *names);
-int db_row(const struct db_sink *sink, size_t n, const char *const *values, const size_t *lens);
-int db_done(const struct db_sink *sink, int64_t affected);
+__attribute__((format(printf, 3, 4))) int db__set(struct db *db, int code, const char *fmt, ...);
+int db__types(const struct db_sink *sink, size_t n, const struct db_type *types);
+int db__columns(const struct db_sink *sink, size_t n, const char *const *names);
+int db__row(const struct db_sink *sink, size_t n, const char *const *values, const size_t *lens);
+int db__done(const struct db_sink *sink, int64_t affected);
 
 #endif

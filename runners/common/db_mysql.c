@@ -141,7 +141,7 @@ static int fail(struct my *m)
 
 	if (m->is_stopped)
 		return DB_STOPPED;
-	return db_set(&m->db, is_away ? DB_AWAY : DB_FAILED, "%u %s", code, mysql_error(m->conn));
+	return db__set(&m->db, is_away ? DB_AWAY : DB_FAILED, "%u %s", code, mysql_error(m->conn));
 }
 
 static int my_open(struct db *db, const struct db_where *w)
@@ -158,7 +158,7 @@ static int my_open(struct db *db, const struct db_where *w)
 		                     .ca_file = w->ca_file ? strdup(w->ca_file) : NULL };
 	m->conn = mysql_init(NULL);
 	if (!m->conn)
-		return db_set(db, DB_FAILED, "out of memory");
+		return db__set(db, DB_FAILED, "out of memory");
 	mysql_optionsv(m->conn, MYSQL_OPT_NONBLOCK, NULL);
 	set_options(m->conn, w, CONNECT_S);
 	int status = mysql_real_connect_start(&ret, m->conn, host_of(w), w->user, w->password,
@@ -171,7 +171,7 @@ static int my_open(struct db *db, const struct db_where *w)
 		return fail(m);
 	m->is_up = true;
 	if (!is_safe(m->conn, w))
-		return db_set(db, DB_FAILED, "the server offers no TLS, and tls is not off");
+		return db__set(db, DB_FAILED, "the server offers no TLS, and tls is not off");
 	return DB_OK;
 }
 
@@ -224,7 +224,7 @@ static int give_types(const struct db_sink *sink, const MYSQL_FIELD *fields, siz
 	for (size_t i = 0; all && i < n; i++)
 		all[i] = type_of(&fields[i]);
 	if (all)
-		code = db_types(sink, n, all);
+		code = db__types(sink, n, all);
 	free(all);
 	return code;
 }
@@ -238,7 +238,7 @@ static int give_columns(const struct db_sink *sink, MYSQL_RES *result, size_t n)
 	for (size_t i = 0; names && i < n; i++)
 		names[i] = fields[i].name;
 	if (code == DB_OK)
-		code = db_columns(sink, n, names);
+		code = db__columns(sink, n, names);
 	free(names);
 	return code;
 }
@@ -260,7 +260,7 @@ static int give_rows(struct my *m, const struct db_sink *sink, MYSQL_RES *result
 
 		for (size_t i = 0; i < n; i++)
 			lens[i] = found[i];
-		code = db_row(sink, n, (const char *const *)row, lens);
+		code = db__row(sink, n, (const char *const *)row, lens);
 		if (run_cancelled(m->db.run))
 			code = DB_STOPPED;
 	}
@@ -277,7 +277,7 @@ static int take_result(struct my *m, const struct db_sink *sink)
 	if (!result && mysql_field_count(m->conn))
 		return fail(m);
 	if (!result)
-		return db_done(sink, (int64_t)mysql_affected_rows(m->conn));
+		return db__done(sink, (int64_t)mysql_affected_rows(m->conn));
 	size_t n = mysql_num_fields(result);
 	int code = give_columns(sink, result, n);
 
@@ -287,7 +287,7 @@ static int take_result(struct my *m, const struct db_sink *sink)
 	if (code != DB_OK && code != DB_FAILED)
 		shutdown(mysql_get_socket(m->conn), SHUT_RDWR);
 	mysql_free_result(result);
-	return code == DB_OK ? db_done(sink, -1) : code;
+	return code == DB_OK ? db__done(sink, -1) : code;
 }
 
 static int my_run(struct db *db, const char *sql, const struct db_sink *sink)
@@ -345,7 +345,7 @@ static const struct db_ops ops = {
 	.open = my_open, .run = my_run, .quote = my_quote, .close = my_close
 };
 
-struct db *db_mysql_new(void)
+struct db *db__mysql_new(void)
 {
 	struct my *m = calloc(1, sizeof *m);
 

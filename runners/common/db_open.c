@@ -3,8 +3,8 @@
 #include "runners/common/db_impl.h"
 #include "runners/common/run.h"
 
-static struct db *(*const makers[])(void) = { db_mysql_new, db_mysql_new, db_postgres_new,
-	                                      db_sqlite_new };
+static struct db *(*const makers[])(void) = { db__mysql_new, db__mysql_new, db__postgres_new,
+	                                      db__sqlite_new };
 
 int db_open(const struct run *r, const struct db_where *where, struct db **ret_db)
 {
@@ -19,7 +19,7 @@ int db_open(const struct run *r, const struct db_where *where, struct db **ret_d
 	if (where->kind == DB_SQLITE)
 		return db->ops->open(db, where);
 	int code = guard_read(&db->guard, db->why, sizeof db->why) < 0 ? DB_NO_POLICY
-	                                                               : db_dial_begin(db);
+	                                                               : db__dial_begin(db);
 
-	return code < 0 ? code : db_dial_end(db, db->ops->open(db, where));
+	return code < 0 ? code : db__dial_end(db, db->ops->open(db, where));
 }

@@ -34,9 +34,9 @@ static int fail(struct pg *p)
 {
 	if (p->is_stopped)
 		return DB_STOPPED;
-	return db_set(&p->db,
-	              !p->is_up || PQstatus(p->conn) == CONNECTION_BAD ? DB_AWAY : DB_FAILED, "%s",
-	              PQerrorMessage(p->conn));
+	return db__set(&p->db,
+	               !p->is_up || PQstatus(p->conn) == CONNECTION_BAD ? DB_AWAY : DB_FAILED, "%s",
+	               PQerrorMessage(p->conn));
 }
 
 /* -1: it is told to stop and does not end. */
@@ -69,7 +69,7 @@ static int await(struct pg *p, short events, int64_t end_ms)
 		if (poll(&fd, 1, DB_TICK_MS) != 0)
 			return DB_OK;
 		if (end_ms && run_now_ms() >= end_ms)
-			return db_set(&p->db, DB_AWAY, "no answer within %d s", CONNECT_MS / 1000);
+			return db__set(&p->db, DB_AWAY, "no answer within %d s", CONNECT_MS / 1000);
 	}
 }
 
@@ -104,7 +104,7 @@ static int pg_open(struct db *db, const struct db_where *w)
 		snprintf(port, sizeof port, "%d", (int)w->port);
 	p->conn = PQconnectStartParams(names, values, 0);
 	if (!p->conn)
-		return db_set(db, DB_FAILED, "out of memory");
+		return db__set(db, DB_FAILED, "out of memory");
 	PQsetNoticeProcessor(p->conn, on_notice, p);
 	for (PostgresPollingStatusType s = PGRES_POLLING_WRITING; s != PGRES_POLLING_OK;) {
 		int code;
@@ -181,7 +181,7 @@ static int give_types(const struct db_sink *sink, const PGresult *result, size_t
 				all[c] = types[i].type;
 	}
 	if (all)
-		code = db_types(sink, n, all);
+		code = db__types(sink, n, all);
 	free(all);
 	return code;
 }
@@ -200,7 +200,7 @@ static int give_columns(const struct db_sink *sink, const PGresult *result, stru
 		return DB_REFUSED;
 	for (size_t i = 0; i < s->n; i++)
 		s->values[i] = PQfname(result, (int)i);
-	return db_columns(sink, s->n, s->values);
+	return db__columns(sink, s->n, s->values);
 }
 
 static int give_rows(const struct db_sink *sink, const PGresult *result, struct shape *s)
@@ -214,11 +214,11 @@ static int give_rows(const struct db_sink *sink, const PGresult *result, struct 
 			s->values[c] = is_null ? NULL : PQgetvalue(result, i, (int)c);
 			s->lens[c] = (size_t)PQgetlength(result, i, (int)c);
 		}
-		code = db_row(sink, s->n, s->values, s->lens);
+		code = db__row(sink, s->n, s->values, s->lens);
 	}
 	if (code == DB_OK && PQresultStatus(result) == PGRES_TUPLES_OK) {
 		s->is_open = false;
-		code = db_done(sink, -1);
+		code = db__done(sink, -1);
 	}
 	return code;
 }
@@ -231,23 +231,23 @@ static int take_result(struct pg *p, const struct db_sink *sink, const PGresult 
 	case PGRES_TUPLES_OK:
 		return give_rows(sink, result, s);
 	case PGRES_COMMAND_OK:
-		return db_done(sink, strtoll(PQcmdTuples((PGresult *)result), NULL, 10));
+		return db__done(sink, strtoll(PQcmdTuples((PGresult *)result), NULL, 10));
 	case PGRES_EMPTY_QUERY:
 		return DB_OK;
 	case PGRES_COPY_IN:
 	case PGRES_COPY_OUT:
 	case PGRES_COPY_BOTH:
-		return db_set(&p->db, DB_FAILED, "COPY with the client is not supported");
+		return db__set(&p->db, DB_FAILED, "COPY with the client is not supported");
 	default:
 		return p->is_stopped
 		               ? DB_STOPPED
-		               : db_set(&p->db,
-		                        PQstatus(p->conn) == CONNECTION_BAD ? DB_AWAY : DB_FAILED,
-		                        "%s %s",
-		                        PQresultErrorField(result, PG_DIAG_SQLSTATE)
-		                                ? PQresultErrorField(result, PG_DIAG_SQLSTATE)
-		                                : "",
-		                        PQresultErrorMessage(result));
+		               : db__set(&p->db,
+		                         PQstatus(p->conn) == CONNECTION_BAD ? DB_AWAY : DB_FAILED,
+		                         "%s %s",
+		                         PQresultErrorField(result, PG_DIAG_SQLSTATE)
+		                                 ? PQresultErrorField(result, PG_DIAG_SQLSTATE)
+		                                 : "",
+		                         PQresultErrorMessage(result));
 	}
 }
 
@@ -306,7 +306,7 @@ static const struct db_ops ops = {
 	.open = pg_open, .run = pg_run, .quote = pg_quote, .close = pg_close
 };
 
-struct db *db_postgres_new(void)
+struct db *db__postgres_new(void)
 {
 	struct pg *p = calloc(1, sizeof *p);
 

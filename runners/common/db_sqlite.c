@@ -46,9 +46,9 @@ static int fail(struct lite *l)
 	int code = sqlite3_errcode(l->conn) & 0xff;
 
 	if (code == SQLITE_AUTH && l->kept[0])
-		return db_set(&l->db, DB_BARRED, "%s", l->kept);
-	return db_set(&l->db, code == SQLITE_BUSY || code == SQLITE_LOCKED ? DB_AWAY : DB_FAILED,
-	              "%s", sqlite3_errmsg(l->conn));
+		return db__set(&l->db, DB_BARRED, "%s", l->kept);
+	return db__set(&l->db, code == SQLITE_BUSY || code == SQLITE_LOCKED ? DB_AWAY : DB_FAILED,
+	               "%s", sqlite3_errmsg(l->conn));
 }
 
 /* The file's path without links, or the name of none; the caller's. A URI is a path here, as
@@ -103,14 +103,14 @@ static int lite_open(struct db *db, const struct db_where *w)
 	if (!file && errno == EPERM)
 		return DB_BARRED;
 	if (!file)
-		return db_set(db, DB_AWAY, "%.120s: unable to open database file", w->database);
+		return db__set(db, DB_AWAY, "%.120s: unable to open database file", w->database);
 	int code = sqlite3_open_v2(file, &l->conn, flags, NULL);
 
 	free(file);
 	if (code != SQLITE_OK)
-		return l->conn ? db_set(db, DB_AWAY, "%.120s: %s", w->database,
-		                        sqlite3_errmsg(l->conn))
-		               : db_set(db, DB_FAILED, "out of memory");
+		return l->conn ? db__set(db, DB_AWAY, "%.120s: %s", w->database,
+		                         sqlite3_errmsg(l->conn))
+		               : db__set(db, DB_FAILED, "out of memory");
 	sqlite3_set_authorizer(l->conn, may, l);
 	sqlite3_progress_handler(l->conn, STEPS_BETWEEN, on_steps, l);
 	sqlite3_busy_handler(l->conn, on_lock, l);
@@ -150,7 +150,7 @@ static int give_types(const struct db_sink *sink, sqlite3_stmt *stmt, size_t n)
 	for (size_t i = 0; all && i < n; i++)
 		all[i] = type_of(sqlite3_column_decltype(stmt, (int)i));
 	if (all)
-		code = db_types(sink, n, all);
+		code = db__types(sink, n, all);
 	free(all);
 	return code;
 }
@@ -164,7 +164,7 @@ static int give_columns(const struct db_sink *sink, sqlite3_stmt *stmt, struct s
 		return DB_REFUSED;
 	for (size_t i = 0; i < s->n; i++)
 		s->values[i] = sqlite3_column_name(stmt, (int)i);
-	return s->n ? db_columns(sink, s->n, s->values) : DB_OK;
+	return s->n ? db__columns(sink, s->n, s->values) : DB_OK;
 }
 
 static int give_row(const struct db_sink *sink, sqlite3_stmt *stmt, struct shape *s)
@@ -173,7 +173,7 @@ static int give_row(const struct db_sink *sink, sqlite3_stmt *stmt, struct shape
 		s->values[i] = (const char *)sqlite3_column_text(stmt, (int)i);
 		s->lens[i] = (size_t)sqlite3_column_bytes(stmt, (int)i);
 	}
-	return db_row(sink, s->n, s->values, s->lens);
+	return db__row(sink, s->n, s->values, s->lens);
 }
 
 static int run_one(struct lite *l, sqlite3_stmt *stmt, const struct db_sink *sink)
@@ -187,7 +187,7 @@ static int run_one(struct lite *l, sqlite3_stmt *stmt, const struct db_sink *sin
 	if (code == DB_OK && step != SQLITE_DONE)
 		code = fail(l);
 	if (code == DB_OK)
-		code = db_done(sink, shape.n ? -1 : sqlite3_total_changes(l->conn) - before);
+		code = db__done(sink, shape.n ? -1 : sqlite3_total_changes(l->conn) - before);
 	free(shape.values);
 	free(shape.lens);
 	return code;
@@ -234,7 +234,7 @@ static const struct db_ops ops = {
 	.open = lite_open, .run = lite_run, .quote = lite_quote, .close = lite_close
 };
 
-struct db *db_sqlite_new(void)
+struct db *db__sqlite_new(void)
 {
 	struct lite *l = calloc(1, sizeof *l);
 

@@ -91,7 +91,7 @@ void pools_restart(struct store *s)
 
 void pools_follow(const struct transition *tr)
 {
-	const struct pool_change *c = tr->row;
+	const struct pool__change *c = tr->row;
 	int p = pool_of(c->name);
 
 	if (p < POOLS)

@@ -45,7 +45,7 @@ static struct {
 } leases[LEASES_MAX];
 static uint32_t n_leases;
 
-/* Only the machine that holds a lease is believed, as in worker.c: worker_own(). */
+/* Only the machine that holds a lease is believed, as in worker.c: worker__own(). */
 static uint32_t own(int b, uint64_t token)
 {
 	uint32_t at = map_get(&live, token);

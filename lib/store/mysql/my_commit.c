@@ -200,7 +200,7 @@ int my_commit(struct store *st, const struct store_batch *b, struct err *err)
 		r = my_begin(s, b->epoch, &stored, err);
 	if (r < 0)
 		return err_wrap(err, r, "commit");
-	r = store_check_numbers(b, stored, err);
+	r = store__check_numbers(b, stored, err);
 	if (r == 1) { /* a repeat of what is in */
 		my_end(s, E_EXISTS, NULL);
 		return 0;
