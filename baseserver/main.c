@@ -31,7 +31,7 @@ struct run {
 	struct site site;
 };
 
-static int die(int code, const struct err *err)
+static int main_die(int code, const struct err *err)
 {
 	const char *advice = soundness_advice(err->code);
 
@@ -39,7 +39,7 @@ static int die(int code, const struct err *err)
 	return advice ? soundness_exit(err->code) : code;
 }
 
-static void reload(void *ctx)
+static void main_reload(void *ctx)
 {
 	struct run *run = ctx;
 	struct param_baseserver fresh = { 0 };
@@ -82,16 +82,16 @@ static int key_add(const struct param_baseserver *p, const char *name)
 
 	if (!p->keys_file[0]) {
 		err_set(&err, E_INVALID, "keys_file is not set");
-		return die(EX_CONFIG, &err);
+		return main_die(EX_CONFIG, &err);
 	}
 	uid_t user = server_user(p);
 
 	trust_user(user);
 	if (keys_add(p->keys_file, name, key, &err) < 0)
-		return die(EX_CANTCREAT, &err);
+		return main_die(EX_CANTCREAT, &err);
 	if (user != geteuid() && chown(p->keys_file, user, (gid_t)-1) < 0) {
 		err_sys(&err, E_IO, errno, "chown %s", p->keys_file);
-		return die(EX_CANTCREAT, &err);
+		return main_die(EX_CANTCREAT, &err);
 	}
 	printf("%s:", name);
 	for (int i = 0; i < KEY_BYTES; i++)
@@ -100,7 +100,7 @@ static int key_add(const struct param_baseserver *p, const char *name)
 	return 0;
 }
 
-static void prepare(const struct param_baseserver *p)
+static void main_prepare(const struct param_baseserver *p)
 {
 	enum log_level level = LOG_INFO;
 	sigset_t all;
@@ -119,7 +119,7 @@ static void prepare(const struct param_baseserver *p)
 }
 
 /* Lead until told otherwise: what daemon_run() says. */
-static int lead(struct site *site, int *ret_code, struct err *err)
+static int main_lead(struct site *site, int *ret_code, struct err *err)
 {
 	struct daemon *d = NULL;
 	int r = daemon_start(site, &d, err);
@@ -135,7 +135,7 @@ static int lead(struct site *site, int *ret_code, struct err *err)
 	/* What is in memory is not ours any more, and the store may not answer: others must not
 	 * wait for us. */
 	if (r == E_EPOCH) {
-		die(EX_SOFTWARE, err);
+		main_die(EX_SOFTWARE, err);
 		fflush(NULL);
 		_exit(EX_SOFTWARE);
 	}
@@ -149,15 +149,15 @@ static int lead(struct site *site, int *ret_code, struct err *err)
 	return r;
 }
 
-static int run(struct param_baseserver *p, struct param_args *args)
+static int main_run(struct param_baseserver *p, struct param_args *args)
 {
 	struct run ctx = { p, args, { .lock_fd = -1 } };
 	struct err err = { 0 };
 	int64_t shy_ms = 0;
 
-	prepare(p);
+	main_prepare(p);
 	int r = site_open(&ctx.site, p, &err);
-	ctx.site.reload = reload;
+	ctx.site.reload = main_reload;
 	ctx.site.reload_ctx = &ctx;
 	int code = 0;
 	for (bool again = true; again;) {
@@ -165,16 +165,16 @@ static int run(struct param_baseserver *p, struct param_args *args)
 			r = standby_wait(&ctx.site, shy_ms, &err);
 		if (r != STANDBY_LEADS) {
 			if (r < 0)
-				code = die(err.code == E_INVALID ? EX_CONFIG : EX_UNAVAILABLE,
-				           &err);
+				code = main_die(err.code == E_INVALID ? EX_CONFIG : EX_UNAVAILABLE,
+				                &err);
 			break;
 		}
 		int failed = 0;
-		r = lead(&ctx.site, &failed, &err);
+		r = main_lead(&ctx.site, &failed, &err);
 		again = r > DAEMON_STOPPED;
 		shy_ms = r == DAEMON_STEPS_DOWN ? p->lead_ms : 0;
 		if (r < 0)
-			code = die(err.code == E_INVALID ? EX_CONFIG : failed, &err);
+			code = main_die(err.code == E_INVALID ? EX_CONFIG : failed, &err);
 		r = 0;
 	}
 	site_close(&ctx.site);
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 	if (!param_main(&param_baseserver_table, &p, argc, argv, "[key-add NAME]", &args, &code))
 		; /* what it said is all */
 	else if (!args.rest[0])
-		code = run(&p, &args);
+		code = main_run(&p, &args);
 	else if (strcmp(args.rest[0], "key-add") == 0 && args.rest[1] && !args.rest[2])
 		code = key_add(&p, args.rest[1]);
 	else

@@ -195,7 +195,7 @@ static int body_check(struct call *c)
 	return call_json(c);
 }
 
-static int answer(struct call *c, int r)
+static int face_answer(struct call *c, int r)
 {
 	if (r < 0 && !c->answered)
 		r = reply_error(c);
@@ -211,7 +211,7 @@ static int dispatch(struct call *c)
 		r = c->route->run(c);
 	log_debug("http.dispatch", "request=%s method=%s path=%s code=%d", c->request_id,
 	          c->route->method, c->route->path, r);
-	return answer(c, r);
+	return face_answer(c, r);
 }
 
 /* The wait is over. */
@@ -222,15 +222,15 @@ static int go_on(struct call *c)
 	c->suspended = false;
 	c->then = NULL;
 	if (then)
-		return answer(c, then(c));
+		return face_answer(c, then(c));
 	if (c->err.code < 0)
-		return answer(c, c->err.code);
-	return answer(c, reply_json(c, c->status != 0 ? c->status : MHD_HTTP_OK));
+		return face_answer(c, c->err.code);
+	return face_answer(c, reply_json(c, c->status != 0 ? c->status : MHD_HTTP_OK));
 }
 
 /* The head is here: everything that can be refused without the body is refused now, so that
  * no one uploads for nothing. */
-static int begin(struct call *c, const char *method)
+static int face_begin(struct call *c, const char *method)
 {
 	int r;
 
@@ -269,7 +269,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char
 	if (!c)
 		return MHD_NO;
 	if (!c->begun) {
-		r = begin(c, method);
+		r = face_begin(c, method);
 	} else if (*upload_n > 0) {
 		if (c->body.len + *upload_n > c->body_max)
 			return MHD_NO;

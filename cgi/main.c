@@ -40,7 +40,7 @@
 
 #define PEM_BYTES_MAX 65536
 
-static int die(int code, const struct err *err)
+static int cgi_main_die(int code, const struct err *err)
 {
 	fprintf(stderr, "sirdar-cgi: %s\n", err->text);
 	return code;
@@ -81,11 +81,11 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 	if (want->role && !role_from_name(want->role, &role)) {
 		err_set(&err, E_INVALID, "role is '%s', want viewer, developer, operator or admin",
 		        want->role);
-		return die(EX_USAGE, &err);
+		return cgi_main_die(EX_USAGE, &err);
 	}
 	if (auth_token_make(cgi->param.state_dir, want->name, role, 0,
 	                    want->is_app ? TOKEN_APP : TOKEN_MADE_HERE, token, &err) < 0)
-		return die(EX_CONFIG, &err);
+		return cgi_main_die(EX_CONFIG, &err);
 	printf("%s\n", token);
 	return EX_OK;
 }
@@ -124,7 +124,7 @@ static int console_load(struct cgi *cgi, struct err *err)
 	return 0;
 }
 
-static int join(struct cgi *cgi, struct err *err)
+static int cgi_main_join(struct cgi *cgi, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
 	struct member_settings set = {
@@ -179,7 +179,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	if (r == 0)
 		r = face_start(cgi, err);
 	if (r == 0)
-		r = join(cgi, err);
+		r = cgi_main_join(cgi, err);
 	return r;
 }
 
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 		goto out;
 	if (sodium_init() < 0) {
 		err_set(&err, E_IO, "no random numbers");
-		code = die(EX_OSERR, &err);
+		code = cgi_main_die(EX_OSERR, &err);
 		goto out;
 	}
 	if (token.name) {
@@ -315,11 +315,11 @@ int main(int argc, char **argv)
 		(void)setpriority(PRIO_PROCESS, 0, (int)cgi.param.nice);
 	signals_block(&signals);
 	if (face_check(&cgi, &err) < 0) {
-		code = die(EX_CONFIG, &err);
+		code = cgi_main_die(EX_CONFIG, &err);
 		goto out;
 	}
 	if (cgi_start(&cgi, &err) < 0)
-		code = die(EX_UNAVAILABLE, &err);
+		code = cgi_main_die(EX_UNAVAILABLE, &err);
 	else
 		cgi_run(&cgi, &args, &signals);
 	cgi_stop(&cgi);

@@ -24,7 +24,7 @@ struct filling {
 	int64_t done, of, uncommitted;
 };
 
-static int flush(struct filling *f, bool commit, struct err *err)
+static int copy_flush(struct filling *f, bool commit, struct err *err)
 {
 	CHECK((f->rows == 0) == (f->sql.len == 0));
 	int r = f->rows ? admin_run(f->to, buf_str(&f->sql), err) : 0;
@@ -69,7 +69,7 @@ static int put_row(struct filling *f, struct rows *rows, struct err *err)
 	f->uncommitted++;
 	if (f->rows < STATEMENT_ROWS && b->len < STATEMENT_BYTES)
 		return 0;
-	return flush(f, f->uncommitted >= BATCH_ROWS, err);
+	return copy_flush(f, f->uncommitted >= BATCH_ROWS, err);
 }
 
 static int wipe_table(struct admin *to, const char *table, struct err *err)
@@ -121,7 +121,7 @@ static int copy_rows(struct admin *from, struct filling *f, struct sum *sum, str
 		r = put_row(f, rows, err);
 	}
 	if (r == 0)
-		r = flush(f, false, err);
+		r = copy_flush(f, false, err);
 	if (r == 0)
 		r = admin_run(f->to, "COMMIT", err);
 	rows_close(rows);
@@ -272,8 +272,8 @@ static int begin_anew(const struct db_options *o, struct admin *from, struct adm
 }
 
 /* The same shape on both sides, and nothing in the target but the beginning of this copy. */
-static int prepare(const struct db_options *o, struct admin *from, struct admin *to,
-                   struct err *err)
+static int copy_prepare(const struct db_options *o, struct admin *from, struct admin *to,
+                        struct err *err)
 {
 	char *state = NULL;
 	int r = check_source(o->urls[0], from, err);
@@ -289,7 +289,7 @@ static int prepare(const struct db_options *o, struct admin *from, struct admin 
 }
 
 /* The copy belongs to no server: whoever starts on it takes a new epoch. */
-static int finish(struct admin *to, struct err *err)
+static int copy_finish(struct admin *to, struct err *err)
 {
 	int r = admin_run(to, "UPDATE lb_leader SET lease_ms = 0", err);
 
@@ -313,13 +313,13 @@ int db_copy(const struct db_options *o)
 	if (r == 0)
 		r = admin_open(o->urls[1], true, &to, &err);
 	if (r == 0)
-		r = prepare(o, from, to, &err);
+		r = copy_prepare(o, from, to, &err);
 	if (r == 0)
 		r = hold_still(o->urls[0], from, &err);
 	for (size_t i = 0; i < db_tables_n && r == 0; i++)
 		r = copy_table(from, to, &db_tables[i], &err);
 	if (r == 0)
-		r = finish(to, &err);
+		r = copy_finish(to, &err);
 	admin_close(from);
 	admin_close(to);
 	return r < 0 ? db_fail(&err) : r;

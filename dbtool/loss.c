@@ -58,7 +58,7 @@ static int find_end(struct admin *a, int64_t *ret, struct err *err)
 	return r;
 }
 
-static int look(const struct db_options *o, struct admin *a, struct loss *l, struct err *err)
+static int loss_look(const struct db_options *o, struct admin *a, struct loss *l, struct err *err)
 {
 	int r = admin_number(a, "lb_leader", "SELECT epoch FROM lb_leader", &l->epoch, err);
 
@@ -146,7 +146,7 @@ static int write_all(struct admin *a, const struct loss *l, struct err *err)
 	return r < 0 ? r : admin_run(a, "COMMIT", err);
 }
 
-static void forget(const char *dir)
+static void loss_forget(const char *dir)
 {
 	static const char *const files[] = { ANCHOR_FILE, DAMAGED_FILE };
 
@@ -174,7 +174,7 @@ int db_accept_loss(const struct db_options *o)
 	if (r == 0)
 		r = admin_whole(a, &err);
 	if (r == 0)
-		r = look(o, a, &l, &err);
+		r = loss_look(o, a, &l, &err);
 	if (r == 0)
 		r = write_all(a, &l, &err);
 	admin_close(a);
@@ -184,7 +184,7 @@ int db_accept_loss(const struct db_options *o)
 		        "its place, then accept what that one lacks\n");
 	if (r < 0)
 		return db_fail(&err);
-	forget(dir_of(o));
+	loss_forget(dir_of(o));
 	printf("%s: goes on after transition %" PRId64 " with epoch %" PRId64 "\n", o->urls[0],
 	       l.number, l.epoch + 1);
 	return 0;

@@ -29,7 +29,7 @@ static const struct verb {
 	  "do two stores have the same rows? Changes nothing" },
 };
 
-static int usage(FILE *to)
+static int main_usage(FILE *to)
 {
 	fprintf(to, "usage: sirdar-db VERB [--yes] ...   (as `sirdar db VERB`)\n");
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
@@ -94,9 +94,9 @@ int main(int argc, char **argv)
 	screen_vouch("sirdar-db");
 	log_open("sirdar-db", LOG_WARN);
 	if (argc < 2)
-		return usage(stderr);
+		return main_usage(stderr);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)
-		return usage(stdout);
+		return main_usage(stdout);
 	if (strcmp(argv[1], "--version") == 0)
 		return puts("sirdar-db " SIRDAR_VERSION) < 0;
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
@@ -112,5 +112,5 @@ int main(int argc, char **argv)
 		return verbs[i].run(&o);
 	}
 	fprintf(stderr, "sirdar-db: no verb '%s'\n", argv[1]);
-	return usage(stderr);
+	return main_usage(stderr);
 }

@@ -249,7 +249,7 @@ static int put_outcomes(struct mock *m, struct err *err)
 	return r;
 }
 
-static int fill(struct mock *m, struct err *err)
+static int mock_fill(struct mock *m, struct err *err)
 {
 	uint32_t epoch;
 	int r = store_take_epoch(m->s, "sirdar-db", &m->epoch, err);
@@ -311,7 +311,7 @@ int db_mock(const struct db_options *o)
 	if (r == 0)
 		r = store_open(o->urls[0], &m.s, &err);
 	if (r == 0)
-		r = fill(&m, &err);
+		r = mock_fill(&m, &err);
 	store_close(m.s);
 	if (r < 0)
 		return db_fail(&err);

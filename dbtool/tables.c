@@ -16,7 +16,7 @@ static int make_anew(struct admin *a, struct err *err)
 	return r < 0 ? r : admin_migrate(a, 0, err);
 }
 
-static int finish(struct admin *a, int r, const struct err *err)
+static int tables_finish(struct admin *a, int r, const struct err *err)
 {
 	admin_close(a);
 	return r < 0 ? db_fail(err) : r;
@@ -35,7 +35,7 @@ static int begin_anew(const struct db_options *o, bool must_be_there)
 	if (r == 0 && version && db_count_all(a, &rows, NULL) < 0)
 		rows = -1; /* tables of another version: they go all the same */
 	if (r < 0)
-		return finish(a, r, &err);
+		return tables_finish(a, r, &err);
 	char *what = rows < 0 ? mem_fmt("%s: all its tables are destroyed", o->urls[0])
 	                      : mem_fmt("%s: %" PRId64 " rows are destroyed", o->urls[0], rows);
 	bool may = rows == 0 || db_may_destroy(o, what);
@@ -49,7 +49,7 @@ static int begin_anew(const struct db_options *o, bool must_be_there)
 		r = admin_version(a, &version, &err);
 	if (r == 0)
 		printf("%s: empty, schema %" PRId64 "\n", o->urls[0], version);
-	return finish(a, r, &err);
+	return tables_finish(a, r, &err);
 }
 
 int db_build(const struct db_options *o)
@@ -81,7 +81,7 @@ int db_migrate(const struct db_options *o)
 		r = admin_version(a, &version, &err);
 	if (r == 0)
 		printf("%s: schema %" PRId64 "\n", o->urls[0], version);
-	return finish(a, r, &err);
+	return tables_finish(a, r, &err);
 }
 
 static const struct rule {
@@ -160,5 +160,5 @@ int db_check(const struct db_options *o)
 	}
 	if (r >= 0)
 		printf("%s: %zu of %zu checks found something\n", o->urls[0], bad, n + 3);
-	return finish(a, r < 0 ? r : bad ? DB_PROBLEMS : 0, &err);
+	return tables_finish(a, r < 0 ? r : bad ? DB_PROBLEMS : 0, &err);
 }

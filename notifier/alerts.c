@@ -305,7 +305,7 @@ void alerts_said(void *notifier, struct say *s)
 	sender_wake(n->sender);
 }
 
-static int settle(struct notifier *n, const struct say *s, int64_t now_us, struct err *err)
+static int alerts_settle(struct notifier *n, const struct say *s, int64_t now_us, struct err *err)
 {
 	int r;
 
@@ -327,7 +327,7 @@ int alerts_say(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct err 
 
 	if (s) {
 		n->is_saying = false;
-		r = settle(n, s, now_us, err);
+		r = alerts_settle(n, s, now_us, err);
 		say_free(s);
 	}
 	if (r < 0 || n->is_saying || !n->wake)

@@ -45,7 +45,7 @@ struct queue {
 	int64_t all;
 };
 
-static int count(void *ctx, const char *recipient, int64_t letters)
+static int notifier_asked_count(void *ctx, const char *recipient, int64_t letters)
 {
 	struct queue *q = ctx;
 	const struct channel *c = NULL;
@@ -81,7 +81,7 @@ static int channels(struct notifier *n, struct ask *a, struct err *err)
 		           .now_us = clock_wall_us(&clock_machine),
 		           .of = mem_array(many + 1, sizeof *q.of) };
 	struct buf out;
-	int r = outbox_queue(n->outbox, count, &q, err);
+	int r = outbox_queue(n->outbox, notifier_asked_count, &q, err);
 
 	buf_init(&out);
 	put_open(&out, NULL, '{');
@@ -100,7 +100,7 @@ static int channels(struct notifier *n, struct ask *a, struct err *err)
 
 /* --- a test -------------------------------------------------------------------------- */
 
-static int test(struct notifier *n, struct ask *a, const struct cJSON *args)
+static int asked_test(struct notifier *n, struct ask *a, const struct cJSON *args)
 {
 	const char *name = json_text(args, "channel"), *to = json_text(args, "to");
 	const char *actor = json_text(args, "actor");
@@ -240,7 +240,7 @@ static void answer(struct notifier *n, struct ask *a)
 	else if (strcmp(a->kind, "rules") == 0)
 		r = rules(n, a, args, &err);
 	else if (strcmp(a->kind, "channel-test") == 0)
-		r = test(n, a, args);
+		r = asked_test(n, a, args);
 	else if (strncmp(a->kind, "push", 4) == 0)
 		r = asked_push(n, a, args, &err);
 	else

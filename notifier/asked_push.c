@@ -18,7 +18,7 @@
 #include "util/json_put.h"
 #include "util/log.h"
 
-static const char *text(const struct cJSON *json, const char *key)
+static const char *asked_push_text(const struct cJSON *json, const char *key)
 {
 	const char *t = json_text(json, key);
 
@@ -40,9 +40,9 @@ static int print_device(struct notifier *n, const struct device *d, struct buf *
 	return r;
 }
 
-static int key(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err)
+static int push_key(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err)
 {
-	const char *owner = text(args, "owner");
+	const char *owner = asked_push_text(args, "owner");
 	const struct device *d;
 	struct buf out;
 	int r = devices_refresh(n->devices, err);
@@ -62,12 +62,12 @@ static int key(struct notifier *n, struct ask *a, const struct cJSON *args, stru
 	return r;
 }
 
-static int check(struct notifier *n, struct ask *a, const struct channel *c,
-                 const struct cJSON *args, struct err *err)
+static int asked_push_check(struct notifier *n, struct ask *a, const struct channel *c,
+                            const struct cJSON *args, struct err *err)
 {
-	const struct webpush_to to = { .endpoint = text(args, "endpoint"),
-		                       .p256dh = text(args, "p256dh"),
-		                       .auth = text(args, "auth") };
+	const struct webpush_to to = { .endpoint = asked_push_text(args, "endpoint"),
+		                       .p256dh = asked_push_text(args, "p256dh"),
+		                       .auth = asked_push_text(args, "auth") };
 	int r = push_check(c, &to, err);
 
 	if (r == 0)
@@ -75,10 +75,10 @@ static int check(struct notifier *n, struct ask *a, const struct channel *c,
 	return r;
 }
 
-static int test(struct notifier *n, struct ask *a, const struct channel *c,
-                const struct cJSON *args, struct err *err)
+static int asked_push_test(struct notifier *n, struct ask *a, const struct channel *c,
+                           const struct cJSON *args, struct err *err)
 {
-	const char *name = text(args, "device");
+	const char *name = asked_push_text(args, "device");
 	int r = devices_refresh(n->devices, err);
 	const struct device *d = r == 0 ? devices_find(n->devices, name) : NULL;
 
@@ -87,7 +87,7 @@ static int test(struct notifier *n, struct ask *a, const struct channel *c,
 	if (!d)
 		return err_set(err, E_NOT_FOUND, "there is no device of this name");
 	snprintf(a->channel, sizeof a->channel, "%s", c->name);
-	log_info("push.test", "device=%s actor=%s", d->name, text(args, "actor"));
+	log_info("push.test", "device=%s actor=%s", d->name, asked_push_text(args, "actor"));
 	post_ask_device(n, a, c, d);
 	return 0;
 }
@@ -97,11 +97,11 @@ int asked_push(struct notifier *n, struct ask *a, const struct cJSON *args, stru
 	const struct channel *c = channels_of_type(n->channels, CH_PUSH);
 
 	if (strcmp(a->kind, "push") == 0)
-		return key(n, a, args, err);
+		return push_key(n, a, args, err);
 	if (!c || !n->pair)
 		return err_set(err, E_NOT_FOUND,
 		               "nothing is pushed here: the channels file has no channel of type "
 		               "push");
-	return strcmp(a->kind, "push-check") == 0 ? check(n, a, c, args, err)
-	                                          : test(n, a, c, args, err);
+	return strcmp(a->kind, "push-check") == 0 ? asked_push_check(n, a, c, args, err)
+	                                          : asked_push_test(n, a, c, args, err);
 }

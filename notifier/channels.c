@@ -69,7 +69,8 @@ static bool type_from_name(const char *name, size_t n, enum channel_type *ret)
 
 /* --- reading ------------------------------------------------------------------------- */
 
-static int wrong(const struct yaml_node *n, const char *path, struct err *err, const char *what)
+static int channels_wrong(const struct yaml_node *n, const char *path, struct err *err,
+                          const char *what)
 {
 	return err_set(err, E_INVALID, "%s:%d:%d: %s", path, n->line, n->column, what);
 }
@@ -104,7 +105,8 @@ static int read_words(const char *key, const struct yaml_node *n, const char *co
 	*ret = words;
 	for (size_t i = 0; i < n->n; i++) {
 		if (n->items[i]->kind != YAML_SCALAR || !n->items[i]->text[0])
-			return wrong(n->items[i], path, err, "want a list of 1 to 64 words");
+			return channels_wrong(n->items[i], path, err,
+			                      "want a list of 1 to 64 words");
 		words[i] = n->items[i]->text;
 	}
 	return 0;
@@ -117,7 +119,7 @@ static int read_argv(struct channel *ch, const struct yaml_node *n, const char *
 
 	return r < 0 || ch->argv[0][0] == '/'
 	               ? r
-	               : wrong(n, path, err, "argv: the program's path begins with /");
+	               : channels_wrong(n, path, err, "argv: the program's path begins with /");
 }
 
 static int read_key(struct channel *ch, const char *key, const struct yaml_node *n,
@@ -134,15 +136,15 @@ static int read_key(struct channel *ch, const char *key, const struct yaml_node 
 	if (strcmp(key, "insecure") == 0)
 		return yaml_bool(n, &ch->insecure)
 		               ? 0
-		               : wrong(n, path, err, "insecure: want true or false");
+		               : channels_wrong(n, path, err, "insecure: want true or false");
 	if (!at)
-		return wrong(
+		return channels_wrong(
 			n, path, err,
 			"no key of a channel: type, url, from, user, password, secret, chat, argv, "
 			"language, ca_file, insecure, hosts, key_file");
 	/* CR and LF would begin new header lines. */
 	if (n->kind != YAML_SCALAR || !n->text[0] || strpbrk(n->text, "\r\n"))
-		return wrong(n, path, err, "want one line of text");
+		return channels_wrong(n, path, err, "want one line of text");
 	*at = n->text;
 	return 0;
 }
@@ -173,10 +175,12 @@ static int check_contact(const struct channel *ch, const struct yaml_node *n, co
                          struct err *err)
 {
 	if (strcmp(ch->name, "push") != 0)
-		return wrong(n, path, err, "a channel of type push is called push: there is one");
+		return channels_wrong(n, path, err,
+		                      "a channel of type push is called push: there is one");
 	if (strncmp(ch->from, "mailto:", 7) != 0 && strncmp(ch->from, "https://", 8) != 0)
-		return wrong(n, path, err,
-		             "from: want who answers for it, mailto:ADDRESS or https://...");
+		return channels_wrong(
+			n, path, err,
+			"from: want who answers for it, mailto:ADDRESS or https://...");
 	return 0;
 }
 
@@ -193,11 +197,12 @@ static int check_url(const struct channel *ch, const struct yaml_node *n, const 
 	if (ch->type == CH_PUSH)
 		return check_contact(ch, n, path, err);
 	if (!tls && !plain)
-		return wrong(n, path, err,
-		             mail ? "url: want smtp://HOST or smtps://HOST"
-		                  : "url: want https://...");
+		return channels_wrong(n, path, err,
+		                      mail ? "url: want smtp://HOST or smtps://HOST"
+		                           : "url: want https://...");
 	if (plain && !mail && !ch->insecure && !is_local(ch->url))
-		return wrong(n, path, err, "url: want https://, or `insecure: true` for http");
+		return channels_wrong(n, path, err,
+		                      "url: want https://, or `insecure: true` for http");
 	return 0;
 }
 
@@ -219,9 +224,10 @@ static int read_channel(struct channel *ch, const struct yaml_node *name, const 
 		                .key_file = "" };
 	if (n->kind != YAML_MAP || !type ||
 	    !type_from_name(type->text, strlen(type->text), &ch->type))
-		return wrong(type ? type : n, path, err,
-		             "type: want mail, webhook, dingtalk, wecom, feishu, slack, telegram, "
-		             "pagerduty, alertmanager, push or script");
+		return channels_wrong(
+			type ? type : n, path, err,
+			"type: want mail, webhook, dingtalk, wecom, feishu, slack, telegram, "
+			"pagerduty, alertmanager, push or script");
 	for (size_t i = 0; i < n->n && r == 0; i++)
 		r = read_key(ch, n->keys[i]->text, n->items[i], path, err);
 	for (const char *need = types[ch->type].needs; r == 0 && *need;) {
@@ -235,7 +241,7 @@ static int read_channel(struct channel *ch, const struct yaml_node *name, const 
 	}
 	if (r == 0 && ch->language[0] && strcmp(ch->language, "en") != 0 &&
 	    strcmp(ch->language, "zh") != 0)
-		return wrong(n, path, err, "language: want en or zh");
+		return channels_wrong(n, path, err, "language: want en or zh");
 	return r < 0 ? r : check_url(ch, n, path, err);
 }
 
@@ -249,7 +255,7 @@ static int read_owners(struct channels *c, const struct yaml_node *n, const char
 			c->owners = (enum owners_when)i;
 			return 0;
 		}
-	return wrong(n, path, err, "owners: want never, failed or done");
+	return channels_wrong(n, path, err, "owners: want never, failed or done");
 }
 
 static int read_recipient(const struct channels *c, const struct yaml_node *n, const char *path,
@@ -261,7 +267,7 @@ static int read_recipient(const struct channels *c, const struct yaml_node *n, c
 
 	if (n->kind == YAML_SCALAR && channels_find(c, n->text, 0, &ch, &who, &why) == 0)
 		return 0;
-	return wrong(n, path, err, why.text[0] ? why.text : "want a recipient, TYPE:WHO");
+	return channels_wrong(n, path, err, why.text[0] ? why.text : "want a recipient, TYPE:WHO");
 }
 
 static int read_duty(struct channels *c, const struct yaml_node *name, const struct yaml_node *n,
@@ -277,22 +283,25 @@ static int read_duty(struct channels *c, const struct yaml_node *name, const str
 
 	for (size_t i = 0; is_map && i < n->n; i++)
 		if (n->items[i] != people && n->items[i] != from && n->items[i] != every)
-			return wrong(n->keys[i], path, err, "no key here: people, from, every");
+			return channels_wrong(n->keys[i], path, err,
+			                      "no key here: people, from, every");
 	*d = (struct duty){ .name = name->text,
 		            .people = people,
 		            .every_us = 7 * DAY_S * US_PER_S };
 	if (!people || people->kind != YAML_LIST || people->n == 0)
-		return wrong(people ? people : n, path, err, "people: want a list of recipients");
+		return channels_wrong(people ? people : n, path, err,
+		                      "people: want a list of recipients");
 	for (size_t i = 0; i < people->n && r == 0; i++)
 		r = read_recipient(c, people->items[i], path, err);
 	if (r < 0)
 		return r;
 	if (every && (every->kind != YAML_SCALAR || !duration_parse_us(every->text, &d->every_us) ||
 	              d->every_us < 60 * US_PER_S))
-		return wrong(every, path, err, "every: want a duration from 1m on, such as 7d");
+		return channels_wrong(every, path, err,
+		                      "every: want a duration from 1m on, such as 7d");
 	if (!from || from->kind != YAML_SCALAR || !instant_parse(from->text, tz_utc(), &at) ||
 	    !at.has_offset)
-		return wrong(
+		return channels_wrong(
 			from ? from : n, path, err,
 			"from: want the instant of the first handover, 2026-03-02T09:00:00+08:00");
 	d->from_us = at.t * US_PER_S;
@@ -306,7 +315,8 @@ static int read_duties(struct channels *c, const struct yaml_node *n, const char
 	int r = 0;
 
 	if (n->kind != YAML_MAP)
-		return wrong(n, path, err, "oncall: want a map of names to {people, from, every}");
+		return channels_wrong(n, path, err,
+		                      "oncall: want a map of names to {people, from, every}");
 	c->duties = mem_array(n->n + 1, sizeof *c->duties);
 	for (size_t i = 0; i < n->n && r == 0; i++)
 		r = read_duty(c, n->keys[i], n->items[i], path, err);
@@ -319,7 +329,7 @@ static int read_nodes(struct channels *c, const struct yaml_node *n, const char 
 	int r = 0;
 
 	if (n->kind != YAML_LIST)
-		return wrong(n, path, err, "nodes: want a list of recipients, TYPE:WHO");
+		return channels_wrong(n, path, err, "nodes: want a list of recipients, TYPE:WHO");
 	for (size_t i = 0; i < n->n && r == 0; i++)
 		r = read_recipient(c, n->items[i], path, err);
 	if (r < 0)
@@ -343,10 +353,10 @@ static int read_rule(struct channels *c, const struct yaml_node *n, const char *
 	int r = 0;
 
 	if (!when || when->kind != YAML_LIST || !to || to->kind != YAML_LIST || n->n != 2)
-		return wrong(n, path, err, "system: want {when: [...], to: [...]}");
+		return channels_wrong(n, path, err, "system: want {when: [...], to: [...]}");
 	for (size_t i = 0; i < when->n; i++)
 		if (!is_system_word(when->items[i]))
-			return wrong(
+			return channels_wrong(
 				when->items[i], path, err,
 				"when: want broker_lost, broker_back, plugin_down, plugin_back, "
 				"broker_twice, starts_fail, trouble, disk, partition, mended or "
@@ -362,7 +372,8 @@ static int read_system(struct channels *c, const struct yaml_node *n, const char
 	int r = 0;
 
 	if (n->kind != YAML_LIST)
-		return wrong(n, path, err, "system: want a list of {when: [...], to: [...]}");
+		return channels_wrong(n, path, err,
+		                      "system: want a list of {when: [...], to: [...]}");
 	for (size_t i = 0; i < n->n && r == 0; i++)
 		r = read_rule(c, n->items[i], path, err);
 	c->system = n;
@@ -376,15 +387,17 @@ static int read_all(struct channels *c, const char *path, struct err *err)
 
 	list = root->kind == YAML_MAP ? yaml_get(root, "channels") : NULL;
 	if (!list || list->kind != YAML_MAP)
-		return wrong(root, path, err, "want `channels:`, a map of names to channels");
+		return channels_wrong(root, path, err,
+		                      "want `channels:`, a map of names to channels");
 	for (size_t i = 0; i < root->n; i++)
 		if (strcmp(root->keys[i]->text, "channels") != 0 &&
 		    strcmp(root->keys[i]->text, "owners") != 0 &&
 		    strcmp(root->keys[i]->text, "nodes") != 0 &&
 		    strcmp(root->keys[i]->text, "oncall") != 0 &&
 		    strcmp(root->keys[i]->text, "system") != 0)
-			return wrong(root->keys[i], path, err,
-			             "no key here: channels, owners, nodes, oncall, system");
+			return channels_wrong(
+				root->keys[i], path, err,
+				"no key here: channels, owners, nodes, oncall, system");
 	c->items = mem_array(list->n + 1, sizeof *c->items);
 	for (size_t i = 0; i < list->n && r == 0; i++, c->n++)
 		r = read_channel(&c->items[i], list->keys[i], list->items[i], path, err);
@@ -487,7 +500,7 @@ const char *channels_node_recipient(const struct channels *c, size_t i)
 	return c->nodes && i < c->nodes->n ? c->nodes->items[i]->text : NULL;
 }
 
-static bool says(const struct yaml_node *list, const char *word)
+static bool channels_says(const struct yaml_node *list, const char *word)
 {
 	for (size_t i = 0; word && i < list->n; i++)
 		if (strcmp(list->items[i]->text, word) == 0)
@@ -499,7 +512,7 @@ const char *channels_system_recipient(const struct channels *c, const char *word
 {
 	for (size_t k = 0; c->system && k < c->system->n; k++) {
 		const struct yaml_node *to = yaml_get(c->system->items[k], "to");
-		if (!says(yaml_get(c->system->items[k], "when"), word))
+		if (!channels_says(yaml_get(c->system->items[k], "when"), word))
 			continue;
 		if (i < to->n)
 			return to->items[i]->text;
@@ -510,8 +523,8 @@ const char *channels_system_recipient(const struct channels *c, const char *word
 
 /* --- who serves a recipient ---------------------------------------------------------- */
 
-static const struct channel *find(const struct channels *c, enum channel_type type,
-                                  const char *name)
+static const struct channel *notifier_channels_find(const struct channels *c,
+                                                    enum channel_type type, const char *name)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (c->items[i].type == type && strcmp(c->items[i].name, name) == 0)
@@ -555,7 +568,7 @@ int channels_find(const struct channels *c, const char *recipient, int64_t now_u
 	const char *who = one + n + 1;
 	bool personal = channel_is_personal(type);
 	const char *name = personal ? types[type].name : who;
-	*ret_channel = find(c, type, name);
+	*ret_channel = notifier_channels_find(c, type, name);
 	*ret_who = personal ? who : "";
 	if (!*ret_channel)
 		return err_set(err, E_NOT_FOUND,

@@ -50,7 +50,7 @@ struct devices *devices_new(struct reader *reader, struct outbox *outbox)
 	return d;
 }
 
-static void clear(struct devices *d)
+static void devices_clear(struct devices *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		json_free(d->items[i].json);
@@ -65,7 +65,7 @@ void devices_free(struct devices *d)
 {
 	if (!d)
 		return;
-	clear(d);
+	devices_clear(d);
 	free(d->items);
 	free(d->persons);
 	free(d);
@@ -73,7 +73,7 @@ void devices_free(struct devices *d)
 
 /* --- read ---------------------------------------------------------------------------- */
 
-static const char *text(const struct cJSON *json, const char *key)
+static const char *devices_text(const struct cJSON *json, const char *key)
 {
 	const char *t = json_text(json, key);
 
@@ -110,13 +110,13 @@ static int take_device(void *ctx, const struct store_doc *doc)
 		return 0;
 	k.name = mem_str(doc->name);
 	k.device = (struct device){ .name = k.name,
-		                    .owner = text(k.json, "owner"),
-		                    .to = { .endpoint = text(k.json, "endpoint"),
-		                            .p256dh = text(k.json, "p256dh"),
-		                            .auth = text(k.json, "auth") },
+		                    .owner = devices_text(k.json, "owner"),
+		                    .to = { .endpoint = devices_text(k.json, "endpoint"),
+		                            .p256dh = devices_text(k.json, "p256dh"),
+		                            .auth = devices_text(k.json, "auth") },
 		                    .version = doc->version,
-		                    .least = severity_of(text(k.json, "least")),
-		                    .zh = text(k.json, "language")[0] == 'z',
+		                    .least = severity_of(devices_text(k.json, "least")),
+		                    .zh = devices_text(k.json, "language")[0] == 'z',
 		                    .is_gone = was_dropped(d, doc->name, doc->version) };
 	d->items = mem_grow(d->items, d->n + 1, sizeof *d->items);
 	d->items[d->n++] = k;
@@ -146,7 +146,7 @@ int devices_refresh(struct devices *d, struct err *err)
 		r = read_doc_changes(d->reader, DOC_USER, &people, err);
 	if (r < 0 || (d->is_read && changes == d->changes && people == d->people))
 		return r;
-	clear(d);
+	devices_clear(d);
 	d->changes = changes;
 	d->people = people;
 	r = read_doc_bodies(d->reader, DOC_DEVICE, take_device, d, err);

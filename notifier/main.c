@@ -24,7 +24,7 @@
 #include "util/log.h"
 #include "util/screen.h"
 
-static int die(int code, const struct err *err)
+static int notifier_main_die(int code, const struct err *err)
 {
 	fprintf(stderr, "sirdar-notifier: %s\n", err->text);
 	return code;
@@ -52,7 +52,7 @@ static int asked_take(int argc, char **argv, struct asked *ret)
 	return kept;
 }
 
-static int test(struct notifier *n, const char *recipient)
+static int main_test(struct notifier *n, const char *recipient)
 {
 	static const struct sender_ops ops = { .done = post_probed };
 	struct err err = { 0 };
@@ -63,12 +63,12 @@ static int test(struct notifier *n, const char *recipient)
 	if (r == 0)
 		r = post_test(n, recipient, &err);
 	if (r < 0)
-		return die(EX_UNAVAILABLE, &err);
+		return notifier_main_die(EX_UNAVAILABLE, &err);
 	printf("%s took it\n", recipient);
 	return EX_OK;
 }
 
-static int status(struct notifier *n)
+static int main_status(struct notifier *n)
 {
 	struct outbox_figures f = { 0 };
 	char went[OUTBOX_FACT_BYTES] = "";
@@ -80,7 +80,7 @@ static int status(struct notifier *n)
 	if (r == 0)
 		r = outbox_fact(n->outbox, NEWS_WENT, went, &err);
 	if (r < 0)
-		return die(EX_UNAVAILABLE, &err);
+		return notifier_main_die(EX_UNAVAILABLE, &err);
 	printf("waiting %lld, sent %lld, given up %lld, read up to event %lld\n",
 	       (long long)f.waiting, (long long)f.sent, (long long)f.given_up, (long long)f.cursor);
 	if (went[0])
@@ -105,7 +105,7 @@ static int take_signal(struct notifier *n, int fd)
 	return 0;
 }
 
-static int run(struct notifier *n, int fd)
+static int notifier_main_run(struct notifier *n, int fd)
 {
 	static const struct sender_ops ops = { .done = post_done, .drop = post_drop };
 	static const struct wake_ops wakes = { notifier_news, notifier_place, told_back,
@@ -134,7 +134,7 @@ static int run(struct notifier *n, int fd)
 	notify_send("STOPPING=1");
 	traces_stop(traces);
 	wake_stop(n->wake);
-	return r < 0 ? die(EX_UNAVAILABLE, &err) : EX_OK;
+	return r < 0 ? notifier_main_die(EX_UNAVAILABLE, &err) : EX_OK;
 }
 
 static int signals_open(void)
@@ -175,7 +175,9 @@ int main(int argc, char **argv)
 		goto out;
 	}
 	notify_open();
-	code = asked.test ? test(&n, asked.test) : asked.status ? status(&n) : run(&n, fd);
+	code = asked.test     ? main_test(&n, asked.test)
+	       : asked.status ? main_status(&n)
+	                      : notifier_main_run(&n, fd);
 	notifier_close(&n);
 	curl_global_cleanup();
 out:

@@ -140,8 +140,8 @@ char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,
 	                        happening_severity(what), i);
 }
 
-static int tell(struct notifier *n, const struct task_rules *t, const struct alert *a,
-                struct err *err)
+static int news_tell(struct notifier *n, const struct task_rules *t, const struct alert *a,
+                     struct err *err)
 {
 	const char *word = happening_word(a->what), *to;
 	struct alert one = *a;
@@ -188,8 +188,8 @@ static int64_t due_us(const struct instance *i, const struct task_rules *t, enum
 }
 
 /* It was made, redone or started: if it may get late or long, look again then. */
-static int watch(struct notifier *n, const struct read_event *e, const struct task_rules *t,
-                 struct err *err)
+static int news_watch(struct notifier *n, const struct read_event *e, const struct task_rules *t,
+                      struct err *err)
 {
 	struct instance i;
 	enum happening what;
@@ -224,7 +224,7 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 	if (r < 0)
 		return r;
 	if (begins)
-		return watch(n, e, &t, err);
+		return news_watch(n, e, &t, err);
 	struct alert a = { .what = (enum happening)what,
 		           .task = t.task,
 		           .title = t.title,
@@ -237,7 +237,7 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 		           .generation = e->generation,
 		           .attempt = e->attempt,
 		           .exit_code = e->exit_code };
-	return tell(n, &t, &a, err);
+	return news_tell(n, &t, &a, err);
 }
 
 static int take_batch(struct notifier *n, const struct batch *b, struct err *err)
@@ -357,10 +357,11 @@ static int tell_long(struct notifier *n, const struct outbox_watch *w, enum happ
 		           .generation = i->generation,
 		           .attempt = i->attempt };
 
-	return tell(n, t, &a, err);
+	return news_tell(n, t, &a, err);
 }
 
-static int look(struct notifier *n, const struct outbox_watch *w, int64_t now_us, struct err *err)
+static int news_look(struct notifier *n, const struct outbox_watch *w, int64_t now_us,
+                     struct err *err)
 {
 	struct inst_key key = { .task = w->task, .run_date = w->run_date };
 	struct task_rules t = { 0 };
@@ -401,6 +402,6 @@ int news_late(struct notifier *n, int64_t now_us, struct err *err)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < all.n && r == 0; i++)
-		r = look(n, &all.items[i], now_us, err);
+		r = news_look(n, &all.items[i], now_us, err);
 	return outbox_end(n->outbox, r, err);
 }

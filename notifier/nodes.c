@@ -76,8 +76,8 @@ static bool is_there(const struct node_state *s)
 	return s->json && strcmp(text_of(s->json, "status"), "offline") != 0;
 }
 
-static int put(struct notifier *n, const struct alert *a, uint32_t id, uint32_t version,
-               struct err *err)
+static int nodes_put(struct notifier *n, const struct alert *a, uint32_t id, uint32_t version,
+                     struct err *err)
 {
 	char *what = mem_fmt("node:%" PRIu32 ":%" PRIu32, id, version);
 	const char *recipient;
@@ -95,8 +95,8 @@ static int put(struct notifier *n, const struct alert *a, uint32_t id, uint32_t 
 	return r;
 }
 
-static int tell(struct notifier *n, uint32_t id, uint32_t version, const struct node_state *was,
-                const struct node_state *now, struct err *err)
+static int nodes_tell(struct notifier *n, uint32_t id, uint32_t version,
+                      const struct node_state *was, const struct node_state *now, struct err *err)
 {
 	char *task = mem_fmt("%s %s", text_of(now->json, "mode"), text_of(now->json, "name"));
 	char *note = mem_fmt("%s at %s", text_of(now->json, "status"), text_of(now->json, "host"));
@@ -109,7 +109,7 @@ static int tell(struct notifier *n, uint32_t id, uint32_t version, const struct 
 		           .note = note,
 		           .run_date = now->at_us / US_PER_S,
 		           .at_us = now->at_us };
-	int r = put(n, &a, id, version, err);
+	int r = nodes_put(n, &a, id, version, err);
 
 	free(task);
 	free(note);
@@ -117,7 +117,8 @@ static int tell(struct notifier *n, uint32_t id, uint32_t version, const struct 
 }
 
 /* From the version told last on, one after the other. */
-static int follow(struct notifier *n, uint32_t id, uint32_t told, uint32_t newest, struct err *err)
+static int nodes_follow(struct notifier *n, uint32_t id, uint32_t told, uint32_t newest,
+                        struct err *err)
 {
 	uint32_t end = newest - told > VERSIONS_MAX ? told + VERSIONS_MAX : newest;
 	struct node_state was, now;
@@ -126,7 +127,7 @@ static int follow(struct notifier *n, uint32_t id, uint32_t told, uint32_t newes
 	for (uint32_t v = told + 1; r == 0 && v <= end; v++) {
 		r = state_read(n, id, v, &now, err);
 		if (r == 0 && now.json)
-			r = tell(n, id, v, &was, &now, err);
+			r = nodes_tell(n, id, v, &was, &now, err);
 		json_free(was.json);
 		was = now;
 	}
@@ -147,8 +148,8 @@ static int take_page(struct notifier *n, const struct seen *s, struct err *err)
 		if (r == 0 && told < 0 && s->items[i].at_us < n->began_us)
 			r = outbox_put_node(n->outbox, s->items[i].id, s->items[i].version, err);
 		else if (r == 0 && told < (int64_t)s->items[i].version)
-			r = follow(n, s->items[i].id, told < 0 ? 0 : (uint32_t)told,
-			           s->items[i].version, err);
+			r = nodes_follow(n, s->items[i].id, told < 0 ? 0 : (uint32_t)told,
+			                 s->items[i].version, err);
 	}
 	return outbox_end(n->outbox, r, err);
 }

@@ -120,7 +120,7 @@ void notifier_close(struct notifier *n)
 	channels_free(n->channels);
 }
 
-static int forget(struct notifier *n, int64_t now_us, struct err *err)
+static int notifier_notifier_forget(struct notifier *n, int64_t now_us, struct err *err)
 {
 	if (now_us - n->forgot_us < FORGET_US)
 		return 0;
@@ -136,7 +136,7 @@ static int forget(struct notifier *n, int64_t now_us, struct err *err)
 }
 
 /* No event wakes us for them: only while somebody wants to hear of it. */
-static int nodes(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct err *err)
+static int notifier_nodes(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct err *err)
 {
 	if (!channels_node_recipient(n->channels, 0))
 		return 0;
@@ -176,7 +176,7 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 	if (r == 0 && leads) /* time without a leader makes nobody late */
 		r = news_late(n, now_us, &trouble);
 	if (r == 0)
-		r = nodes(n, now_us, &wait_ms, &trouble);
+		r = notifier_nodes(n, now_us, &wait_ms, &trouble);
 	if (n->wake)
 		wake_ask_facts(n->wake, channels_system_recipient(n->channels, NULL, 0) != NULL);
 	if (r == 0)
@@ -194,7 +194,7 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 	asked_answer(n);
 	forget_gone(n, now_us);
 	if (r == 0)
-		r = forget(n, now_us, err);
+		r = notifier_notifier_forget(n, now_us, err);
 	if (r == 0)
 		r = outbox_next(n->outbox, &next_us, err);
 	if (r < 0)

@@ -62,7 +62,7 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS node (id INTEGER PRIMARY KEY, version INTEGER NOT NULL) "
 	"STRICT;";
 
-static int fail(struct outbox *o, int rc, struct err *err)
+static int outbox_fail(struct outbox *o, int rc, struct err *err)
 {
 	int code = rc == SQLITE_FULL                             ? E_FULL
 	           : rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB ? E_CORRUPT
@@ -78,7 +78,7 @@ sqlite3_stmt *outbox__get(struct outbox *o, enum sql which, struct err *err)
 	if (!o->stmts[which]) {
 		int rc = sqlite3_prepare_v2(o->db, texts[which], -1, &o->stmts[which], NULL);
 		if (rc != SQLITE_OK) {
-			fail(o, rc, err);
+			outbox_fail(o, rc, err);
 			return NULL;
 		}
 	}
@@ -91,7 +91,7 @@ int outbox__run(struct outbox *o, sqlite3_stmt *q, struct err *err)
 
 	sqlite3_reset(q);
 	sqlite3_clear_bindings(q);
-	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : fail(o, rc, err);
+	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : outbox_fail(o, rc, err);
 }
 
 int outbox__row(struct outbox *o, sqlite3_stmt *q, struct err *err)
@@ -101,7 +101,7 @@ int outbox__row(struct outbox *o, sqlite3_stmt *q, struct err *err)
 	if (rc == SQLITE_ROW)
 		return 1;
 	sqlite3_reset(q);
-	return rc == SQLITE_DONE ? 0 : fail(o, rc, err);
+	return rc == SQLITE_DONE ? 0 : outbox_fail(o, rc, err);
 }
 
 static int run_plain(struct outbox *o, enum sql which, struct err *err)
@@ -182,7 +182,7 @@ int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *e
 	if (r == 0 && rc == SQLITE_OK)
 		rc = add_columns(o);
 	if (r == 0 && rc != SQLITE_OK)
-		r = fail(o, rc, err);
+		r = outbox_fail(o, rc, err);
 	if (r == 0)
 		r = run_plain(o, SQL_TAKE_BACK, err); /* what a process that died had under way */
 	return opened(o, path, r, ret_outbox);
@@ -202,7 +202,7 @@ int outbox_open_read(const char *state_dir, struct outbox **ret_outbox, struct e
 		                     NULL);
 		if (rc == SQLITE_OK)
 			rc = sqlite3_busy_timeout(o->db, BUSY_MS);
-		r = rc == SQLITE_OK ? 0 : fail(o, rc, err);
+		r = rc == SQLITE_OK ? 0 : outbox_fail(o, rc, err);
 	}
 	return opened(o, path, r, ret_outbox);
 }
@@ -234,7 +234,7 @@ static int read_number(struct outbox *o, enum sql which, int64_t none, int64_t *
 	               ? sqlite3_column_int64(q, 0)
 	               : none;
 	sqlite3_reset(q);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(o, rc, err);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : outbox_fail(o, rc, err);
 }
 
 int outbox_cursor(struct outbox *o, int64_t *ret_number, struct err *err)

@@ -47,7 +47,7 @@ struct owners *owners_new(struct reader *reader)
 	return o;
 }
 
-static void clear(struct list *l)
+static void owners_clear(struct list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		json_free(l->items[i].json);
@@ -61,14 +61,14 @@ void owners_free(struct owners *o)
 {
 	if (!o)
 		return;
-	clear(&o->people);
-	clear(&o->groups);
+	owners_clear(&o->people);
+	owners_clear(&o->groups);
 	free(o);
 }
 
 /* --- read ---------------------------------------------------------------------------- */
 
-static int take(void *ctx, const struct store_doc *doc)
+static int owners_take(void *ctx, const struct store_doc *doc)
 {
 	struct list *l = ctx;
 	struct cJSON *json = NULL;
@@ -89,11 +89,11 @@ int owners_refresh(struct owners *o, struct err *err)
 		r = read_doc_changes(o->reader, DOC_GROUP, &groups, err);
 	if (r < 0 || (o->is_read && people == o->changes[0] && groups == o->changes[1]))
 		return r;
-	clear(&o->people);
-	clear(&o->groups);
-	r = read_doc_bodies(o->reader, DOC_USER, take, &o->people, err);
+	owners_clear(&o->people);
+	owners_clear(&o->groups);
+	r = read_doc_bodies(o->reader, DOC_USER, owners_take, &o->people, err);
 	if (r == 0)
-		r = read_doc_bodies(o->reader, DOC_GROUP, take, &o->groups, err);
+		r = read_doc_bodies(o->reader, DOC_GROUP, owners_take, &o->groups, err);
 	o->changes[0] = people;
 	o->changes[1] = groups;
 	o->is_read = r == 0;
@@ -102,7 +102,7 @@ int owners_refresh(struct owners *o, struct err *err)
 
 /* --- who ----------------------------------------------------------------------------- */
 
-static const struct named *find(const struct list *l, const char *name)
+static const struct named *owners_find(const struct list *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (strcmp(l->items[i].name, name) == 0)
@@ -110,7 +110,7 @@ static const struct named *find(const struct list *l, const char *name)
 	return NULL;
 }
 
-static const char *text(const struct named *who, const char *key)
+static const char *owners_text(const struct named *who, const char *key)
 {
 	const char *t = who ? json_text(who->json, key) : NULL;
 
@@ -135,10 +135,10 @@ static bool is_listed(const struct named *doc, const char *key, const char *name
 }
 
 /* A member by name, or told so by the directory that both are of: as cgi/who/people_read.c. */
-static bool belongs(const struct named *person, const struct named *group)
+static bool owners_belongs(const struct named *person, const struct named *group)
 {
 	return is_listed(group, "members", person->name) ||
-	       (strcmp(text(person, "source"), text(group, "source")) == 0 &&
+	       (strcmp(owners_text(person, "source"), owners_text(group, "source")) == 0 &&
 	        is_listed(person, "groups", group->name));
 }
 
@@ -147,7 +147,7 @@ static bool belongs(const struct named *person, const struct named *group)
 /* Who is called like an address has that one, if no other is said. */
 static const char *mail_of(const struct named *person, const char *name)
 {
-	const char *said = text(person, "mail");
+	const char *said = owners_text(person, "mail");
 
 	return *said ? said : strchr(name, '@') ? name : "";
 }
@@ -166,8 +166,8 @@ static bool is_way(const struct channels *c, const char *recipient)
 static char *next_way(const struct owners *o, const struct channels *c, struct devices *d,
                       const char *name, int severity, size_t *at)
 {
-	const struct named *person = find(&o->people, name);
-	const char *mail = mail_of(person, name), *chat = text(person, "chat");
+	const struct named *person = owners_find(&o->people, name);
+	const char *mail = mail_of(person, name), *chat = owners_text(person, "chat");
 	char *ways[] = { *mail ? mem_fmt("mail:%s", mail) : NULL, *chat ? mem_str(chat) : NULL,
 		         channels_of_type(c, CH_PUSH) && !devices_refusal(d, name, severity)
 		                 ? mem_fmt("push:%s", name)
@@ -193,14 +193,15 @@ static char *next_way(const struct owners *o, const struct channels *c, struct d
 char *owners_recipient(const struct owners *o, const struct channels *c, struct devices *d,
                        const char *owner, int severity, size_t i)
 {
-	const struct named *group = find(&o->people, owner) ? NULL : find(&o->groups, owner);
+	const struct named *group = owners_find(&o->people, owner) ? NULL
+	                                                           : owners_find(&o->groups, owner);
 	char *ret = NULL;
 	bool any = false;
 
 	for (size_t k = 0; group && k < o->people.n && !ret; k++) {
 		const struct named *person = &o->people.items[k];
 
-		if (is_disabled(person) || !belongs(person, group))
+		if (is_disabled(person) || !owners_belongs(person, group))
 			continue;
 		any = true;
 		ret = next_way(o, c, d, person->name, severity, &i);
@@ -217,16 +218,16 @@ const char *owner_untold(const char *recipient)
 
 const char *owners_refusal(struct owners *o, struct devices *d, const char *name, int severity)
 {
-	const struct named *person = find(&o->people, name);
+	const struct named *person = owners_find(&o->people, name);
 	const char *why = " has no address";
 	bool is_admin = strcmp(name, "admin") == 0; /* no document */
 
 	if (is_disabled(person))
 		why = " is disabled";
-	else if (*mail_of(person, name) || *text(person, "chat"))
+	else if (*mail_of(person, name) || *owners_text(person, "chat"))
 		why = " has an address that no channel serves";
 	else if (!person && !is_admin)
-		why = find(&o->groups, name) ? " is a group of nobody" : " is nobody here";
+		why = owners_find(&o->groups, name) ? " is a group of nobody" : " is nobody here";
 	else if (!devices_refusal(d, name, 2) && devices_refusal(d, name, severity))
 		why = " wants only severer ones pushed, and has no other address";
 	snprintf(o->why, sizeof o->why, "not told: %.64s%s", name, why);

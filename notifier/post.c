@@ -184,7 +184,7 @@ static int take_due(void *ctx, const struct outbox_letter *l)
 	return 0;
 }
 
-static int take(struct notifier *n, const struct parcel *p, struct err *err)
+static int post_take(struct notifier *n, const struct parcel *p, struct err *err)
 {
 	int r = 0;
 
@@ -211,7 +211,7 @@ static void id_of(const struct parcel *p, char ret[ID_BYTES])
 	sodium_bin2hex(ret, ID_BYTES, hash, sizeof hash);
 }
 
-static void send(struct notifier *n, struct parcel *p, int64_t now_us)
+static void post_send(struct notifier *n, struct parcel *p, int64_t now_us)
 {
 	char id[ID_BYTES];
 
@@ -262,13 +262,13 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 	for (i = 0; r == 0 && i < all.n && i < room; i++) {
 		r = sift(n, all.parcels[i], now_us, err);
 		if (r == 0)
-			r = take(n, all.parcels[i], err);
+			r = post_take(n, all.parcels[i], err);
 	}
 	if (all.n > 0)
 		r = outbox_end(n->outbox, r, err);
 	for (i = 0; i < all.n; i++) {
 		if (r == 0 && i < room && all.parcels[i]->n > 0)
-			send(n, all.parcels[i], now_us);
+			post_send(n, all.parcels[i], now_us);
 		else
 			parcel__free(all.parcels[i]);
 	}

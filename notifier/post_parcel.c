@@ -36,7 +36,8 @@ static int64_t pause_us(const struct notifier *n, uint32_t tries)
 	return (ms < n->param.retry_max_ms ? ms : n->param.retry_max_ms) * US_PER_MS;
 }
 
-static int settle(struct notifier *n, const struct parcel *p, const char *error, struct err *err)
+static int parcel_settle(struct notifier *n, const struct parcel *p, const char *error,
+                         struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
 	int r = outbox_begin(n->outbox, err);
@@ -63,7 +64,7 @@ static int settle(struct notifier *n, const struct parcel *p, const char *error,
 	return outbox_end(n->outbox, r, err);
 }
 
-static void report(const struct parcel *p, const char *error)
+static void parcel_report(const struct parcel *p, const char *error)
 {
 	if (error)
 		log_warn("alert.unsent", "recipient=%s alerts=%zu tries=%u why=\"%s\"",
@@ -84,9 +85,9 @@ void parcel__end(struct parcel *p, const char *error)
 		return;
 	}
 	CHECK(p->n > 0);
-	report(p, error);
+	parcel_report(p, error);
 	/* Not written down: the next round ends the process, the next process sends it again. */
-	if (settle(p->notifier, p, error, &err) < 0)
+	if (parcel_settle(p->notifier, p, error, &err) < 0)
 		log_error("outbox.unwritten", "why=\"%s\"", err.text);
 	parcel__free(p);
 }

@@ -120,8 +120,8 @@ static void part_send(struct notifier *n, struct parcel *part, struct payload_as
 }
 
 /* The letters of the parcel that are for this device; what cannot be read is sent. */
-static size_t choose(struct notifier *n, const struct parcel *p, const struct device *d,
-                     const char *who, const struct alert **alerts, size_t *places)
+static size_t push_choose(struct notifier *n, const struct parcel *p, const struct device *d,
+                          const char *who, const struct alert **alerts, size_t *places)
 {
 	size_t many = 0;
 
@@ -146,7 +146,7 @@ static void to_device(struct notifier *n, struct parcel *p, struct payload_ask *
 {
 	const struct alert **alerts = mem_array(p->n + 1, sizeof(struct alert *));
 	size_t *places = mem_array(p->n + 1, sizeof *places);
-	size_t many = choose(n, p, d, who, alerts, places);
+	size_t many = push_choose(n, p, d, who, alerts, places);
 	struct payload_ask one = *ask;
 
 	if (many > 0) {

@@ -105,7 +105,7 @@ int push_check(const struct channel *c, const struct webpush_to *to, struct err 
 
 /* --- the message --------------------------------------------------------------------- */
 
-static void field(struct buf *out, const char *key, struct buf *value, size_t most)
+static void push_field(struct buf *out, const char *key, struct buf *value, size_t most)
 {
 	payload_clean(value, true);
 	payload_cut(value, most);
@@ -150,21 +150,21 @@ void push_text(const struct payload_ask *ask, const char *tag, struct buf *out)
 
 	buf_init(&value);
 	put_subject(ask->alerts, ask->n, zh, &value);
-	field(out, "title", &value, t->brief ? BRIEF_MOST : TITLE_MOST);
+	push_field(out, "title", &value, t->brief ? BRIEF_MOST : TITLE_MOST);
 	if (!t->brief)
 		put_body(ask, zh, &value);
-	field(out, "body", &value, BODY_MOST);
+	push_field(out, "body", &value, BODY_MOST);
 	if (!t->alert)
 		buf_puts(&value, "/ui/settings");
 	else if (ask->n == 1)
 		buf_printf(&value, "/ui/ops/alerts?a=%" PRId64, t->alert);
 	else
 		buf_puts(&value, "/ui/ops/alerts");
-	field(out, "path", &value, TITLE_MOST);
+	push_field(out, "path", &value, TITLE_MOST);
 	buf_puts(&value, tag);
-	field(out, "tag", &value, TITLE_MOST);
+	push_field(out, "tag", &value, TITLE_MOST);
 	buf_puts(&value, zh ? "zh" : "en");
-	field(out, "lang", &value, TITLE_MOST);
+	push_field(out, "lang", &value, TITLE_MOST);
 	buf_putc(out, '}');
 	buf_done(&value);
 }

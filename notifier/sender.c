@@ -1,5 +1,5 @@
 /* Deliveries under way, in one list: a transfer of libcurl, or a script with its pidfd. All of
- * them end in end(), which tells `done` exactly once, and only from sender_wait(): a delivery
+ * them end in sender_end(), which tells `done` exactly once, and only from sender_wait(): a delivery
  * that fails at once waits for that, so that the caller is never called back from
  * sender_start(). A script that takes too long is killed. There is no retry here: the outbox
  * knows when to try again. */
@@ -289,7 +289,7 @@ void sender_start(struct sender *s, const struct payload_ask *ask, void *deliver
 		transfer_start(s, d, ask);
 }
 
-static void end(struct sender *s, struct delivery *d, const char *error, long status)
+static void sender_end(struct sender *s, struct delivery *d, const char *error, long status)
 {
 	struct delivery **at = &s->all;
 
@@ -319,13 +319,13 @@ static void transfer_end(struct sender *s, struct delivery *d, CURLcode code)
 	} else if (!payload_taken(d->type, buf_str(&d->answer), d->answer.len)) {
 		snprintf(why, sizeof why, "refused: %.200s", buf_str(&d->answer));
 	} else {
-		end(s, d, NULL, status);
+		sender_end(s, d, NULL, status);
 		return;
 	}
 	for (char *p = why; *p; p++)
 		if ((unsigned char)*p < ' ')
 			*p = ' ';
-	end(s, d, why, status);
+	sender_end(s, d, why, status);
 }
 
 static void take_ended(struct sender *s)
@@ -348,7 +348,7 @@ static void take_ended(struct sender *s)
 		if (d->easy)
 			continue;
 		if (d->pidfd < 0 || script_over(d, clock_steady_us()))
-			end(s, d, d->error[0] ? d->error : NULL, 0);
+			sender_end(s, d, d->error[0] ? d->error : NULL, 0);
 	}
 }
 

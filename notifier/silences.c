@@ -30,7 +30,7 @@ struct silences *silences_new(struct reader *reader)
 	return s;
 }
 
-static void clear(struct silences *s)
+static void silences_clear(struct silences *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		free(s->items[i].covers);
@@ -44,19 +44,19 @@ void silences_free(struct silences *s)
 {
 	if (!s)
 		return;
-	clear(s);
+	silences_clear(s);
 	free(s->items);
 	free(s);
 }
 
-static char *text(const struct cJSON *json, const char *key)
+static char *silences_text(const struct cJSON *json, const char *key)
 {
 	const char *t = json_text(json, key);
 
 	return mem_str(t ? t : "");
 }
 
-static int take(void *ctx, const struct store_doc *d)
+static int silences_take(void *ctx, const struct store_doc *d)
 {
 	struct silences *s = ctx;
 	struct cJSON *json = NULL;
@@ -64,9 +64,9 @@ static int take(void *ctx, const struct store_doc *d)
 	if (json_parse(d->body, d->body_len, &json, NULL) < 0)
 		return 0;
 	s->items = mem_grow(s->items, s->n + 1, sizeof *s->items);
-	s->items[s->n++] = (struct silence){ .covers = text(json, "covers"),
-		                             .word = text(json, "kind"),
-		                             .reason = text(json, "reason"),
+	s->items[s->n++] = (struct silence){ .covers = silences_text(json, "covers"),
+		                             .word = silences_text(json, "kind"),
+		                             .reason = silences_text(json, "reason"),
 		                             .from = json_int(json, "from", 0),
 		                             .until = json_int(json, "until", 0) };
 	json_free(json);
@@ -80,9 +80,9 @@ int silences_refresh(struct silences *s, struct err *err)
 
 	if (r < 0 || (s->is_read && changes == s->changes))
 		return r;
-	clear(s);
+	silences_clear(s);
 	s->changes = changes;
-	r = read_doc_bodies(s->reader, DOC_SILENCE, take, s, err);
+	r = read_doc_bodies(s->reader, DOC_SILENCE, silences_take, s, err);
 	s->is_read = r == 0;
 	return r;
 }

@@ -66,7 +66,7 @@ static void span_open(struct buf *b, const struct span *s)
 	put_nanos(b, "endTimeUnixNano", s->ended_us > s->began_us ? s->ended_us : s->began_us);
 }
 
-static void status(struct buf *b, int code, const char *text)
+static void spans_status(struct buf *b, int code, const char *text)
 {
 	put_open(b, "status", '{');
 	put_int(b, "code", code);
@@ -128,7 +128,7 @@ static void attempt(struct buf *out, const struct trace_of *of, const struct rea
 		put_close(out, '}');
 	}
 	put_close(out, ']');
-	status(out, well ? STATUS_OK : STATUS_ERROR, reason_text((enum reason)last->reason));
+	spans_status(out, well ? STATUS_OK : STATUS_ERROR, reason_text((enum reason)last->reason));
 	put_close(out, '}');
 }
 
@@ -179,7 +179,7 @@ size_t spans_instance(struct buf *out, const char *task, const struct instance *
 	attribute_number(out, "sirdar.priority", i->priority);
 	put_close(out, ']');
 	instance_events(out, events, n);
-	status(out, status_of(i), reason_text((enum reason)i->reason));
+	spans_status(out, status_of(i), reason_text((enum reason)i->reason));
 	put_close(out, '}');
 	for (size_t k = 0; k < n; k++) {
 		if (events[k].event != EV_GRANT)
@@ -211,7 +211,7 @@ void spans_run(struct buf *out, const struct span_run *r)
 	attribute_number(out, "sirdar.instances", (int64_t)r->instances);
 	attribute_number(out, "sirdar.failed", (int64_t)r->failed);
 	put_close(out, ']');
-	status(out, r->failed ? STATUS_ERROR : STATUS_OK, "not every instance succeeded");
+	spans_status(out, r->failed ? STATUS_ERROR : STATUS_OK, "not every instance succeeded");
 	put_close(out, '}');
 }
 

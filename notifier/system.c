@@ -27,7 +27,7 @@ struct round {
 	struct err *err;
 };
 
-static int put(struct round *rd, const struct alert *a, const char *to)
+static int system_put(struct round *rd, const struct alert *a, const char *to)
 {
 	char *what = mem_fmt("%s:%s@%" PRId64, happening_word(a->what), a->task, a->at_us);
 	char *key = mem_fmt("%s:%s", what, to);
@@ -70,7 +70,7 @@ static int fact(struct round *rd, const char *subject, const char *state, enum h
 	for (size_t i = 0; r == 0 && (was[0] || (is_trouble(bad) && !is_fine)) &&
 	                   (to = channels_system_recipient(rd->n->channels, word, i));
 	     i++)
-		r = put(rd, &a, to);
+		r = system_put(rd, &a, to);
 	return r == 0 ? outbox_put_fact(o, subject, state, rd->err) : r;
 }
 
@@ -153,7 +153,7 @@ static int brokers(struct round *rd, const struct cJSON *answer)
 
 /* --- the server ------------------------------------------------------------------------- */
 
-static bool has(const struct cJSON *list, const char *word)
+static bool system_has(const struct cJSON *list, const char *word)
 {
 	const struct cJSON *v;
 
@@ -182,7 +182,7 @@ static int health(struct round *rd, const struct cJSON *answer)
 	int r = fact(rd, "server", all.len ? buf_str(&all) : FINE, HP_TROUBLE, HP_MENDED);
 	for (size_t i = 0; r == 0 && i < sizeof own / sizeof own[0]; i++)
 		r = fact(rd, own[i].subject,
-		         has(json_get(answer, "kinds"), own[i].kind) ? own[i].says : FINE,
+		         system_has(json_get(answer, "kinds"), own[i].kind) ? own[i].says : FINE,
 		         own[i].bad, HP_MENDED);
 	buf_done(&all);
 	return r;
@@ -230,7 +230,7 @@ void system_answer(void *notifier, enum wake_fact which, char *json)
 	sender_wake(n->sender);
 }
 
-static int take(struct round *rd, enum wake_fact which)
+static int system_take(struct round *rd, enum wake_fact which)
 {
 	char *text = atomic_exchange(&rd->n->facts[which], NULL);
 	struct cJSON *answer = NULL;
@@ -256,6 +256,6 @@ int news_system(struct notifier *n, int64_t now_us, struct err *err)
 	if (r < 0)
 		return r;
 	for (int i = 0; i < WAKE_FACTS && r == 0; i++)
-		r = take(&rd, (enum wake_fact)i);
+		r = system_take(&rd, (enum wake_fact)i);
 	return outbox_end(n->outbox, r, err);
 }

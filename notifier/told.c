@@ -30,7 +30,7 @@ int told_put(struct notifier *n, const struct alert *a, const char *who, struct 
 	return a->task_id && is_end(a->what) ? outbox_put_told(n->outbox, &t, err) : 0;
 }
 
-static int take(void *ctx, const struct outbox_told *t)
+static int told_take(void *ctx, const struct outbox_told *t)
 {
 	struct told *all = ctx;
 
@@ -56,7 +56,7 @@ static bool is_settled(int code)
 	return code == 0 || code == E_STALE || code == E_NOT_FOUND || code == E_INVALID;
 }
 
-static int settle(struct notifier *n, const struct told *t, int64_t now_us, struct err *err)
+static int told_settle(struct notifier *n, const struct told *t, int64_t now_us, struct err *err)
 {
 	int r = outbox_begin(n->outbox, err);
 
@@ -82,7 +82,7 @@ int told_send(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct err *
 
 	if (t) {
 		n->is_telling = false;
-		r = settle(n, t, now_us, err);
+		r = told_settle(n, t, now_us, err);
 		told_free(t);
 	}
 	if (r < 0 || n->is_telling || !n->wake)
@@ -92,7 +92,7 @@ int told_send(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct err *
 		return 0;
 	}
 	t = mem_new(sizeof *t + BATCH_MAX * sizeof t->items[0]);
-	r = outbox_told(n->outbox, BATCH_MAX, take, t, err);
+	r = outbox_told(n->outbox, BATCH_MAX, told_take, t, err);
 	n->is_telling = r == 0 && t->n > 0;
 	if (n->is_telling)
 		wake_tell(n->wake, t);

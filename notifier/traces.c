@@ -224,7 +224,7 @@ static bool ends(const struct read_event *e)
 	       !(e->from != ST_NONE && state_final((enum state)e->from));
 }
 
-static int gather(struct traces *t, struct err *err)
+static int traces_gather(struct traces *t, struct err *err)
 {
 	int r;
 
@@ -286,7 +286,7 @@ static int skip_old(struct traces *t, struct err *err)
 
 /* --- to the collector ---------------------------------------------------------------------- */
 
-static size_t ignore(char *p, size_t size, size_t n, void *ctx)
+static size_t traces_ignore(char *p, size_t size, size_t n, void *ctx)
 {
 	(void)p;
 	(void)ctx;
@@ -294,7 +294,7 @@ static size_t ignore(char *p, size_t size, size_t n, void *ctx)
 }
 
 /* 0: no answer came. */
-static long post(const struct traces *t, const struct buf *body, char why[CURL_ERROR_SIZE])
+static long traces_post(const struct traces *t, const struct buf *body, char why[CURL_ERROR_SIZE])
 {
 	CURL *easy = curl_easy_init();
 	long status = 0;
@@ -307,7 +307,7 @@ static long post(const struct traces *t, const struct buf *body, char why[CURL_E
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)t->param->send_ms);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, traces_ignore);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, t->headers);
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body->len);
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, (const char *)buf_at(body));
@@ -317,7 +317,7 @@ static long post(const struct traces *t, const struct buf *body, char why[CURL_E
 	return status;
 }
 
-static void failed(struct traces *t, long status, const char *why)
+static void traces_failed(struct traces *t, long status, const char *why)
 {
 	if (t->pause_ms == 0)
 		log_warn("traces.untaken", "status=%ld why=\"%s\" spans=%zu", status, why,
@@ -336,10 +336,10 @@ static void send_batch(struct traces *t)
 
 	buf_init(&body);
 	spans_request(&body, t->param->traces_service, &t->spans);
-	status = post(t, &body, why);
+	status = traces_post(t, &body, why);
 	buf_done(&body);
 	if (status == 0 || status == 429 || status >= 500) {
-		failed(t, status, why);
+		traces_failed(t, status, why);
 		return;
 	}
 	if (status >= 200 && status < 300) {
@@ -368,7 +368,7 @@ static void on_alarm(void *self)
 	if (r == 0)
 		r = skip_old(t, &err);
 	if (r == 0 && t->spans.len == 0)
-		r = gather(t, &err);
+		r = traces_gather(t, &err);
 	if (r < 0) {
 		log_warn("traces.unread", "code=%s why=\"%s\"", err_name(r), err.text);
 		wait_ms = PAUSE_MIN_MS;

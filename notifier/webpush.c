@@ -253,8 +253,8 @@ static void extract(const unsigned char *salt, size_t salt_n, const unsigned cha
 	             (nettle_hash_digest_func *)hmac_sha256_digest, HASH, n, secret, ret);
 }
 
-static void expand(const unsigned char key[HASH], const void *info, size_t info_n,
-                   unsigned char *ret, size_t n)
+static void webpush_expand(const unsigned char key[HASH], const void *info, size_t info_n,
+                           unsigned char *ret, size_t n)
 {
 	struct hmac_sha256_ctx ctx;
 
@@ -279,7 +279,7 @@ static void key_material(const struct theirs *t, const struct webpush_pair *once
 	memcpy(all + sizeof info, t->raw, WEBPUSH_POINT);
 	memcpy(all + sizeof info + WEBPUSH_POINT, once->raw, WEBPUSH_POINT);
 	extract(t->auth, sizeof t->auth, both + 1, COORDINATE, prk);
-	expand(prk, all, sizeof all, ret, HASH);
+	webpush_expand(prk, all, sizeof all, ret, HASH);
 	sodium_memzero(both, sizeof both);
 	sodium_memzero(prk, sizeof prk);
 }
@@ -295,8 +295,8 @@ static void put_record(const unsigned char material[HASH], const unsigned char *
 	uint8_t *to = buf_room(out, n + 1 + TAG);
 
 	extract(salt, WEBPUSH_SALT, material, HASH, prk);
-	expand(prk, key_info, sizeof key_info, key, sizeof key);
-	expand(prk, nonce_info, sizeof nonce_info, nonce, sizeof nonce);
+	webpush_expand(prk, key_info, sizeof key_info, key, sizeof key);
+	webpush_expand(prk, nonce_info, sizeof nonce_info, nonce, sizeof nonce);
 	gcm_aes128_set_key(&gcm, key);
 	gcm_aes128_set_iv(&gcm, sizeof nonce, nonce);
 	memcpy(to, text, n);

@@ -205,7 +205,7 @@ static int check_sizes(const struct apply *a)
 enum { SLICE_US = 10 * US_PER_MS, PAUSE_US = 500, TELL_US = 300 * US_PER_MS };
 
 /* How many of the documents are judged, kept a few times a second: so it can be followed. */
-static void tell(struct apply *a)
+static void apply_tell(struct apply *a)
 {
 	struct cmd *cmd = a->cmd;
 	int64_t now_us = actor_mono_us(a->c->me);
@@ -220,7 +220,7 @@ static void tell(struct apply *a)
 	cmd__record(a->c, cmd, NULL, 0);
 }
 
-static int judge(struct apply *a)
+static int apply_judge(struct apply *a)
 {
 	int r = apply__alike(a);
 
@@ -241,7 +241,7 @@ static int read(struct apply *a)
 }
 
 /* 0: the stage is over */
-static int work(struct apply *a)
+static int apply_work(struct apply *a)
 {
 	switch (a->stage) {
 	case AP_READ:
@@ -249,7 +249,7 @@ static int work(struct apply *a)
 	case AP_COMPILE:
 		return apply__compile(a);
 	case AP_JUDGE:
-		return judge(a);
+		return apply_judge(a);
 	case AP_TAKE:
 		return take_workflows(a);
 	default:
@@ -265,7 +265,7 @@ static int stages(struct apply *a)
 			a->saw = a->c->changes;
 		else if (a->stage >= AP_COMPILE && a->saw != a->c->changes)
 			return 2;
-		int r = work(a);
+		int r = apply_work(a);
 		if (r)
 			return r;
 		a->at = 0;
@@ -306,7 +306,7 @@ int apply__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return apply__begin(c, cmd, f);
 	}
 	if (r == 1) {
-		tell(a);
+		apply_tell(a);
 		commander_alarm(c, actor_mono_us(c->me) + PAUSE_US);
 		return 1;
 	}

@@ -52,7 +52,7 @@ static bool has_name(const struct newcomers *l, uint64_t key, const char *name)
 }
 
 /* Takes name. */
-static void add(struct newcomers *l, char *name, struct place at)
+static void alike_add(struct newcomers *l, char *name, struct place at)
 {
 	l->items = mem_room(l->items, &l->cap, l->n + 1, sizeof *l->items);
 	struct newcomer new = { name, name_fold(name), at };
@@ -62,25 +62,25 @@ static void add(struct newcomers *l, char *name, struct place at)
 	l->items[l->n++] = new;
 }
 
-static void list(const struct apply *a, struct newcomers *l)
+static void alike_list(const struct apply *a, struct newcomers *l)
 {
 	for (size_t i = 0; i < a->n_given; i++) {
 		const struct workflow *wf = workflow_set_at(a->set, i);
 		const char *name = workflow_name(wf);
 		if (docs_find(&a->c->documents.all, name))
 			continue;
-		add(l, mem_str(name), workflow_place(wf));
+		alike_add(l, mem_str(name), workflow_place(wf));
 		char *project = project_of(name);
 		if (has_project(a->c, project))
 			free(project);
 		else
-			add(l, project, workflow_place(wf));
+			alike_add(l, project, workflow_place(wf));
 	}
 	for (size_t i = 0; i < workflow_set_scopes(a->set); i++) {
 		const struct workflow_scope *s = workflow_set_scope(a->set, i);
 		const char *project = workflow_scope_project(s);
 		if (!workflow_scope_pool(s) && *project && !has_project(a->c, project))
-			add(l, mem_str(project), workflow_scope_place(s));
+			alike_add(l, mem_str(project), workflow_scope_place(s));
 	}
 }
 
@@ -96,7 +96,8 @@ static void refuse_all(struct apply *a, const struct newcomers *l, size_t first,
 }
 
 /* `fold`: of the name in force. */
-static void compare(struct apply *a, const struct newcomers *l, const char *name, const char *fold)
+static void alike_compare(struct apply *a, const struct newcomers *l, const char *name,
+                          const char *fold)
 {
 	uint64_t key = map_text(fold);
 	size_t at = 0;
@@ -137,7 +138,7 @@ static void compare_project(void *ctx, const char *name)
 	const struct comparison *x = ctx;
 
 	char *fold = name_fold(name);
-	compare(x->a, x->l, name, fold);
+	alike_compare(x->a, x->l, name, fold);
 	free(fold);
 }
 
@@ -148,10 +149,10 @@ int apply__alike(struct apply *a)
 	size_t errors = a->diags.errors;
 
 	map_init(&l.by_fold);
-	list(a, &l);
+	alike_list(a, &l);
 	for (size_t i = 0; i < ds->all.n && l.n; i++)
 		if (!ds->all.items[i].retired)
-			compare(a, &l, ds->all.items[i].name, ds->notes[i].fold);
+			alike_compare(a, &l, ds->all.items[i].name, ds->notes[i].fold);
 	if (l.n)
 		each_project(a->c, compare_project, &(struct comparison){ a, &l });
 	for (size_t i = 0; i < l.n; i++) {

@@ -36,8 +36,8 @@ static void node_text(const struct yaml_node *n, struct buf *out, const char *ke
 	buf_done(&text);
 }
 
-static void field(const char *path, const struct yaml_node *was, const struct yaml_node *is,
-                  struct buf *out)
+static void change_field(const char *path, const struct yaml_node *was, const struct yaml_node *is,
+                         struct buf *out)
 {
 	put_open(out, NULL, '{');
 	put_text(out, "field", path);
@@ -65,7 +65,7 @@ static void fields(const char *prefix, const struct yaml_node *was, const struct
 			if (there && depth < 2 && here->kind == YAML_MAP && there->kind == YAML_MAP)
 				fields(path, there, here, depth + 1, out);
 			else
-				field(path, side ? here : there, side ? NULL : here, out);
+				change_field(path, side ? here : there, side ? NULL : here, out);
 			free(path);
 		}
 	}

@@ -83,7 +83,7 @@ static int check_task(const struct apply *a)
 	return 0;
 }
 
-static int keep(struct apply *a)
+static int draft_keep(struct apply *a)
 {
 	const struct workflow *wf = workflow_set_at(a->set, 0);
 	const struct doc *was = docs_ever(&a->c->documents.all, workflow_name(wf));
@@ -106,7 +106,7 @@ static int keep(struct apply *a)
 	return 0;
 }
 
-static int judge(struct apply *a)
+static int draft_judge(struct apply *a)
 {
 	int r = read_draft(a);
 
@@ -120,7 +120,7 @@ static int judge(struct apply *a)
 	if (r == 0)
 		r = check_task(a);
 	if (r == 0)
-		r = keep(a);
+		r = draft_keep(a);
 	return r;
 }
 
@@ -133,7 +133,7 @@ int draft__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	a->f = f;
 	a->sliced = false;
 	if (cmd->settled.n == 0) /* else: after a restart its instance is there, with its draft */
-		r = judge(a);
+		r = draft_judge(a);
 	if (r == 0 && !cmd->dry) {
 		cmd->edit = a->e;
 		a->e = NULL;

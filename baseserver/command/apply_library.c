@@ -15,7 +15,7 @@ enum { EXPANDED_BYTES_MAX = 64 << 20 }; /* what an apply itself may carry */
 
 /* --- what is in force -------------------------------------------------------------------- */
 
-static struct workflow *parse(const struct doc *d)
+static struct workflow *library_parse(const struct doc *d)
 {
 	struct workflow *wf = NULL;
 	struct diags diags;
@@ -38,7 +38,7 @@ static const struct workflow *in_force(void *ctx, const char *name)
 		if (strcmp(workflow_name(a->libraries[i]), name) == 0)
 			return a->libraries[i];
 	const struct doc *d = docs_find(&a->c->documents.all, name);
-	struct workflow *wf = d ? parse(d) : NULL;
+	struct workflow *wf = d ? library_parse(d) : NULL;
 	if (!wf)
 		return NULL;
 	map_add(&a->by_library, key, (uint32_t)a->n_libraries);
@@ -58,7 +58,7 @@ static struct workflow *user_in_force(const struct apply *a, const struct doc *d
 {
 	return d->retired || apply__has(a, d->name) || workflow_written(d->body, d->len) == d->len
 	               ? NULL
-	               : parse(d);
+	               : library_parse(d);
 }
 
 struct users {
@@ -120,7 +120,7 @@ static void add_expanded(void *ctx, const struct workflow *library, size_t bytes
 	a->bytes += bytes;
 }
 
-static void expand(struct apply *a, const struct workflow *wf)
+static void library_expand(struct apply *a, const struct workflow *wf)
 {
 	workflow_set_expand(a->set, wf, in_force, add_expanded, a);
 }
@@ -130,7 +130,7 @@ int apply__expand(struct apply *a)
 	const struct expanded *most = NULL;
 
 	for (size_t i = 0; i < workflow_set_count(a->set); i++)
-		expand(a, workflow_set_at(a->set, i));
+		library_expand(a, workflow_set_at(a->set, i));
 	for (size_t i = 0; i < a->n_expanded; i++)
 		if (!most || a->expanded[i].bytes > most->bytes)
 			most = &a->expanded[i];
@@ -215,7 +215,7 @@ static bool is_outdated(const struct changes *all, const struct workflow *wf)
 static void count_user(struct apply *a, const struct workflow *wf, const struct doc *d)
 {
 	a->bytes += workflow_written(d->body, d->len);
-	expand(a, wf);
+	library_expand(a, wf);
 }
 
 static void read_user(struct apply *a, const struct workflow *wf, const struct doc *d)

@@ -271,7 +271,7 @@ int apply_preview_check(const struct jval *args, struct refusal *f)
 	return jv_get(args, "preview") ? read_question(args, &q, f) : 0;
 }
 
-static int ask(struct preview *p)
+static int preview_ask(struct preview *p)
 {
 	struct refusal *f = p->a->f;
 	struct question q;
@@ -311,7 +311,7 @@ int apply__preview(struct apply *a)
 	if (!a->cmd->dry)
 		return refuse(a->f, E_INVALID, "args.preview", "dry_run: true",
 		              "args.preview: is allowed with dry_run only");
-	int r = ask(&p);
+	int r = preview_ask(&p);
 	if (r < 0 || !p.task)
 		return r;
 	p.change = tz_span_at(p.tz, p.from).to;

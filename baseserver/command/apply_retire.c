@@ -64,7 +64,7 @@ void apply__list_leaving(struct apply *a)
 		qsort(a->leaving, a->n_leaving, sizeof *a->leaving, by_workflow);
 }
 
-static int retire(struct apply *a, const struct cat_task *t)
+static int apply_retire_retire(struct apply *a, const struct cat_task *t)
 {
 	struct edit *e = a->e;
 	int r = apply__may_retire(a, t);
@@ -94,7 +94,7 @@ int apply__retire_missing(struct apply *a, const char *workflow)
 			hi = mid;
 	}
 	for (; known && r == 0 && lo < a->n_leaving && a->leaving[lo].workflow == known->id; lo++)
-		r = retire(a, catalog_task(&a->c->cat, a->leaving[lo].task));
+		r = apply_retire_retire(a, catalog_task(&a->c->cat, a->leaving[lo].task));
 	return r;
 }
 

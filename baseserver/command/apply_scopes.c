@@ -20,7 +20,7 @@ struct going {
 	const char *name;    /* found */
 };
 
-static bool stays(void *ctx, const char *name)
+static bool scopes_stays(void *ctx, const char *name)
 {
 	struct going *g = ctx;
 	const char *own = workflow_scope_project(g->is);
@@ -64,7 +64,7 @@ static int check_users(struct apply *a, const struct workflow_scope *was,
 		char *own = mem_strn(t->def->name, n);
 		struct going g = { c, was, is, own, NULL };
 		for (size_t k = 0; k < t->def->n_params && !g.name; k++) {
-			macro_check(t->def->params[k].value, stays, NULL, &g, NULL);
+			macro_check(t->def->params[k].value, scopes_stays, NULL, &g, NULL);
 			if (g.name && has_own(t->def, g.name))
 				g.name = NULL;
 		}
@@ -102,7 +102,7 @@ static bool take_quota(struct apply *a, const struct workflow_scope *old,
 	return changes;
 }
 
-static int take(struct apply *a, const struct workflow_scope *s)
+static int scopes_take(struct apply *a, const struct workflow_scope *s)
 {
 	if (workflow_scope_pool(s)) {
 		take_pool(a, s);
@@ -144,6 +144,6 @@ int apply__scopes(struct apply *a)
 	int r = 0;
 
 	for (size_t i = 0; i < workflow_set_scopes(a->set) && r == 0; i++)
-		r = take(a, workflow_set_scope(a->set, i));
+		r = scopes_take(a, workflow_set_scope(a->set, i));
 	return r;
 }

@@ -66,7 +66,7 @@ bool begin_moves(const struct cat_task *was, const struct plan *plan, const stru
 	       date_from(plan, asked_from(plan, o)) < plan_begin(was->def->plan);
 }
 
-static bool follow(const struct cat_task *was, struct plan *plan, int64_t since)
+static bool command_begin_follow(const struct cat_task *was, struct plan *plan, int64_t since)
 {
 	plan_follow(plan, was->def->plan, since, plan_versions(was->def->plan) + 1);
 	return true;
@@ -82,7 +82,7 @@ static bool go_on(const struct cat_task *was, struct plan *plan, const struct or
 		plan_take_past(plan, was->def->plan);
 		return false;
 	}
-	follow(was, plan, since);
+	command_begin_follow(was, plan, since);
 	if (since > through + 1)
 		plan_was_off(plan);
 	return true;
@@ -92,20 +92,21 @@ static bool go_on(const struct cat_task *was, struct plan *plan, const struct or
 static bool edit(const struct cat_task *was, struct plan *plan, const struct order *o)
 {
 	if (!plan_same_dates(was->def->plan, plan) || begin_moves(was, plan, o))
-		return follow(was, plan,
-		              o->has_from ? asked_from(plan, o) : was->row.planned_through + 1);
+		return command_begin_follow(was, plan,
+		                            o->has_from ? asked_from(plan, o)
+		                                        : was->row.planned_through + 1);
 	plan_take_past(plan, was->def->plan);
 	return false;
 }
 
 /* It is new, or nothing has come due by what it was: it begins. */
-static bool begin(const struct cat_task *was, struct plan *plan, const struct order *o,
-                  struct store_task *row)
+static bool command_begin_begin(const struct cat_task *was, struct plan *plan,
+                                const struct order *o, struct store_task *row)
 {
 	row->online_from = date_from(plan, asked_from(plan, o));
 	/* Dates that it had before it was retired, and now again. */
 	return was && row->online_from <= was->row.planned_through &&
-	       follow(was, plan, row->online_from);
+	       command_begin_follow(was, plan, row->online_from);
 }
 
 /* It begins with no date left: it is over before it begins. */
@@ -126,7 +127,7 @@ bool begin_follow(const struct cat_task *was, struct plan *plan, const struct or
 		follows = row->state == TS_ONLINE && !in_force(was) ? go_on(was, plan, o)
 		                                                    : edit(was, plan, o);
 	else if (row->state == TS_ONLINE && !goes_on)
-		follows = begin(was, plan, o, row);
+		follows = command_begin_begin(was, plan, o, row);
 	if (over && has_come &&
 	    (plan_since(plan) <= was->row.planned_through ||
 	     plan_next(plan, was->row.planned_through) != PLAN_NEVER))

@@ -47,7 +47,7 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 	cmd->phase = PH_OVER;
 }
 
-static void step(struct commander *c, struct cmd *cmd)
+static void commander_step(struct commander *c, struct cmd *cmd)
 {
 	CHECK(!cmd->dry);
 	cmd->at_work = false;
@@ -101,7 +101,7 @@ static bool settled(const struct cmd *cmd)
 }
 
 /* Commands that never became durable go; of those that are over a record stays. */
-static void sweep(struct commander *c)
+static void commander_sweep(struct commander *c)
 {
 	size_t n = 0;
 
@@ -118,7 +118,7 @@ static void sweep(struct commander *c)
 	c->n_cmds = n;
 }
 
-static void turn(void *self)
+static void commander_turn(void *self)
 {
 	struct commander *c = self;
 
@@ -138,13 +138,13 @@ static void turn(void *self)
 		if (cmd->phase != PH_OVER &&
 		    (cmd->at_work || cmd->phase == PH_GONE || cmd->phase == PH_OTHER ||
 		     (cmd->phase == PH_RUN && !c->stuck)))
-			step(c, cmd);
+			commander_step(c, cmd);
 		gone = gone || cmd->forget || settled(cmd);
 	}
 	step_dry_runs(c);
 	commander__look_full(c);
 	if (gone)
-		sweep(c);
+		commander_sweep(c);
 	if (c->set.guests)
 		c->set.guests->unpark(c);
 }
@@ -153,10 +153,10 @@ static void on_alarm(void *self)
 {
 	struct commander *c = self;
 
-	c->alarm_us = ALARM_OFF; /* turn() follows and looks again */
+	c->alarm_us = ALARM_OFF; /* commander_turn() follows and looks again */
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int commander_init(void *self, struct actor *me, struct err *err)
 {
 	(void)self;
 	actor_wake(me);
@@ -164,9 +164,11 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = {
-	.name = "commander", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
-};
+static const struct actor_ops ops = { .name = "commander",
+	                              .letters_max = 65536,
+	                              .init = commander_init,
+	                              .turn = commander_turn,
+	                              .alarm = on_alarm };
 
 int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
                   const struct commander_settings *set, struct commander **ret_commander,

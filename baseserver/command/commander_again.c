@@ -26,7 +26,7 @@ static struct verdict no_start(void)
 }
 
 /* Of redo and of backfill: its row, or how it ended, once more. */
-static struct verdict reopen(const struct look *l, bool kill)
+static struct verdict again_reopen(const struct look *l, bool kill)
 {
 	struct verdict v = verdict__propose(ASK_REDO);
 
@@ -120,7 +120,7 @@ static struct verdict mend(const struct look *l, struct verdict v)
 
 static struct verdict redo(const struct look *l, bool kill)
 {
-	struct verdict v = reopen(l, kill);
+	struct verdict v = again_reopen(l, kill);
 
 	if (v.what != VD_PROPOSE)
 		return v;
@@ -219,7 +219,7 @@ static uint16_t backfill_flags(const struct order *o)
 
 static struct verdict backfill_again(const struct look *l, bool kill)
 {
-	struct verdict v = reopen(l, kill);
+	struct verdict v = again_reopen(l, kill);
 
 	v.flags = backfill_flags(l->o);
 	v.origin = OR_BACKFILL;

@@ -28,14 +28,14 @@ static size_t place_of(const struct commander *c, uint64_t id)
 	return lo;
 }
 
-static const struct open_alert *find(const struct commander *c, uint64_t id)
+static const struct open_alert *alert_find(const struct commander *c, uint64_t id)
 {
 	size_t at = place_of(c, id);
 
 	return at < c->n_alerts && c->alerts[at].id == id ? &c->alerts[at] : NULL;
 }
 
-static void learn(struct commander *c, const struct store_alert *a)
+static void alert_learn(struct commander *c, const struct store_alert *a)
 {
 	size_t at = place_of(c, a->id);
 	bool is = at < c->n_alerts && c->alerts[at].id == a->id;
@@ -56,7 +56,7 @@ static void learn(struct commander *c, const struct store_alert *a)
 
 static int each_alert(void *ctx, const struct store_alert *a)
 {
-	learn(ctx, a);
+	alert_learn(ctx, a);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static void on_alerts(struct letter *l, void *self)
 		return;
 	}
 	for (size_t i = 0; i < r->n_alerts; i++)
-		learn(c, &r->alerts[i]);
+		alert_learn(c, &r->alerts[i]);
 	r->ctx = asked;
 	record_post(c, r);
 }
@@ -193,7 +193,7 @@ int order__parse_alert(struct order *o, struct refusal *f)
 
 int alert__ack(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	const struct open_alert *a = find(c, cmd->o.alert);
+	const struct open_alert *a = alert_find(c, cmd->o.alert);
 
 	if (!a)
 		return refuse(f, E_NOT_FOUND, "args.alert", "sirdar alert list --state open",

@@ -91,7 +91,7 @@ static void tell_worker(const struct commander *c, const struct drain *d, uint32
 		c->front->drain(w, broker, d->drained);
 }
 
-static void drained(struct letter *l, void *self)
+static void broker_drained(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct drain *d = (struct drain *)l;
@@ -121,12 +121,12 @@ static void drain_at_registrar(struct letter *l, void *self)
 			snprintf(d->missing, sizeof d->missing, "%s", d->b[i].name);
 	for (size_t i = 0; i < d->n && !d->missing[0] && !d->level && !d->type[0]; i++)
 		registrar_drain(self, d->b[i].id, d->drained);
-	l->deliver = drained;
+	l->deliver = broker_drained;
 	if (actor_post_credit(d->c->me, l) < 0)
 		free(d);
 }
 
-/* Asks the registrar; drained() ends the command. level: NULL: none is set */
+/* Asks the registrar; broker_drained() ends the command. level: NULL: none is set */
 static int ask_registrar(struct commander *c, struct cmd *cmd, bool drained, const char *level,
                          struct refusal *f)
 {

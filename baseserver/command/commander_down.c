@@ -91,7 +91,8 @@ static bool picks_any(const struct dates_of *parent, const struct link_span *spa
 }
 
 /* The child's rows that the link joins to a date of the parent's set. */
-static bool follow(struct closure *cl, size_t parent, uint32_t child, const struct task_link *l)
+static bool down_follow(struct closure *cl, size_t parent, uint32_t child,
+                        const struct task_link *l)
 {
 	const struct cat_task *p = catalog_task(&cl->c->cat, cl->sets[parent].task);
 	const struct cat_task *ch = catalog_task(&cl->c->cat, child);
@@ -119,7 +120,7 @@ static bool follow(struct closure *cl, size_t parent, uint32_t child, const stru
 	return changed;
 }
 
-static void spread(struct closure *cl, size_t at)
+static void down_spread(struct closure *cl, size_t at)
 {
 	const struct cat_task *p = catalog_task(&cl->c->cat, cl->sets[at].task);
 
@@ -130,13 +131,14 @@ static void spread(struct closure *cl, size_t at)
 		bool changed = false;
 		for (size_t k = 0; k < ch->def->n_links; k++)
 			if (ch->def->links[k].parent == p->id)
-				changed = follow(cl, at, ch->id, &ch->def->links[k]) || changed;
+				changed = down_follow(cl, at, ch->id, &ch->def->links[k]) ||
+				          changed;
 		if (changed && ch != p)
 			set_of(cl, ch->id)->queued = true;
 	}
 }
 
-static void choose(struct closure *cl)
+static void down_choose(struct closure *cl)
 {
 	struct feed *f = feed_open(&cl->c->cat, &cl->o->sel, commander__sources(cl->o),
 	                           FEED_BY_TASK);
@@ -161,7 +163,7 @@ static void close_over(struct closure *cl)
 				continue;
 			cl->sets[i].queued = false;
 			any = true;
-			spread(cl, i);
+			down_spread(cl, i);
 		}
 	}
 }
@@ -188,7 +190,7 @@ static void drop_chosen(struct closure *cl)
 {
 	struct closure own = { .c = cl->c, .o = cl->o };
 
-	choose(&own);
+	down_choose(&own);
 	for (size_t i = 0; i < own.n; i++) {
 		struct dates_of *d = set_of(cl, own.sets[i].task);
 		for (size_t k = 0; k < own.sets[i].n; k++) {
@@ -209,7 +211,7 @@ int commander__downstream(struct commander *c, struct cmd *cmd, struct refusal *
 	struct closure cl = { .c = c, .o = &cmd->o };
 	size_t ranges = 0;
 
-	choose(&cl);
+	down_choose(&cl);
 	close_over(&cl);
 	bool too_many = cl.total > DOWN_DATES_MAX;
 	if (!too_many && cmd->o.mode == REDO_DOWNSTREAM)

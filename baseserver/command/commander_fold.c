@@ -20,7 +20,7 @@ void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_ke
 	         t ? t->def->name : "", key.run_date, state_name(st));
 }
 
-static void watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
+static void fold_watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
 {
 	struct inst_key key = tr->inst.key;
 	enum state now = (enum state)tr->inst.state;
@@ -44,7 +44,7 @@ static void watch(struct commander *c, struct cmd *cmd, const struct transition 
 static void watch_all(struct commander *c, const struct transition *tr)
 {
 	for (struct cmd *cmd = c->watchers; cmd; cmd = cmd->watch_next)
-		watch(c, cmd, tr);
+		fold_watch(c, cmd, tr);
 }
 
 void cmd__unwatch(struct commander *c, struct cmd *cmd)

@@ -146,8 +146,8 @@ static int unknown_kind(const char *kind, struct refusal *f)
 	              near ? ", is this meant: " : "", near ? near : "");
 }
 
-static int begin(struct commander *c, struct client_request *r, enum command_kind kind,
-                 struct refusal *f)
+static int commander_in_begin(struct commander *c, struct client_request *r, enum command_kind kind,
+                              struct refusal *f)
 {
 	int64_t now = actor_wall_us(c->me);
 	struct cmd *cmd = cmd__new(c, kind, r->request_id, r->actor, r->args, now);
@@ -237,7 +237,7 @@ static void on_command(struct letter *l, void *self)
 	else if (!r->dry_run && repeated(c, r, kind))
 		return;
 	else if ((code = has_room(c, r, &f)) == 0)
-		code = begin(c, r, kind, &f);
+		code = commander_in_begin(c, r, kind, &f);
 	if (code < 0) {
 		request_refuse(r, &f);
 		free(f.json);

@@ -153,7 +153,7 @@ static int each_document(void *ctx, const struct store_doc *d)
 }
 
 /* Who else keeps it hears of it before the client does. */
-static void learn(struct commander *c, const struct store_doc *d)
+static void load_learn(struct commander *c, const struct store_doc *d)
 {
 	stored__learn(c, d);
 	if (d->kind == DOC_RUNNER)
@@ -170,7 +170,7 @@ void commander__learn(struct commander *c, const struct edit *e)
 		else if (e->docs[i].kind == DOC_DRAFT)
 			draft__learn(c, &e->docs[i]);
 		else
-			learn(c, &e->docs[i]);
+			load_learn(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
 		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)
 			->anchor = e->rows[i].anchor;

@@ -55,7 +55,7 @@ static struct past *past_new(const struct cmd *cmd)
 }
 
 /* The first index whose id is not below. */
-static size_t place(const struct pasts *ps, uint64_t id)
+static size_t past_place(const struct pasts *ps, uint64_t id)
 {
 	size_t lo = 0, hi = ps->n;
 
@@ -88,7 +88,7 @@ static void forget_first(struct pasts *ps)
 void pasts__keep(struct pasts *ps, const struct cmd *cmd)
 {
 	struct past *p = past_new(cmd);
-	size_t i = place(ps, p->id);
+	size_t i = past_place(ps, p->id);
 
 	if (!ps->at)
 		ps->at = mem_array(PASTS_MAX + 1, sizeof(struct past *));
@@ -107,7 +107,7 @@ void pasts__keep(struct pasts *ps, const struct cmd *cmd)
 
 const struct past *pasts__find(const struct pasts *ps, uint64_t id)
 {
-	size_t i = place(ps, id);
+	size_t i = past_place(ps, id);
 
 	return i < ps->n && ps->at[i]->id == id ? ps->at[i] : NULL;
 }

@@ -61,8 +61,8 @@ static void print_body(const struct person_noun *noun, const struct jval *args,
 	put_close(out, '}');
 }
 
-static void put(struct commander *c, const struct cmd *cmd, enum store_doc_kind kind,
-                const char *name, const char *body)
+static void people_put(struct commander *c, const struct cmd *cmd, enum store_doc_kind kind,
+                       const char *name, const char *body)
 {
 	stored__change(c, cmd, cmd->edit,
 	               &(struct store_doc){ .kind = kind, .name = name, .body = body });
@@ -145,7 +145,7 @@ static void leave_group(struct commander *c, const struct cmd *cmd, const struct
 		return;
 	buf_init(&body);
 	print_without(&body, doc_json(g), name);
-	put(c, cmd, DOC_GROUP, g->name, buf_str(&body));
+	people_put(c, cmd, DOC_GROUP, g->name, buf_str(&body));
 	buf_done(&body);
 }
 
@@ -267,7 +267,7 @@ int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	buf_init(&body);
 	print_body(noun, cmd->o.args, was ? doc_json(was) : NULL, &body, &differs);
 	if (differs || !is)
-		put(c, cmd, kind, cmd->o.user, buf_str(&body));
+		people_put(c, cmd, kind, cmd->o.user, buf_str(&body));
 	/* Whoever knew the old password may have made them. */
 	if (kind == DOC_USER && is && jv_get(cmd->o.args, "secret"))
 		end_owned(c, cmd, DOC_TOKEN, cmd->o.user);

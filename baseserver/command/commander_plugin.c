@@ -83,7 +83,7 @@ int order__parse_plugin(struct order *o, struct refusal *f)
 
 /* --- what is known ------------------------------------------------------------------- */
 
-static const char *text(const struct jval *o, const char *key)
+static const char *plugin_text(const struct jval *o, const char *key)
 {
 	const struct jval *v = o ? jv_get(o, key) : NULL;
 
@@ -100,7 +100,7 @@ static const struct jval *versions(const struct jval *root)
 static const struct jval *version_of(const struct jval *root, const char *version)
 {
 	for (const struct jval *v = versions(root); v && version; v = v->next)
-		if (text(v, "version") && strcmp(text(v, "version"), version) == 0)
+		if (plugin_text(v, "version") && strcmp(plugin_text(v, "version"), version) == 0)
 			return v;
 	return NULL;
 }
@@ -115,7 +115,7 @@ static bool is_drained(const struct jval *root)
 /* --- telling the workers ------------------------------------------------------------- */
 
 /* "b:NAME" and "g:GROUP", a line each; "" for everywhere. */
-static void where(const struct jval *v, struct buf *out)
+static void plugin_where(const struct jval *v, struct buf *out)
 {
 	static const struct {
 		const char *key, *prefix;
@@ -134,13 +134,13 @@ static void add_choice(const struct jval *root, const char *version, struct plug
 	const struct jval *v = version_of(root, version), *abi = v ? jv_get(v, "abi") : NULL;
 	struct buf places;
 
-	if (!v || !text(v, "sha256"))
+	if (!v || !plugin_text(v, "sha256"))
 		return;
 	buf_init(&places);
-	where(v, &places);
+	plugin_where(v, &places);
 	struct plugin_choice *c = &to->items[to->n++];
 	snprintf(c->text, sizeof c->text, "%s %d %s", version, abi ? (int)abi->number : 1,
-	         text(v, "sha256"));
+	         plugin_text(v, "sha256"));
 	c->where = mem_str(buf_str(&places));
 	buf_done(&places);
 }
@@ -157,9 +157,9 @@ static struct plugin_choices *choices_of(const struct doc *p)
 		to->items[to->n++].where = mem_str("");
 		return to;
 	}
-	if (text(root, "enabled")) {
-		add_choice(root, text(root, "enabled"), to);
-		add_choice(root, text(root, "former"), to);
+	if (plugin_text(root, "enabled")) {
+		add_choice(root, plugin_text(root, "enabled"), to);
+		add_choice(root, plugin_text(root, "former"), to);
 	}
 	return to;
 }
@@ -195,9 +195,9 @@ static void print_version(struct buf *out, const struct jval *v, const struct or
 	const struct jval *abi = jv_get(v, "abi");
 
 	put_open(out, NULL, '{');
-	put_text(out, "version", text(v, "version"));
+	put_text(out, "version", plugin_text(v, "version"));
 	put_int(out, "abi", abi ? abi->number : 1);
-	put_text(out, "sha256", text(v, "sha256"));
+	put_text(out, "sha256", plugin_text(v, "sha256"));
 	print_names(out, "brokers", places ? places->brokers : jv_get(v, "brokers"));
 	print_names(out, "groups", places ? places->groups : jv_get(v, "groups"));
 	put_close(out, '}');
@@ -235,8 +235,9 @@ static size_t print_body(const struct jval *root, const struct wanted *w, struct
 	put_bool(out, "drained", w->drained);
 	put_open(out, "versions", '[');
 	for (const struct jval *v = versions(root); v; v = v->next)
-		if (!w->without || strcmp(text(v, "version"), w->without) != 0) {
-			bool is_placed = w->placed && strcmp(text(v, "version"), w->placed) == 0;
+		if (!w->without || strcmp(plugin_text(v, "version"), w->without) != 0) {
+			bool is_placed = w->placed &&
+			                 strcmp(plugin_text(v, "version"), w->placed) == 0;
 
 			print_version(out, v, is_placed ? w->places : NULL);
 			n++;
@@ -265,11 +266,11 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 	case CK_PLUGIN_REGISTER:
 		w->added = &cmd->o;
 		w->without = cmd->o.version;
-		if (at && strcmp(text(at, "sha256"), cmd->o.sha256) != 0)
+		if (at && strcmp(plugin_text(at, "sha256"), cmd->o.sha256) != 0)
 			return refuse(f, E_CONFLICT, "args.sha256",
 			              "another version, or sirdar plugin remove",
 			              "%.60s %.40s is registered with the sha256 %s", cmd->o.type,
-			              cmd->o.version, text(at, "sha256"));
+			              cmd->o.version, plugin_text(at, "sha256"));
 		return 0;
 	case CK_PLUGIN_ENABLE:
 		if (cmd->o.version ? !at : !enabled && !w->drained)
@@ -317,8 +318,8 @@ int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_RUNNER], cmd->o.type);
 	const struct jval *root = was ? doc_json(was) : NULL;
-	struct wanted w = { text(root, "enabled"), text(root, "former"), is_drained(root), NULL,
-		            NULL };
+	struct wanted w = { plugin_text(root, "enabled"), plugin_text(root, "former"),
+		            is_drained(root), NULL, NULL };
 	struct buf body;
 	int r;
 

@@ -95,7 +95,7 @@ static void count_why(struct tally *t, const struct verdict *v)
 	t->why[i].count++;
 }
 
-static void count(struct commander *c, struct cmd *cmd, const struct item *it)
+static void run_count(struct commander *c, struct cmd *cmd, const struct item *it)
 {
 	struct verdict v = commander__decide(c, cmd, it);
 	struct tally *t = &cmd->tally;
@@ -277,7 +277,7 @@ void cmd__survey(struct commander *c, struct cmd *cmd)
 			counted(c, cmd);
 			return;
 		}
-		count(c, cmd, &it);
+		run_count(c, cmd, &it);
 	}
 	/* Long enough that people want to see it: it is there, its size is not known yet. */
 	if (!cmd->dry && !cmd->recorded && cmd->tally.total > 0) {
@@ -296,8 +296,8 @@ static void add_item(struct flight *fl, struct inst_key key, int code, const cha
 		                                                mem_str(text) };
 }
 
-static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict *v,
-                 const struct flight *fl)
+static void run_fill(struct proposal *p, const struct cmd *cmd, const struct verdict *v,
+                     const struct flight *fl)
 {
 	p->cookie = fl->number;
 	p->cause = cmd->id;
@@ -335,8 +335,8 @@ static bool next_item(struct commander *c, struct cmd *cmd, struct flight *fl, s
 	return true;
 }
 
-static void take(struct cmd *cmd, struct flight *fl, struct proposals *ps, const struct item *it,
-                 const struct verdict *v)
+static void commander_run_take(struct cmd *cmd, struct flight *fl, struct proposals *ps,
+                               const struct item *it, const struct verdict *v)
 {
 	struct inst_key key = it->key;
 
@@ -351,7 +351,7 @@ static void take(struct cmd *cmd, struct flight *fl, struct proposals *ps, const
 		return;
 	if (v->part)
 		key.part = v->part;
-	fill(proposals_add(ps, v->ask, key), cmd, v, fl);
+	run_fill(proposals_add(ps, v->ask, key), cmd, v, fl);
 	if (cmd->o.parallel > 0) {
 		keyset_add(&cmd->out, key);
 		keyset_add(&cmd->asked_for, key);
@@ -369,13 +369,13 @@ static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struc
 	ps->command = cmd->id;
 	while (ps->n < max && fl->n_items < LETTER_MAX && next_item(c, cmd, fl, &it)) {
 		struct verdict v = commander__decide(c, cmd, &it);
-		take(cmd, fl, ps, &it, &v);
+		commander_run_take(cmd, fl, ps, &it, &v);
 	}
 	fl->last = cmd->fed;
 	return ps;
 }
 
-static void settle(struct commander *c, struct cmd *cmd)
+static void run_settle(struct commander *c, struct cmd *cmd)
 {
 	struct flight *fl;
 
@@ -418,7 +418,7 @@ static bool launch(struct commander *c, struct cmd *cmd, size_t max)
 	if (ps->n == 0) {
 		fl->answered = true;
 		proposals_free(ps);
-		settle(c, cmd);
+		run_settle(c, cmd);
 		return true;
 	}
 	cmd->in_flight += ps->n;
@@ -597,7 +597,7 @@ void commander_answered(struct letter *l, void *self)
 			let_go(c, cmd, a);
 		}
 		fl->answered = true;
-		settle(c, cmd);
+		run_settle(c, cmd);
 		commander__work(c, cmd);
 	}
 	free(as);

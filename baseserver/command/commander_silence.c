@@ -164,7 +164,8 @@ static void print_body(const struct cmd *cmd, struct buf *out)
 	put_close(out, '}');
 }
 
-static void put(struct commander *c, struct cmd *cmd, const char *name, const char *body)
+static void commander_silence_put(struct commander *c, struct cmd *cmd, const char *name,
+                                  const char *body)
 {
 	cmd->edit = mem_new(sizeof *cmd->edit);
 	stored__change(c, cmd, cmd->edit,
@@ -188,7 +189,7 @@ static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (cmd->o.within && !within(&cmd->o, covers))
 		return within__refuse(&cmd->o, "args.silence",
 		                      *covers ? covers : "the whole installation", f);
-	put(c, cmd, name, "{}");
+	commander_silence_put(c, cmd, name, "{}");
 	return 0;
 }
 
@@ -206,7 +207,7 @@ int silence__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	}
 	buf_init(&body);
 	print_body(cmd, &body);
-	put(c, cmd, name, buf_str(&body));
+	commander_silence_put(c, cmd, name, buf_str(&body));
 	buf_done(&body);
 	return 0;
 }

@@ -197,7 +197,8 @@ static void print_body(const struct jval *args, const struct jval *was, const ch
 	put_close(out, '}');
 }
 
-static void put(struct commander *c, const struct cmd *cmd, const char *name, const char *body)
+static void commander_target_put(struct commander *c, const struct cmd *cmd, const char *name,
+                                 const char *body)
 {
 	stored__change(c, cmd, cmd->edit,
 	               &(struct store_doc){ .kind = DOC_SERVER,
@@ -206,8 +207,8 @@ static void put(struct commander *c, const struct cmd *cmd, const char *name, co
 	                                    .retired = cmd->kind == CK_SERVER_REMOVE });
 }
 
-static int seal(struct commander *c, const char *name, const char *password, char **ret_sealed,
-                struct refusal *f)
+static int target_seal(struct commander *c, const char *name, const char *password,
+                       char **ret_sealed, struct refusal *f)
 {
 	struct err err = { 0 };
 	struct buf about;
@@ -236,12 +237,12 @@ static bool same_body(const struct doc *was, struct buf *body)
 	return same;
 }
 
-static int set(struct commander *c, struct cmd *cmd, struct refusal *f)
+static int target_set(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_SERVER], cmd->o.server);
 	const struct jval *password = jv_get(cmd->o.args, "password");
 	char *pool = mem_fmt(POOL_SERVER "%s", cmd->o.server), *sealed = NULL;
-	int r = password ? seal(c, cmd->o.server, password->text, &sealed, f) : 0;
+	int r = password ? target_seal(c, cmd->o.server, password->text, &sealed, f) : 0;
 	struct buf body;
 
 	buf_init(&body);
@@ -251,7 +252,7 @@ static int set(struct commander *c, struct cmd *cmd, struct refusal *f)
 		print_body(cmd->o.args, was ? doc_json(was) : NULL, sealed, &body);
 		cmd->edit = mem_new(sizeof *cmd->edit);
 		if (!was || !same_body(was, &body))
-			put(c, cmd, cmd->o.server, buf_str(&body));
+			commander_target_put(c, cmd, cmd->o.server, buf_str(&body));
 		if (cmd->o.size >= 0)
 			pool__change(c, cmd, pool, cmd->o.size ? (int32_t)cmd->o.size : POOL_NONE,
 			             cmd->edit);
@@ -272,7 +273,7 @@ static int take_away(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (r < 0)
 		return r;
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	put(c, cmd, cmd->o.server, "{}"); /* nothing is kept */
+	commander_target_put(c, cmd, cmd->o.server, "{}"); /* nothing is kept */
 	pool = mem_fmt(POOL_SERVER "%s", cmd->o.server);
 	pool__change(c, cmd, pool, POOL_NONE, cmd->edit);
 	free(pool);
@@ -299,7 +300,7 @@ static int seal_again(struct commander *c, struct cmd *cmd, const struct doc *t,
 		r = vault_seal(c->vault, buf_str(&about), text, &sealed, err);
 	if (r == 0) {
 		print_body(&none, doc_json(t), sealed, &body);
-		put(c, cmd, t->name, buf_str(&body));
+		commander_target_put(c, cmd, t->name, buf_str(&body));
 	}
 	vault_forget(text);
 	free(sealed);
@@ -325,7 +326,7 @@ static int rekey(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 int target__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	return cmd->kind == CK_SERVER_SET      ? set(c, cmd, f)
+	return cmd->kind == CK_SERVER_SET      ? target_set(c, cmd, f)
 	       : cmd->kind == CK_SERVER_REMOVE ? take_away(c, cmd, f)
 	                                       : rekey(c, cmd, f);
 }

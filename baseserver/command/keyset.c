@@ -5,7 +5,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-static uint32_t find(const struct keyset *s, struct inst_key key)
+static uint32_t keyset_find(const struct keyset *s, struct inst_key key)
 {
 	size_t at = 0;
 	uint64_t h = inst_key_hash(key);
@@ -21,12 +21,12 @@ static uint32_t find(const struct keyset *s, struct inst_key key)
 
 bool keyset_has(const struct keyset *s, struct inst_key key)
 {
-	return find(s, key) != MAP_NONE;
+	return keyset_find(s, key) != MAP_NONE;
 }
 
 bool keyset_add(struct keyset *s, struct inst_key key)
 {
-	if (find(s, key) != MAP_NONE)
+	if (keyset_find(s, key) != MAP_NONE)
 		return false;
 	if (s->cap == 0)
 		map_init(&s->by_key);
@@ -39,7 +39,7 @@ bool keyset_add(struct keyset *s, struct inst_key key)
 /* The last one takes its place. */
 bool keyset_remove(struct keyset *s, struct inst_key key)
 {
-	uint32_t i = find(s, key);
+	uint32_t i = keyset_find(s, key);
 
 	if (i == MAP_NONE)
 		return false;

@@ -19,7 +19,7 @@ void progress_done(struct progress *p)
 	slab_done(&p->items);
 }
 
-static uint32_t find(const struct progress *p, struct inst_key key)
+static uint32_t command_progress_find(const struct progress *p, struct inst_key key)
 {
 	size_t where;
 	uint32_t at = index_first(&p->by_key, inst_key_hash(key), &where);
@@ -35,7 +35,7 @@ static uint32_t find(const struct progress *p, struct inst_key key)
 
 void progress_set(struct progress *p, struct inst_key key, uint32_t permille)
 {
-	uint32_t at = find(p, key);
+	uint32_t at = command_progress_find(p, key);
 	bool is_new = at == INDEX_NONE;
 
 	if (is_new)
@@ -51,7 +51,7 @@ void progress_fold(struct progress *p, const struct transition *tr)
 	if (p->items.len == 0 || tr->kind != TK_INSTANCE ||
 	    (state_holds_slot((enum state)tr->inst.state) && tr->event != EV_GRANT))
 		return;
-	uint32_t at = find(p, tr->inst.key);
+	uint32_t at = command_progress_find(p, tr->inst.key);
 	if (at == INDEX_NONE)
 		return;
 	index_remove(&p->by_key, at);
@@ -60,7 +60,7 @@ void progress_fold(struct progress *p, const struct transition *tr)
 
 const struct progress_item *progress_find(const struct progress *p, struct inst_key key)
 {
-	uint32_t at = p->items.len ? find(p, key) : INDEX_NONE;
+	uint32_t at = p->items.len ? command_progress_find(p, key) : INDEX_NONE;
 
 	return at == INDEX_NONE ? NULL : slab_at(&p->items, at);
 }

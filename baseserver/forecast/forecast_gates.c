@@ -112,7 +112,7 @@ static uint32_t seat_among(const struct forecast *f, uint32_t klass, int32_t *le
 	return 0;
 }
 
-static void place(struct forecast *f, struct simulate_other *others)
+static void gates_place(struct forecast *f, struct simulate_other *others)
 {
 	int32_t *left = mem_array(f->n_seats + 1, sizeof *left);
 
@@ -163,7 +163,7 @@ void forecast_gates_make(struct forecast *f, struct simulate_gates *ret)
 			asks[i] = (struct simulate_asks){ .klass = SIMULATE_NOBODY,
 				                          .is_closed = t->asks.is_closed };
 	}
-	place(f, others);
+	gates_place(f, others);
 	*ret = (struct simulate_gates){ .limits = limits,
 		                        .n_limits = f->n_limits,
 		                        .seats = seats,

@@ -152,8 +152,8 @@ struct board {
 	struct simulate_gates gates;
 };
 
-static int play(const struct forecast *f, const struct board *b, bool is_slow,
-                struct simulate_row **ret_rows, size_t *ret_n, struct err *err)
+static int forecast_play_play(const struct forecast *f, const struct board *b, bool is_slow,
+                              struct simulate_row **ret_rows, size_t *ret_n, struct err *err)
 {
 	int64_t *durations = mem_array(f->n_tasks + 1, sizeof *durations);
 	struct play p = { f, is_slow };
@@ -206,10 +206,10 @@ int forecast_play(struct forecast *f, struct err *err)
 	}
 	if (r == 0) {
 		widen_spans(f, b.spans);
-		r = play(f, &b, false, &f->rows, &f->n_rows, err);
+		r = forecast_play_play(f, &b, false, &f->rows, &f->n_rows, err);
 	}
 	if (r == 0)
-		r = play(f, &b, true, &f->slow, &n, err);
+		r = forecast_play_play(f, &b, true, &f->slow, &n, err);
 	CHECK(r < 0 || n == f->n_rows); /* the same instances in the same order */
 	if (r == 0)
 		judge_promises(f);
@@ -307,7 +307,7 @@ static int64_t committed_at(const struct task *d, int64_t due)
 	return tz_first(tz, at < label ? at + DAY_S : at);
 }
 
-static enum promise_state judge(const struct forecast *f, const struct promise *p)
+static enum promise_state play_judge(const struct forecast *f, const struct promise *p)
 {
 	int64_t by_us = p->committed * US_PER_S;
 
@@ -354,7 +354,7 @@ static void judge_promises(struct forecast *f)
 			               .is_over = r->was_over && !r->is_bad };
 		p->is_live = forecast_live_of(f, p->key) != NULL;
 		p->cause = key_of(f, root_of(f, r));
-		p->state = judge(f, p);
+		p->state = play_judge(f, p);
 	}
 }
 

@@ -67,7 +67,7 @@ struct forecaster {
 
 /* --- letters ------------------------------------------------------------------------------- */
 
-static void discard(struct letter *l)
+static void forecaster_discard(struct letter *l)
 {
 	forecast_letter_free((struct forecast_letter *)l);
 }
@@ -76,7 +76,7 @@ struct forecast_letter *forecast_letter_new(int64_t now_us)
 {
 	struct forecast_letter *l = mem_new(sizeof *l);
 
-	l->letter.discard = discard;
+	l->letter.discard = forecaster_discard;
 	forecast_init(&l->f, now_us);
 	return l;
 }
@@ -194,7 +194,7 @@ static void judge_ended(struct forecaster *fc, struct promise *p)
 
 /* --- playing ------------------------------------------------------------------------------- */
 
-static void play(struct forecaster *fc, struct forecast_letter *l)
+static void forecast_forecaster_play(struct forecaster *fc, struct forecast_letter *l)
 {
 	struct err err = { 0 };
 
@@ -223,7 +223,7 @@ static void on_play(struct letter *letter, void *self)
 {
 	struct forecast_letter *l = (struct forecast_letter *)letter;
 
-	play(self, l);
+	forecast_forecaster_play(self, l);
 	letter->deliver = l->answered;
 	if (actor_post_credit(l->reply_to, letter) < 0)
 		letter->discard(letter);
@@ -292,7 +292,8 @@ static char *note_of(const struct forecast *f, const struct promise *p)
 }
 
 /* A promise is safe until the forecast says otherwise; each change is told once. */
-static void follow(struct forecaster *fc, const struct forecast *f, const struct promise *p)
+static void forecaster_follow(struct forecaster *fc, const struct forecast *f,
+                              const struct promise *p)
 {
 	struct known *k = known_of(fc, p->key);
 
@@ -324,13 +325,13 @@ static void on_snapshot(struct letter *letter, void *self)
 
 	CHECK(fc->asked);
 	fc->asked = false;
-	play(fc, l);
+	forecast_forecaster_play(fc, l);
 	if (l->code < 0)
 		log_warn("forecast.failed", "text=\"%s\"", l->text);
 	for (size_t i = 0; i < fc->n_known; i++)
 		fc->known[i].seen = false;
 	for (size_t i = 0; i < l->f.n_promises && l->code == 0; i++)
-		follow(fc, &l->f, &l->f.promises[i]);
+		forecaster_follow(fc, &l->f, &l->f.promises[i]);
 	for (size_t i = 0; i < fc->n_known; i++)
 		if (fc->known[i].seen || l->code < 0)
 			fc->known[n++] = fc->known[i];
@@ -357,7 +358,7 @@ static void on_alarm(void *self)
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-static int init(void *self, struct actor *me, struct err *err)
+static int forecaster_init(void *self, struct actor *me, struct err *err)
 {
 	struct forecaster *fc = self;
 
@@ -368,7 +369,7 @@ static int init(void *self, struct actor *me, struct err *err)
 }
 
 static const struct actor_ops ops = {
-	.name = "forecaster", .letters_max = 256, .init = init, .alarm = on_alarm
+	.name = "forecaster", .letters_max = 256, .init = forecaster_init, .alarm = on_alarm
 };
 
 struct forecaster *forecaster_new(struct thread *th, const char *store_url, int64_t every_us)

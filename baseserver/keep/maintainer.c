@@ -103,7 +103,7 @@ void maintainer__fold(struct maintainer *m)
 	}
 }
 
-static struct proposal *propose(struct maintainer *m, struct watch *w, enum ask ask)
+static struct proposal *maintainer_propose(struct maintainer *m, struct watch *w, enum ask ask)
 {
 	CHECK(!w->asked && outbox_room(&m->out) > 0);
 	log_debug("maintainer.propose", "instance=%u.%lld ask=%d token=%llx", w->inst.key.task,
@@ -119,7 +119,7 @@ static struct proposal *propose(struct maintainer *m, struct watch *w, enum ask 
 
 void maintainer__lose(struct maintainer *m, struct watch *w)
 {
-	struct proposal *p = propose(m, w, ASK_ENDED);
+	struct proposal *p = maintainer_propose(m, w, ASK_ENDED);
 
 	w->gone = true; /* not to be sent again while this is on its way */
 	p->end = AE_INFRA;
@@ -141,17 +141,17 @@ static void look_running(struct maintainer *m, struct watch *w, int64_t now)
 			maintainer__lose(m, w);
 	} else if (w->inst.state == ST_RUNNING && d && d->alive_wait_us &&
 	           w->granted_us + d->alive_wait_us <= now && !w->killed_for_time) {
-		struct proposal *p = propose(m, w, ASK_KILL);
+		struct proposal *p = maintainer_propose(m, w, ASK_KILL);
 		p->intent = KI_TIMEOUT;
 		p->reason = RE_TIMEOUT;
 		w->killed_for_time = true;
 	} else if (w->inst.state == ST_KILLING && w->kill_us + watch__grace_us(m, w) <= now) {
 		if (maintainer__may_judge(m, w->kill_us + watch__grace_us(m, w)))
-			propose(m, w, ASK_HANG);
+			maintainer_propose(m, w, ASK_HANG);
 	}
 }
 
-static void look(struct maintainer *m, struct watch *w)
+static void maintainer_look(struct maintainer *m, struct watch *w)
 {
 	int64_t now = actor_mono_us(m->me), wall = actor_wall_us(m->me);
 
@@ -159,10 +159,10 @@ static void look(struct maintainer *m, struct watch *w)
 		return;
 	if (w->inst.state == ST_FAILED) {
 		if (w->inst.retry_at_us <= wall)
-			propose(m, w, ASK_RETRY);
+			maintainer_propose(m, w, ASK_RETRY);
 	} else if (w->inst.state == ST_READY || w->inst.state == ST_DEPEND) {
 		if (watch__expiry_us(m, &w->inst) <= wall)
-			propose(m, w, ASK_EXPIRE);
+			maintainer_propose(m, w, ASK_EXPIRE);
 	} else {
 		look_running(m, w, now);
 	}
@@ -175,7 +175,7 @@ static void look_at_times(struct maintainer *m)
 
 	while ((top = heap_top(&m->times)) && top->key <= now && outbox_room(&m->out) > 0) {
 		struct watch *w = (struct watch *)top;
-		look(m, w);
+		maintainer_look(m, w);
 		int64_t next = watch__next_look(m, w);
 		/* What was asked is answered soon; an answer looks again. */
 		if (w->asked || next == INT64_MAX)
@@ -193,7 +193,7 @@ static void look_at_times(struct maintainer *m)
 	actor_alarm(m->me, next);
 }
 
-static void turn(void *self)
+static void maintainer_turn(void *self)
 {
 	struct maintainer *m = self;
 
@@ -206,10 +206,10 @@ static void turn(void *self)
 
 static void on_alarm(void *self)
 {
-	(void)self; /* turn() follows */
+	(void)self; /* maintainer_turn() follows */
 }
 
-static void answered(struct letter *letter, void *self)
+static void maintainer_answered(struct letter *letter, void *self)
 {
 	struct maintainer *m = self;
 	struct answers *as = (struct answers *)letter;
@@ -227,7 +227,7 @@ static void answered(struct letter *letter, void *self)
 	free(as);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int maintainer_init(void *self, struct actor *me, struct err *err)
 {
 	(void)self;
 	(void)me;
@@ -235,9 +235,11 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = {
-	.name = "maintainer", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
-};
+static const struct actor_ops ops = { .name = "maintainer",
+	                              .letters_max = 65536,
+	                              .init = maintainer_init,
+	                              .turn = maintainer_turn,
+	                              .alarm = on_alarm };
 
 static void load_task(void *ctx, const struct ledger_task *lt)
 {
@@ -281,9 +283,10 @@ struct maintainer *maintainer_new(struct thread *th, struct ledger *ledger,
 	m->keep_us = actor_mono_us(m->me) + MAINTAINER_KEEP_EVERY_US / 12;
 	m->saved_at = stream_last(ledger_stream(ledger));
 	m->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, m->me);
-	m->out = (struct outbox){
-		.ledger = ledger, .me = m->me, .from = PR_MAINTAINER, .answered = answered
-	};
+	m->out = (struct outbox){ .ledger = ledger,
+		                  .me = m->me,
+		                  .from = PR_MAINTAINER,
+		                  .answered = maintainer_answered };
 	ledger_each_task(ledger, load_task, m);
 	ledger_each_instance(ledger, load_instance, m);
 	return m;

@@ -70,7 +70,7 @@ static inline bool is_older(uint32_t a, uint32_t b)
 /* (design: SEMANTICS section 3, "Leases".) Granted and absent twice: sent again. Once
  * present and now absent: lost. Another process answers: what it does not list died with
  * the former one. */
-static bool absent(struct maintainer *m, struct watch *w, const struct held_news *n)
+static bool held_absent(struct maintainer *m, struct watch *w, const struct held_news *n)
 {
 	bool moved = w->session != n->session;
 
@@ -128,7 +128,7 @@ static void on_held(struct letter *letter, void *self)
 		/* A kill is told until it is acknowledged: a full queue may have swallowed it. */
 		bool kill = listed && w->inst.state != ST_RUNNING &&
 		            (n->hello || w->inst.state == ST_WAITKILL);
-		bool resend = !listed && absent(m, w, n);
+		bool resend = !listed && held_absent(m, w, n);
 		/* A grant sent again begins anew: its holder counts from this session's proofs.
 		 * A kill sent again renews nothing: what never arrived is lost in time. */
 		bool renew = resend && w->inst.state == ST_RUNNING;

@@ -7,7 +7,7 @@
 
 #define KEEP_STEP_US (50 * US_PER_MS) /* between two slices: the ledger breathes */
 
-static void kept(struct letter *letter, void *self)
+static void keep_kept(struct letter *letter, void *self)
 {
 	struct maintainer *m = self;
 	const struct ledger_keep *k = ledger_kept(letter);
@@ -33,7 +33,7 @@ void maintainer__keep_house(struct maintainer *m)
 	bool far = is_far(m, last), keeps_all = m->set.retention_us == 0;
 	struct ledger_keep ask = {
 		.reply_to = m->me,
-		.answered = kept,
+		.answered = keep_kept,
 		.save = !m->saved || far,
 		.before_us = keeps_all ? 0 : actor_wall_us(m->me) - m->set.retention_us,
 		.rows_max = m->set.retention_rows

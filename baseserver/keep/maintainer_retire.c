@@ -39,7 +39,7 @@ void maintainer__retire_if_over(struct maintainer *m, struct mtask *t)
 }
 
 /* Refused when somebody changed one of them meanwhile: looked at again. */
-static void answered(struct letter *letter, void *self)
+static void retire_answered(struct letter *letter, void *self)
 {
 	struct maintainer *m = self;
 	struct edit *e = (struct edit *)letter;
@@ -54,7 +54,7 @@ static void answered(struct letter *letter, void *self)
 	edit_free(e);
 }
 
-static struct edit *gather(struct maintainer *m)
+static struct edit *retire_gather(struct maintainer *m)
 {
 	struct edit *e = mem_new(sizeof *e);
 
@@ -62,7 +62,7 @@ static struct edit *gather(struct maintainer *m)
 	e->rows = mem_array(EDIT_MAX, sizeof *e->rows);
 	e->keep_links = true;
 	e->reply_to = m->me;
-	e->answered = answered;
+	e->answered = retire_answered;
 	while (m->n_over && e->n_tasks < EDIT_MAX) {
 		struct mtask *t = maintainer__task(m, m->over[--m->n_over]);
 		t->offline_asked = is_over(t);
@@ -79,7 +79,7 @@ void maintainer__retire(struct maintainer *m)
 {
 	if (m->retiring || m->n_over == 0 || actor_mono_us(m->me) < m->retire_us)
 		return;
-	struct edit *e = gather(m);
+	struct edit *e = retire_gather(m);
 	if (e->n_tasks == 0) {
 		edit_free(e);
 		return;

@@ -54,7 +54,7 @@ static void came_back(struct letter *l, void *self)
 }
 
 /* On the ear's own thread: that it gets here is the answer. */
-static void answer(struct letter *l, void *self)
+static void roll_answer(struct letter *l, void *self)
 {
 	struct call *c = (struct call *)l;
 
@@ -80,7 +80,7 @@ int64_t maintainer__call(struct maintainer *m)
 		c->m = m;
 		c->ear = i;
 		c->asked_us = now;
-		c->letter.deliver = answer;
+		c->letter.deliver = roll_answer;
 		c->letter.discard = (void (*)(struct letter *))free;
 		e->is_out = actor_post_credit(e->actor, &c->letter) == 0;
 		if (!e->is_out)

@@ -122,7 +122,7 @@ char *bridge__key(const struct bridge *b, const char *word, const char *name)
 	return mem_fmt("%s/%s/%s", b->world.prefix, word, name);
 }
 
-static bool same(const char *a, const char *b)
+static bool bridge_same(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -300,7 +300,7 @@ void bridge__agree(struct bridge *b, struct job *j, int64_t base)
 }
 
 /* A change of somebody here is not in force any more; its version stays in the history. */
-static void lose(struct bridge *b, struct job *j, const struct order *o)
+static void bridge_lose(struct bridge *b, struct job *j, const struct order *o)
 {
 	if (is_etcds(j))
 		return;
@@ -321,7 +321,7 @@ static int document_of(struct bridge *b, const struct job *j, struct buf *text, 
 	return b->form->document(&b->world, j->name, j->news, j->news_len, text, err);
 }
 
-static void apply(struct bridge *b, struct job *j, struct buf *text, char *is)
+static void bridge_apply(struct bridge *b, struct job *j, struct buf *text, char *is)
 {
 	struct buf args;
 	char *key = bridge__key(b, b->form->word, j->name);
@@ -341,7 +341,7 @@ static void apply(struct bridge *b, struct job *j, struct buf *text, char *is)
 	free(key);
 }
 
-static void retire(struct bridge *b, struct job *j)
+static void bridge_retire(struct bridge *b, struct job *j)
 {
 	struct buf args;
 
@@ -390,13 +390,13 @@ static void judge_value(struct bridge *b, struct job *j, bool was_taken)
 		buf_done(&text);
 		return;
 	}
-	if (same(is, j->is)) {
+	if (bridge_same(is, j->is)) {
 		bridge__agree(b, j, j->news_revision);
 	} else if (was_taken) {
 		j->base = j->news_revision;
 		owe(b, &j->is_dirty);
 	} else {
-		apply(b, j, &text, is);
+		bridge_apply(b, j, &text, is);
 		is = NULL;
 	}
 	free(is);
@@ -405,7 +405,7 @@ static void judge_value(struct bridge *b, struct job *j, bool was_taken)
 
 /* What is to become of the key as it was last seen. One order of a job at a time: what comes
  * meanwhile is judged when it is answered. */
-static void judge(struct bridge *b, struct job *j)
+static void bridge_judge(struct bridge *b, struct job *j)
 {
 	if (!j->has_news || bridge__is_ordered(b, j->name))
 		return;
@@ -416,7 +416,7 @@ static void judge(struct bridge *b, struct job *j)
 	if (j->news)
 		judge_value(b, j, first && j->news_revision <= j->mark && (j->is || j->was_there));
 	else if (j->is)
-		retire(b, j);
+		bridge_retire(b, j);
 	else
 		bridge__agree(b, j, 0);
 	free(j->news);
@@ -433,7 +433,7 @@ void bridge__take_news(struct bridge *b, struct job *j, const char *value, size_
 	j->has_news = true;
 	if (revision > j->seen)
 		j->seen = revision;
-	judge(b, j);
+	bridge_judge(b, j);
 }
 
 static void set_cluster(struct bridge *b, const char *cluster)
@@ -504,10 +504,10 @@ void bridge_saved(struct bridge *b, const struct saved_workflow *w)
 	if (!is && !job_find(b, name))
 		return; /* a workflow, and no job */
 	struct job *j = job_of(b, name);
-	bool is_change = !same(is, j->is), by_etcd = strcmp(w->actor, ACTOR) == 0;
+	bool is_change = !bridge_same(is, j->is), by_etcd = strcmp(w->actor, ACTOR) == 0;
 	b->changes += is_change;
 	if (by_etcd && j->is_dirty && order_out(b, name))
-		lose(b, j, order_out(b, name));
+		bridge_lose(b, j, order_out(b, name));
 	set_is(j, is, is ? mem_strn(w->text, w->n) : NULL);
 	set_actor(j, w->actor);
 	j->version = w->version ? w->version : j->version;
@@ -612,7 +612,7 @@ static void taken(struct bridge *b, struct job *j, const struct order *o)
 		set_is(j, NULL, NULL);
 		b->changes++;
 	}
-	if (same(j->is, o->is)) {
+	if (bridge_same(j->is, o->is)) {
 		bridge__agree(b, j, base_of(o));
 	} else { /* saved here since */
 		j->base = base_of(o);
@@ -622,7 +622,7 @@ static void taken(struct bridge *b, struct job *j, const struct order *o)
 	         o->kind == ORDER_PUT ? b->form->one : "retired", o->name, o->mod_revision);
 }
 
-static void settle(struct bridge *b, struct order *o, int code, const char *text)
+static void bridge_settle(struct bridge *b, struct order *o, int code, const char *text)
 {
 	struct job *j = job_of(b, o->name);
 	/* Nothing runs, or nobody knows it any more: so it shall be. */
@@ -697,7 +697,7 @@ static void ask_again(struct bridge *b, int64_t now_us)
 	}
 }
 
-static void answered(struct letter *l, void *self)
+static void bridge_answered(struct letter *l, void *self)
 {
 	struct client_request *r = (struct client_request *)l;
 	struct bridge *b = r->ctx;
@@ -715,7 +715,7 @@ static void answered(struct letter *l, void *self)
 	bool failed;
 	int code = outcome_of(r, &failed, &err);
 	client_request_free(r);
-	settle(b, o, code, err.text);
+	bridge_settle(b, o, code, err.text);
 	bool early = is_early(o, code, failed);
 	b->first = o->next;
 	if (!b->first)
@@ -729,7 +729,7 @@ static void answered(struct letter *l, void *self)
 	} else {
 		bridge__order_free(o);
 	}
-	judge(b, j);
+	bridge_judge(b, j);
 	bridge_pump(b, clock_mono_us(&clock_machine));
 }
 
@@ -761,7 +761,7 @@ bool bridge_pump(struct bridge *b, int64_t now_us)
 	CHECK((size_t)o->kind < sizeof kinds / sizeof kinds[0]);
 	struct client_request *r = client_request_new(kinds[o->kind], o->args, strlen(o->args));
 	r->reply_to = b->me;
-	r->answered = answered;
+	r->answered = bridge_answered;
 	r->ctx = b;
 	r->request_id = mem_str(o->request_id);
 	r->actor = mem_str(ACTOR);

@@ -106,7 +106,7 @@ static const struct session_ops session_calls = { .on_open = on_open,
 	                                          .on_frame = on_frame,
 	                                          .on_end = on_end };
 
-static void came(void *ctx, int fd, uint64_t origin, const char *peer)
+static void door_came(void *ctx, int fd, uint64_t origin, const char *peer)
 {
 	struct doorway *way = ctx;
 	struct door *d = way->d;
@@ -132,7 +132,7 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 	d->callers = c;
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int door_init(void *self, struct actor *me, struct err *err)
 {
 	struct door *d = self;
 	struct listener_limits limits = { (uint32_t)d->p->sessions_max,
@@ -146,8 +146,8 @@ static int init(void *self, struct actor *me, struct err *err)
 		int r = net_split_listen(d->p->listen.items[i], host, &port, err);
 		d->ways[i] = (struct doorway){ .d = d };
 		if (r == 0)
-			r = listener_tcp(actor_loop(me), host, port, &limits, came, &d->ways[i],
-			                 &d->ways[i].listener, err);
+			r = listener_tcp(actor_loop(me), host, port, &limits, door_came,
+			                 &d->ways[i], &d->ways[i].listener, err);
 		if (r < 0)
 			return r;
 		d->n_ways++;
@@ -155,7 +155,7 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static void fini(void *self)
+static void door_fini(void *self)
 {
 	struct door *d = self;
 
@@ -172,7 +172,7 @@ static void fini(void *self)
 }
 
 static const struct actor_ops ops = {
-	.name = "door", .letters_max = LETTERS_MAX, .init = init, .fini = fini
+	.name = "door", .letters_max = LETTERS_MAX, .init = door_init, .fini = door_fini
 };
 
 static void on_news(struct letter *l, void *self)
@@ -186,7 +186,7 @@ static void on_news(struct letter *l, void *self)
 	free(n);
 }
 
-static void discard(struct letter *l)
+static void door_discard(struct letter *l)
 {
 	free(l);
 }
@@ -198,7 +198,7 @@ void door_tell(struct door *d, const char *address, uint32_t retry_ms)
 	snprintf(n->leader, sizeof n->leader, "%s", address);
 	n->retry_ms = retry_ms;
 	n->letter.deliver = on_news;
-	n->letter.discard = discard;
+	n->letter.discard = door_discard;
 	if (actor_post(d->me, &n->letter) < 0)
 		free(n);
 }

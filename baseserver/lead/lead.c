@@ -90,7 +90,7 @@ static void tell_clock(const struct lead_view *was, const struct lead_view *is)
 }
 
 /* What cannot be read keeps the view as it was, older. */
-static void look(struct lead *l, int64_t now)
+static void lead_look(struct lead *l, int64_t now)
 {
 	struct lead_view v = { .at_us = now };
 	int r = 0;
@@ -132,14 +132,14 @@ static void on_alarm(void *self)
 		l->set.leave(l->set.leave_ctx);
 	}
 	if (now >= l->look_us) {
-		look(l, now);
+		lead_look(l, now);
 		l->look_us = now + (atomic_load(&l->has_standby) ? at_most(l, LOOK_US, 2)
 		                                                 : at_most(l, ALONE_US, 5));
 	}
 	actor_alarm(l->me, l->leave_us && l->leave_us < l->look_us ? l->leave_us : l->look_us);
 }
 
-static void turn(void *self)
+static void lead_turn(void *self)
 {
 	struct lead *l = self;
 
@@ -149,7 +149,7 @@ static void turn(void *self)
 	on_alarm(l);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int lead_init(void *self, struct actor *me, struct err *err)
 {
 	struct lead *l = self;
 
@@ -159,7 +159,7 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static void fini(void *self)
+static void lead_fini(void *self)
 {
 	struct lead *l = self;
 
@@ -169,10 +169,10 @@ static void fini(void *self)
 
 static const struct actor_ops ops = { .name = "lead",
 	                              .letters_max = 16,
-	                              .init = init,
-	                              .turn = turn,
+	                              .init = lead_init,
+	                              .turn = lead_turn,
 	                              .alarm = on_alarm,
-	                              .fini = fini };
+	                              .fini = lead_fini };
 
 struct lead *lead_new(struct thread *th, const struct lead_settings *set)
 {

@@ -288,7 +288,7 @@ static int on_key(void *ctx, const struct etcd_kv *kv)
 	return 0;
 }
 
-static int list(struct registry *r, struct err *err)
+static int registry_list(struct registry *r, struct err *err)
 {
 	char *prefix = mem_fmt("%s/", r->set.p->etcd_prefix);
 	int64_t revision = 0;
@@ -323,7 +323,7 @@ static void watch_end(struct registry *r)
 }
 
 /* is_busy: what was ordered is answered before all is listed. */
-static int watch(struct registry *r, bool is_busy, struct err *err)
+static int registry_watch(struct registry *r, bool is_busy, struct err *err)
 {
 	int64_t revision = 0;
 	int code = r->revision ? etcd_revision(r->etcd, &revision, err) : 0;
@@ -340,7 +340,7 @@ static int watch(struct registry *r, bool is_busy, struct err *err)
 	if (code == 0 && !r->revision && is_busy)
 		return 0;
 	if (code == 0 && !r->revision)
-		code = list(r, err);
+		code = registry_list(r, err);
 	if (code < 0)
 		return code;
 	char *prefix = mem_fmt("%s/", r->set.p->etcd_prefix);
@@ -367,9 +367,9 @@ static int look_alive(struct registry *r, struct err *err)
 	return code == E_NOT_FOUND ? 0 : code;
 }
 
-static int step(struct registry *r, bool is_busy, struct err *err)
+static int registry_step(struct registry *r, bool is_busy, struct err *err)
 {
-	int code = r->watch ? 0 : watch(r, is_busy, err);
+	int code = r->watch ? 0 : registry_watch(r, is_busy, err);
 
 	if (code == 0 && !r->watch)
 		return 0;
@@ -407,7 +407,7 @@ static void put_bridges(const struct registry *r, struct buf *out)
 	put_close(out, ']');
 }
 
-static void show(struct registry *r)
+static void registry_show(struct registry *r)
 {
 	uint64_t now = r->changes;
 	struct buf out;
@@ -450,7 +450,7 @@ static void say(struct registry *r, int code, const struct err *err)
 	r->changes++;
 }
 
-static void keep(struct registry *r, int64_t now)
+static void registry_keep(struct registry *r, int64_t now)
 {
 	int64_t keep_us = (int64_t)r->set.p->etcd_nodes_days * 86400 * US_PER_S;
 
@@ -475,7 +475,7 @@ static void on_forget(struct letter *l, void *self)
 {
 	CHECK(actor_here(((struct registry *)self)->me));
 	forget_gone(self, ((struct forgetting *)l)->name, INT64_MAX, "by command");
-	show(self);
+	registry_show(self);
 	forget_discard(l);
 }
 
@@ -543,21 +543,21 @@ static void on_alarm(void *self)
 
 	for (size_t i = 0; i < BRIDGES; i++)
 		is_busy |= r->bridges[i] && bridge_pump(r->bridges[i], now);
-	int code = step(r, is_busy, &err);
+	int code = registry_step(r, is_busy, &err);
 
 	/* To watch anew, or to list, is a step of its own; only what fails again is said. */
 	if (code == E_STALE || (code == E_IO && r->code == 0))
-		code = step(r, is_busy, &err);
+		code = registry_step(r, is_busy, &err);
 	for (size_t i = 0; i < r->n; i++)
 		if (r->nodes[i].is_unsaved)
 			node_save(r, &r->nodes[i]);
-	keep(r, now);
+	registry_keep(r, now);
 	say(r, code, &err);
-	show(r);
+	registry_show(r);
 	actor_alarm(r->me, now + (code < 0 ? RETRY_MS : is_busy ? BUSY_MS : 0) * US_PER_MS);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int registry_init(void *self, struct actor *me, struct err *err)
 {
 	struct registry *r = self;
 
@@ -571,7 +571,7 @@ static int init(void *self, struct actor *me, struct err *err)
 }
 
 static const struct actor_ops ops = {
-	.name = "registry", .letters_max = 64, .init = init, .alarm = on_alarm
+	.name = "registry", .letters_max = 64, .init = registry_init, .alarm = on_alarm
 };
 
 static const char *node_name(void *ctx, const char *id)

@@ -49,7 +49,7 @@ static void found(struct scrubber *s)
 	actor_alarm(s->me, actor_mono_us(s->me) + TELL_US);
 }
 
-static void look(struct scrubber *s)
+static void scrubber_look(struct scrubber *s)
 {
 	struct err err = { 0 };
 	int r = 0;
@@ -85,10 +85,10 @@ static void on_alarm(void *self)
 	if (atomic_load(&s->is_damaged))
 		ledger_damaged(s->ledger, &s->damage);
 	else
-		look(s);
+		scrubber_look(s);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int scrubber_init(void *self, struct actor *me, struct err *err)
 {
 	struct scrubber *s = self;
 
@@ -98,7 +98,7 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static void fini(void *self)
+static void scrubber_fini(void *self)
 {
 	struct scrubber *s = self;
 
@@ -106,9 +106,11 @@ static void fini(void *self)
 	s->store = NULL;
 }
 
-static const struct actor_ops ops = {
-	.name = "scrubber", .letters_max = 16, .init = init, .alarm = on_alarm, .fini = fini
-};
+static const struct actor_ops ops = { .name = "scrubber",
+	                              .letters_max = 16,
+	                              .init = scrubber_init,
+	                              .alarm = on_alarm,
+	                              .fini = scrubber_fini };
 
 struct scrubber *scrubber_new(struct thread *th, const struct site *site, struct ledger *l)
 {

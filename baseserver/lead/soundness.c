@@ -68,7 +68,7 @@ void soundness_note_damage(const struct site *site, const char *text)
 }
 
 /* Without a bound where damage was seen before. */
-static int look(const struct site *site, struct store *s, struct err *err)
+static int soundness_look(const struct site *site, struct store *s, struct err *err)
 {
 	char *note = note_path(site);
 	bool noted = access(note, F_OK) == 0;
@@ -100,7 +100,7 @@ int soundness_check(const struct site *site, struct store *s, struct err *err)
 	if (r == 0)
 		r = anchor_check(site->p->state_dir, name, s, &t, err);
 	if (r == 0)
-		r = look(site, s, err);
+		r = soundness_look(site, s, err);
 	if (r == 0)
 		r = store_verify(s, &t, err);
 	return r;

@@ -95,7 +95,7 @@ static void look_failed(struct standby *b, const struct err *err)
 }
 
 /* 0: there is nothing to look at, 1: seen, negative. */
-static int look(struct standby *b, struct err *err)
+static int standby_look(struct standby *b, struct err *err)
 {
 	struct store_lease now;
 	struct store *s = b->store ? b->store : b->beside;
@@ -131,7 +131,7 @@ static bool is_free(const struct standby *b)
 
 /* Who is elected in etcd has nobody to wait for: the former leader knows that he is not. One that
  * could not take the store does not stand. */
-static void stand(const struct standby *b)
+static void standby_stand(const struct standby *b)
 {
 	struct election *e = cluster_election(b->site->cluster);
 
@@ -213,7 +213,7 @@ static int wait_aloud(struct standby *b, struct err *err)
 }
 
 /* A failure shows at the next look. */
-static void show(struct standby *b)
+static void standby_show(struct standby *b)
 {
 	struct store *s = b->store ? b->store : b->beside;
 	struct store_node n = { .number = b->warm ? warm_number(b->warm) : 0 };
@@ -239,7 +239,7 @@ static int64_t follow_us(const struct standby *b, int64_t look_us)
 }
 
 /* A failure makes the picture older, no more; the next look tells of a store that is away. */
-static void follow(struct standby *b)
+static void standby_follow(struct standby *b)
 {
 	struct store *s = b->store ? b->store : b->beside;
 	struct err err = { 0 };
@@ -282,7 +282,7 @@ static int wait_for_it(struct standby *b, struct err *err)
 	for (;;) {
 		int r = try_open(b, err);
 		if (r == 0)
-			r = look(b, err);
+			r = standby_look(b, err);
 		/* At the start what is wrong is said; later it may pass. */
 		if (r < 0 && (!b->door || soundness_exit(r)))
 			return r;
@@ -290,12 +290,12 @@ static int wait_for_it(struct standby *b, struct err *err)
 			look_failed(b, err);
 		else if (r > 0 && (r = try_take(b, err)) != 0)
 			return r < 0 ? r : STANDBY_LEADS;
-		stand(b);
+		standby_stand(b);
 		r = wait_aloud(b, err);
 		if (r < 0)
 			return r;
-		show(b);
-		follow(b);
+		standby_show(b);
+		standby_follow(b);
 		if (sleep_a_little(b) == STANDBY_STOPPED)
 			return STANDBY_STOPPED;
 	}

@@ -276,7 +276,7 @@ static void take_waiting(struct ledger *l)
 		at->deliver(at, l);
 }
 
-static void turn(void *self)
+static void ledger_turn(void *self)
 {
 	struct ledger *l = self;
 
@@ -320,7 +320,7 @@ static void on_alarm(void *self)
 	ledger__set_alarm(l);
 }
 
-static bool rest(void *self)
+static bool ledger_rest(void *self)
 {
 	struct ledger *l = self;
 
@@ -342,7 +342,7 @@ static bool rest(void *self)
 	return !l->busy;
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int ledger_init(void *self, struct actor *me, struct err *err)
 {
 	struct ledger *l = self;
 
@@ -357,10 +357,10 @@ static int init(void *self, struct actor *me, struct err *err)
 
 static const struct actor_ops ops = { .name = "ledger",
 	                              .letters_max = 65536,
-	                              .init = init,
-	                              .turn = turn,
+	                              .init = ledger_init,
+	                              .turn = ledger_turn,
 	                              .alarm = on_alarm,
-	                              .rest = rest };
+	                              .rest = ledger_rest };
 
 int ledger_new(struct thread *th, struct store *store, const char *who,
                const struct ledger_settings *set, struct task *const *tasks,

@@ -25,7 +25,7 @@ struct doubt {
 	struct anchor seen;
 };
 
-static int put(struct ledger *l, const struct anchor *a)
+static int anchor_put(struct ledger *l, const struct anchor *a)
 {
 	struct err err = { 0 };
 	int r = anchor_write(&l->anchor, a, &err);
@@ -48,8 +48,8 @@ int ledger__anchor_open(struct ledger *l, struct err *err)
 		return 0;
 	}
 	a = anchor_of(&l->begin, clock_wall_us(&clock_machine));
-	put(l, &a);
-	put(l, &a); /* what an earlier store has left goes */
+	anchor_put(l, &a);
+	anchor_put(l, &a); /* what an earlier store has left goes */
 	return 0;
 }
 
@@ -80,7 +80,7 @@ void ledger_keep_anchor(struct ledger *l, bool at_once)
 	if (at_once || now - l->anchor_us >= KEEP_US) {
 		struct anchor a = anchor_of(t, actor_wall_us(l->me));
 		l->anchor_us = now;
-		if (put(l, &a) == 0) {
+		if (anchor_put(l, &a) == 0) {
 			l->anchor_seq = t->seq;
 			return;
 		}
@@ -131,8 +131,8 @@ static void on_doubt(struct letter *letter, void *self)
 void ledger__doubt_proven(struct ledger *l)
 {
 	if (l->anchor.fd >= 0 && l->doubt_of.epoch) {
-		put(l, &l->doubt_of);
-		put(l, &l->doubt_of);
+		anchor_put(l, &l->doubt_of);
+		anchor_put(l, &l->doubt_of);
 	}
 	l->dead = true;
 	l->set.fatal(l->set.fatal_ctx, &l->doubt);
@@ -178,7 +178,7 @@ static void on_claim(struct letter *letter, void *self)
 }
 
 /* It is only told and counted: what one broker says without a proof stops nothing. */
-static void ignore(struct ledger *l, const struct ledger_seen *seen)
+static void anchor_ignore(struct ledger *l, const struct ledger_seen *seen)
 {
 	struct claim *c = mem_new(sizeof *c);
 
@@ -216,7 +216,7 @@ int ledger_judge_seen(struct ledger *l, const struct ledger_seen *seen, struct e
 	if (seen->epoch < begin->base_epoch || (seen->epoch <= l->epoch && seen->number <= number))
 		return 0;
 	if (!proof_holds(begin, seen->epoch, seen->number, seen->proof)) {
-		ignore(l, seen);
+		anchor_ignore(l, seen);
 		return 0;
 	}
 	err_set(err, E_LOST,

@@ -16,13 +16,13 @@ struct asked {
 	struct proposal *p;
 };
 
-static uint64_t change(struct asked *a, enum event ev, enum reason reason)
+static uint64_t ask_change(struct asked *a, enum event ev, enum reason reason)
 {
 	return ledger__change(a->l, a->index, ev, reason, a->p);
 }
 
 /* The row, from history if it has ended. E_NOT_FOUND: there is none; others: nobody knows. */
-static int fetch(struct asked *a)
+static int ask_fetch(struct asked *a)
 {
 	int r = a->e ? 0 : ledger__fetch(a->l, a->p->key, &a->index);
 
@@ -109,7 +109,7 @@ static void next_part(struct asked *a)
 
 /* What came before it is killed, as many as the letter has room for. What ends at once leaves the
  * flow: first who, then the kills. */
-static void replace(const struct asked *a)
+static void ask_replace(const struct asked *a)
 {
 	struct ledger *l = a->l;
 	uint32_t *older;
@@ -146,13 +146,13 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 		a->p->note = ledger__overlap_note(a->l, a->t, a->p);
 	add_row(a);
 	if (overlaps) {
-		*ret_number = change(a, EV_CREATE_SKIP, RE_OVERLAP);
+		*ret_number = ask_change(a, EV_CREATE_SKIP, RE_OVERLAP);
 		return 0;
 	}
-	*ret_number = change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
-	                     (enum reason)a->p->reason);
+	*ret_number = ask_change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
+	                         (enum reason)a->p->reason);
 	if (a->p->plan)
-		replace(a);
+		ask_replace(a);
 	return 0;
 }
 
@@ -166,7 +166,7 @@ static int on_skip_date(struct asked *a, uint64_t *ret_number)
 	if (exists(a, &code))
 		return code;
 	add_row(a);
-	*ret_number = change(a, EV_CREATE_SKIP, (enum reason)a->p->reason);
+	*ret_number = ask_change(a, EV_CREATE_SKIP, (enum reason)a->p->reason);
 	return 0;
 }
 
@@ -176,26 +176,26 @@ static int on_leave_out(struct asked *a, uint64_t *ret_number)
 	return ledger__leave_out(a->l, a->t, a->p, ret_number);
 }
 
-static int step(struct asked *a, enum event ev, enum reason reason, uint64_t *ret_number)
+static int ask_step(struct asked *a, enum event ev, enum reason reason, uint64_t *ret_number)
 {
 	if (!a->e)
 		return E_NOT_FOUND;
 	if (fsm_next((enum state)a->e->inst.state, ev) == ST_NONE)
 		return E_CONFLICT;
-	*ret_number = change(a, ev, reason);
+	*ret_number = ask_change(a, ev, reason);
 	return 0;
 }
 
 static int on_force(struct asked *a, uint64_t *ret_number)
 {
-	int r = fetch(a);
+	int r = ask_fetch(a);
 
 	if (r == E_NOT_FOUND) {
 		if (a->p->key.part > 0)
 			return E_NOT_FOUND;
 		add_row(a);
 		a->e->inst.flags |= IF_FORCED;
-		*ret_number = change(a, EV_CREATE_FORCE, RE_FORCED);
+		*ret_number = ask_change(a, EV_CREATE_FORCE, RE_FORCED);
 		return 0;
 	}
 	if (r < 0)
@@ -206,7 +206,7 @@ static int on_force(struct asked *a, uint64_t *ret_number)
 		return E_CONFLICT;
 	a->e->inst.flags |= IF_FORCED;
 	a->e->inst.exit_code = 0;
-	return step(a, EV_FORCE, RE_FORCED, ret_number);
+	return ask_step(a, EV_FORCE, RE_FORCED, ret_number);
 }
 
 static int on_satisfy(struct asked *a, uint64_t *ret_number)
@@ -220,13 +220,13 @@ static int on_satisfy(struct asked *a, uint64_t *ret_number)
 	}
 	if (a->p->dry && a->e)
 		a->e->inst.flags |= IF_DRY;
-	return a->p->dry ? step(a, EV_DRY, RE_DRYRUN, ret_number)
-	                 : step(a, EV_SATISFY, RE_NONE, ret_number);
+	return a->p->dry ? ask_step(a, EV_DRY, RE_DRYRUN, ret_number)
+	                 : ask_step(a, EV_SATISFY, RE_NONE, ret_number);
 }
 
 static int on_withdraw(struct asked *a, uint64_t *ret_number)
 {
-	return step(a, EV_WITHDRAW, RE_PARENT, ret_number);
+	return ask_step(a, EV_WITHDRAW, RE_PARENT, ret_number);
 }
 
 static int on_skip(struct asked *a, uint64_t *ret_number)
@@ -234,18 +234,18 @@ static int on_skip(struct asked *a, uint64_t *ret_number)
 	if ((a->p->reason == RE_LINK || a->p->reason == RE_PIPELINE) &&
 	    a->p->folded < a->t->barrier)
 		return E_BARRIER; /* the parent may have reopened */
-	return step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
+	return ask_step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
 }
 
 static int on_expire(struct asked *a, uint64_t *ret_number)
 {
-	return step(a, EV_EXPIRE, RE_EXPIRED, ret_number);
+	return ask_step(a, EV_EXPIRE, RE_EXPIRED, ret_number);
 }
 
 /* An earlier date was begun anew since it was satisfied: it waits once more. */
 static int no_turn(struct asked *a, uint64_t *ret_number)
 {
-	step(a, EV_WITHDRAW, RE_OVERLAP, ret_number);
+	ask_step(a, EV_WITHDRAW, RE_OVERLAP, ret_number);
 	return E_REVISION;
 }
 
@@ -266,7 +266,7 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 		i->infra = 0;
 	}
 	if (!ledger__bind(a->l, a->t, i, a->p)) { /* it ran with that, or with nothing */
-		r = step(a, EV_KILL, RE_EDIT, ret_number);
+		r = ask_step(a, EV_KILL, RE_EDIT, ret_number);
 		return r < 0 ? r : E_CONFLICT;
 	}
 	CHECK(a->l->next_token >> 40 == a->l->epoch); /* larger than those of all before */
@@ -281,7 +281,7 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	i->flags &= (uint16_t) ~(IF_STARTED | IF_PROBE);
 	i->flags |= a->p->probe ? IF_PROBE : 0;
 	i->exit_code = 0;
-	return step(a, EV_GRANT, RE_NONE, ret_number);
+	return ask_step(a, EV_GRANT, RE_NONE, ret_number);
 }
 
 static int on_spread(struct asked *a, uint64_t *ret_number)
@@ -321,11 +321,11 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 		return 0;
 	i->flags |= IF_STARTED;
 	i->started_us = a->p->at_us ? a->p->at_us : a->l->now_us;
-	return step(a, EV_STARTED, RE_NONE, ret_number);
+	return ask_step(a, EV_STARTED, RE_NONE, ret_number);
 }
 
 /* A job that is over before its start was told is reported once, by its end. */
-static void begun(struct instance *i, int64_t begun_us)
+static void ask_begun(struct instance *i, int64_t begun_us)
 {
 	if (i->flags & IF_STARTED || begun_us <= 0)
 		return;
@@ -352,7 +352,7 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 		i->attempt = (uint16_t)(i->attempt > 0 ? i->attempt - 1 : 0);
 		i->infra += v.infra;
 	}
-	begun(i, a->p->begun_us);
+	ask_begun(i, a->p->begun_us);
 	i->exit_code = a->p->exit_code;
 	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;
 	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)
@@ -362,10 +362,10 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 		ledger__reset_for_redo(a->l, i);
 	}
 	if (v.event != EV_EXIT_OK)
-		return step(a, v.event, v.reason, ret_number);
+		return ask_step(a, v.event, v.reason, ret_number);
 	if (a->p->branch && !a->p->note)
 		a->p->note = ledger__branch_note(a->l, a->t, a->p->branch);
-	int r = step(a, v.event, v.reason, ret_number);
+	int r = ask_step(a, v.event, v.reason, ret_number);
 	if (r == 0)
 		ledger__branch(a->l, a->t, a->p);
 	return r;
@@ -383,13 +383,13 @@ static int on_kill(struct asked *a, uint64_t *ret_number)
 		i->grace_ms = a->p->grace_ms;
 	if (i->state == ST_RUNNING || !started) {
 		i->intent = started ? a->p->intent : KI_NONE;
-		return step(a, EV_KILL, (enum reason)a->p->reason, ret_number);
+		return ask_step(a, EV_KILL, (enum reason)a->p->reason, ret_number);
 	}
 	/* Being killed already: the intent only ever grows. */
 	if (kill_rank(a->p->intent) <= kill_rank(i->intent))
 		return 0;
 	i->intent = a->p->intent;
-	return step(a, EV_INTENT, (enum reason)a->p->reason, ret_number);
+	return ask_step(a, EV_INTENT, (enum reason)a->p->reason, ret_number);
 }
 
 static int on_kill_ack(struct asked *a, uint64_t *ret_number)
@@ -397,7 +397,7 @@ static int on_kill_ack(struct asked *a, uint64_t *ret_number)
 	if (stale(a))
 		return E_STALE;
 	ledger__heard(a->l, a->t, &a->e->inst);
-	return a->e->inst.state == ST_KILLING ? 0 : step(a, EV_KILL_ACK, RE_NONE, ret_number);
+	return a->e->inst.state == ST_KILLING ? 0 : ask_step(a, EV_KILL_ACK, RE_NONE, ret_number);
 }
 
 static int on_held(struct asked *a, uint64_t *ret_number)
@@ -413,12 +413,12 @@ static int on_hang(struct asked *a, uint64_t *ret_number)
 {
 	if (stale(a))
 		return E_STALE;
-	return a->e->inst.state == ST_HANGED ? 0 : step(a, EV_HANG, RE_UNKILLABLE, ret_number);
+	return a->e->inst.state == ST_HANGED ? 0 : ask_step(a, EV_HANG, RE_UNKILLABLE, ret_number);
 }
 
 static int on_retry(struct asked *a, uint64_t *ret_number)
 {
-	return step(a, EV_RETRY, RE_NONE, ret_number);
+	return ask_step(a, EV_RETRY, RE_NONE, ret_number);
 }
 
 /* Those a redo decides anew. What runs is not touched by them: they count from its next grant. */
@@ -461,13 +461,13 @@ static int redo_running(struct asked *a, uint64_t *ret_number)
 	if (i->state == ST_RUNNING || (dying && kill_rank(i->intent) <= kill_rank(KI_REDO)))
 		ledger__keep_next(a->l, i, a->p);
 	if (dying && i->intent == KI_REDO && a->p->data) /* asked once more, with others */
-		return step(a, EV_INTENT, RE_REDO, ret_number);
+		return ask_step(a, EV_INTENT, RE_REDO, ret_number);
 	return on_kill(a, ret_number);
 }
 
 static int on_redo(struct asked *a, uint64_t *ret_number)
 {
-	int r = fetch(a);
+	int r = ask_fetch(a);
 
 	if (r < 0)
 		return r;
@@ -505,7 +505,7 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		i->flags |= IF_KEEP | IF_MEND;
 	if (a->p->priority)
 		i->priority = a->p->priority;
-	r = step(a, EV_REDO, RE_REDO, ret_number);
+	r = ask_step(a, EV_REDO, RE_REDO, ret_number);
 	if (r == 0 && i->key.part > 0)
 		ledger__whole_again(a->l, i->key, a->p->cause);
 	return r;
@@ -513,7 +513,7 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 
 static int on_reopen(struct asked *a, uint64_t *ret_number)
 {
-	int r = fetch(a);
+	int r = ask_fetch(a);
 
 	if (r < 0)
 		return r;
@@ -521,7 +521,7 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
 		return E_CONFLICT; /* skipped for a reason of its own */
 	ledger__reset_for_reopen(a->l, &a->e->inst);
-	return step(a, EV_REOPEN, RE_PARENT, ret_number);
+	return ask_step(a, EV_REOPEN, RE_PARENT, ret_number);
 }
 
 static enum event restores(enum state st)
@@ -540,17 +540,17 @@ static int on_cancel(struct asked *a, uint64_t *ret_number)
 	if (!a->e)
 		return E_NOT_FOUND;
 	if (!a->e->inst.former)
-		return step(a, EV_SKIP, RE_CANCELLED, ret_number);
+		return ask_step(a, EV_SKIP, RE_CANCELLED, ret_number);
 	instance_former(a->e->inst.former, &st, &re);
 	a->e->inst.former = 0;
 	a->e->inst.attempt = (uint16_t)a->e->inst.former_attempt;
 	a->e->inst.retry_at_us = 0;
-	return step(a, restores(st), re, ret_number);
+	return ask_step(a, restores(st), re, ret_number);
 }
 
 static int on_declare(struct asked *a, uint64_t *ret_number)
 {
-	return step(a, EV_DECLARE, RE_USER, ret_number);
+	return ask_step(a, EV_DECLARE, RE_USER, ret_number);
 }
 
 static int on_freeze(struct asked *a, uint64_t *ret_number)
@@ -567,7 +567,7 @@ static int on_freeze(struct asked *a, uint64_t *ret_number)
 	i->flags ^= IF_FROZEN;
 	if (!freeze && i->eff_due_us < a->l->now_us)
 		i->eff_due_us = a->l->now_us;
-	return step(a, freeze ? EV_FREEZE : EV_UNFREEZE, RE_USER, ret_number);
+	return ask_step(a, freeze ? EV_FREEZE : EV_UNFREEZE, RE_USER, ret_number);
 }
 
 /* Before the edit that unfreezes its task, so that nothing starts meanwhile. What people asked for,
@@ -582,11 +582,11 @@ static int on_thaw(struct asked *a, uint64_t *ret_number)
 		return 0;
 	if (a->p->reason == RE_CATCHUP && i->origin == OR_CYCLE && i->generation == 1 &&
 	    i->attempt == 0 && !(i->flags & IF_RUN_NOW))
-		return step(a, EV_SKIP, RE_CATCHUP, ret_number);
+		return ask_step(a, EV_SKIP, RE_CATCHUP, ret_number);
 	if (i->eff_due_us >= a->l->now_us)
 		return 0;
 	i->eff_due_us = a->l->now_us;
-	return step(a, EV_UNFREEZE, RE_USER, ret_number);
+	return ask_step(a, EV_UNFREEZE, RE_USER, ret_number);
 }
 
 static int on_priority(struct asked *a, uint64_t *ret_number)
@@ -600,7 +600,7 @@ static int on_priority(struct asked *a, uint64_t *ret_number)
 	if (a->e->inst.priority == a->p->priority)
 		return 0;
 	a->e->inst.priority = a->p->priority;
-	return step(a, EV_PRIORITY, RE_USER, ret_number);
+	return ask_step(a, EV_PRIORITY, RE_USER, ret_number);
 }
 
 static int on_due(struct asked *a, uint64_t *ret_number)
@@ -610,20 +610,20 @@ static int on_due(struct asked *a, uint64_t *ret_number)
 	if (a->e->inst.state != ST_READY || a->e->inst.eff_due_us <= a->l->now_us)
 		return 0;
 	a->e->inst.eff_due_us = a->l->now_us;
-	return step(a, EV_DUE_NOW, RE_USER, ret_number);
+	return ask_step(a, EV_DUE_NOW, RE_USER, ret_number);
 }
 
 static int on_promise(struct asked *a, uint64_t *ret_number)
 {
 	if (!a->e || state_final((enum state)a->e->inst.state))
 		return not_open(a);
-	return step(a, EV_PROMISE, (enum reason)a->p->reason, ret_number);
+	return ask_step(a, EV_PROMISE, (enum reason)a->p->reason, ret_number);
 }
 
 /* Of an end that holds no more nobody needs to know that somebody was told of it. */
 static int on_notified(struct asked *a, uint64_t *ret_number)
 {
-	int r = fetch(a);
+	int r = ask_fetch(a);
 
 	if (r < 0)
 		return r;
@@ -633,12 +633,12 @@ static int on_notified(struct asked *a, uint64_t *ret_number)
 	if (i->flags & IF_NOTIFIED)
 		return 0;
 	i->flags |= IF_NOTIFIED;
-	return step(a, EV_NOTIFIED, RE_NONE, ret_number);
+	return ask_step(a, EV_NOTIFIED, RE_NONE, ret_number);
 }
 
 static int on_run_now(struct asked *a, uint64_t *ret_number)
 {
-	int r = fetch(a);
+	int r = ask_fetch(a);
 
 	if (r == E_NOT_FOUND)
 		r = on_create(a, ret_number);
@@ -649,7 +649,7 @@ static int on_run_now(struct asked *a, uint64_t *ret_number)
 	if (a->e->inst.state != ST_READY)
 		return state_holds_slot((enum state)a->e->inst.state) ? E_CONFLICT : 0;
 	a->e->inst.flags |= IF_RUN_NOW;
-	return step(a, EV_SATISFY, RE_USER, ret_number);
+	return ask_step(a, EV_SATISFY, RE_USER, ret_number);
 }
 
 static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
@@ -717,6 +717,6 @@ int ledger__ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 		r = on_withdraw(&a, ret_number);
 	CHECK(r <= 0);
 	if (a.e)
-		ledger__put_back(l, a.index); /* nothing came of what fetch() brought in */
+		ledger__put_back(l, a.index); /* nothing came of what ask_fetch() brought in */
 	return r;
 }

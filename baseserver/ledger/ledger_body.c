@@ -61,7 +61,7 @@ static int take_body(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
-static int zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+static int body_zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
 {
 	(void)ctx;
 	return zones_get(name, ret_tz, err);
@@ -76,7 +76,7 @@ static const struct task *task(void *ctx, const char *name)
 	return t ? t->def : NULL;
 }
 
-static void known(void *ctx, const char *name, struct workflow_start *start)
+static void body_known(void *ctx, const char *name, struct workflow_start *start)
 {
 	struct again *a = ctx;
 	const struct name *n = names_find(&a->names, name);
@@ -90,7 +90,7 @@ static void known(void *ctx, const char *name, struct workflow_start *start)
 }
 
 /* It was judged when it was saved. */
-static bool parameter(void *ctx, const char *project, const char *name)
+static bool body_parameter(void *ctx, const char *project, const char *name)
 {
 	(void)ctx;
 	(void)project;
@@ -114,10 +114,10 @@ static int compile(struct again *a, const struct ltask *t, uint32_t version)
 	struct workflow_set *set = workflow_set_new();
 	struct workflow_world w = { .ctx = a,
 		                    .timezone = a->l->set.timezone,
-		                    .zone = zone,
+		                    .zone = body_zone,
 		                    .task = task,
-		                    .known = known,
-		                    .parameter = parameter,
+		                    .known = body_known,
+		                    .parameter = body_parameter,
 		                    .types = manifests_types(types),
 		                    .saved = true };
 	struct task **tasks = NULL;
@@ -164,7 +164,7 @@ struct wanted {
 	int code;
 };
 
-static void look(struct job *job, struct store *s)
+static void body_look(struct job *job, struct store *s)
 {
 	struct wanted *w = (struct wanted *)job;
 
@@ -210,12 +210,12 @@ bool ledger__fetch_version(struct ledger *l)
 	return true;
 }
 
-static void want(struct ledger *l, const struct ltask *t, uint32_t version)
+static void body_want(struct ledger *l, const struct ltask *t, uint32_t version)
 {
 	if (l->version || (l->gone_task == t->row.id && l->gone_version == version))
 		return;
 	struct wanted *w = mem_new(sizeof *w);
-	w->job.work = look;
+	w->job.work = body_look;
 	w->job.done = looked;
 	w->task = t->row.id;
 	w->workflow = t->row.workflow_id;
@@ -228,7 +228,7 @@ bool ledger__version_ready(struct ledger *l, struct ltask *t, const struct insta
 {
 	if (!l->set.waits || !t->def || i->version == t->def->version || in_memory(t, i->version))
 		return true;
-	want(l, t, i->version);
+	body_want(l, t, i->version);
 	return !l->version;
 }
 
@@ -240,7 +240,7 @@ const struct task *ledger__version(struct ledger *l, struct ltask *t, uint32_t v
 	if (d || !t->def)
 		return d;
 	if (l->set.waits && l->running) {
-		want(l, t, version);
+		body_want(l, t, version);
 		return NULL;
 	}
 	names_init(&a.names);

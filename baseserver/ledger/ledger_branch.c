@@ -25,7 +25,7 @@ static bool is_name_of(const char *full, const char *name, size_t len)
 	       (len == n || full[n - len - 1] == '/');
 }
 
-static bool names(const char *branch, const char *full)
+static bool branch_names(const char *branch, const char *full)
 {
 	for (const char *at = branch + strspn(branch, separators); *at;) {
 		size_t len = strcspn(at, separators);
@@ -172,7 +172,7 @@ static void follow_link(struct ledger *l, const struct ltask *parent, const stru
 {
 	const struct plan *pp = parent->def->plan, *cp = child->def->plan;
 	int64_t at = p->key.run_date;
-	bool chosen = !p->branch || names(p->branch, child->def->name), met = false;
+	bool chosen = !p->branch || branch_names(p->branch, child->def->name), met = false;
 	int64_t t = first_date(link, pp, cp, at);
 
 	for (int n = 0; n < DATES_MAX && t <= at + REACH_S; n++, t = plan_next(cp, t)) {

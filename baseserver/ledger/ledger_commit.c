@@ -1,7 +1,7 @@
 /* Commits: everything applied since the last one becomes durable in one transaction; only then does
  * anything of it leave the process.
  *
- * seal() gathers the batch into `flight`, which stays as it is until it is known to be in the
+ * commit_seal() gathers the batch into `flight`, which stays as it is until it is known to be in the
  * store. There is one flight at a time; what is applied meanwhile belongs to the next. After a
  * failure nobody knows whether the batch is in: the ledger applies nothing more, asks the store for
  * its position, and repeats the batch if it is not in. A refused epoch or a corrupt store is fatal.
@@ -303,7 +303,7 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 	save_replanned(l);
 }
 
-static void failed(struct ledger *l, int code, const struct err *err)
+static void commit_failed(struct ledger *l, int code, const struct err *err)
 {
 	if (code == E_EPOCH || code == E_CORRUPT || code == E_DAMAGED) {
 		l->dead = true;
@@ -373,7 +373,7 @@ static void committed(struct ledger *l, struct job *job)
 	struct flight *f = (struct flight *)job;
 
 	if (f->code < 0)
-		failed(l, f->code, &f->err);
+		commit_failed(l, f->code, &f->err);
 	else
 		succeeded(l, f, true);
 }
@@ -387,7 +387,7 @@ static void move_letters(struct letters *to, struct letters *from)
 }
 
 /* From here on it stays as it is until it is known to be in. */
-static void seal(struct ledger *l, struct flight *f)
+static void commit_seal(struct ledger *l, struct flight *f)
 {
 	CHECK(!f->is_out && !l->busy);
 	f->b = (struct store_batch){ .epoch = l->epoch, .at_us = actor_wall_us(l->me) };
@@ -421,7 +421,7 @@ void ledger__commit(struct ledger *l)
 	if (l->dead || l->busy || (!f->is_out && l->half.ps))
 		return;
 	if (!f->is_out)
-		seal(l, f);
+		commit_seal(l, f);
 	f->again = l->down;
 	if (is_empty(&f->b))
 		succeeded(l, f, false);

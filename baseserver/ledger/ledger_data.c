@@ -85,7 +85,7 @@ static int read_data(struct store *s, const struct source *from, enum inst_data 
 	return store_find_data(s, number, kind == ID_OWN ? 0 : generation, kind, ret, NULL);
 }
 
-static void work(struct job *job, struct store *s)
+static void data_work(struct job *job, struct store *s)
 {
 	struct reading *r = (struct reading *)job;
 	struct data_question *q = r->q;
@@ -102,7 +102,7 @@ static void work(struct job *job, struct store *s)
 		read_data(s, &r->whole, ID_PARAMS, &q->params);
 }
 
-static void give(struct data_question *q)
+static void data_give(struct data_question *q)
 {
 	q->letter.deliver = q->answered;
 	if (actor_post_credit(q->reply_to, &q->letter) < 0)
@@ -115,18 +115,18 @@ static void reading_free(struct reading *r)
 	free(r);
 }
 
-static void done(struct ledger *l, struct job *job)
+static void data_done(struct ledger *l, struct job *job)
 {
 	struct reading *r = (struct reading *)job;
 
 	CHECK(l->reading == job);
 	l->reading = NULL;
-	give(r->q);
+	data_give(r->q);
 	reading_free(r);
 }
 
 /* The first question, if all that it asks for is in the store. */
-static struct reading *prepare(struct ledger *l)
+static struct reading *data_prepare(struct ledger *l)
 {
 	struct data_question *q = (struct data_question *)l->questions.head;
 	struct reading *r = mem_new(sizeof *r);
@@ -150,13 +150,13 @@ bool ledger__answer_questions(struct ledger *l)
 {
 	if (!l->questions.head || l->busy)
 		return false;
-	struct reading *r = prepare(l);
+	struct reading *r = data_prepare(l);
 	if (!r)
 		return false;
 	CHECK(!l->reading);
 	letters_pop(&l->questions);
-	r->job.work = work;
-	r->job.done = done;
+	r->job.work = data_work;
+	r->job.done = data_done;
 	l->reading = &r->job;
 	ledger__do(l, &r->job);
 	return true;
@@ -250,7 +250,7 @@ static void on_question(struct letter *letter, void *self)
 
 	q->code = l->down || l->dead ? E_BUSY : 0;
 	if (q->code < 0)
-		give(q);
+		data_give(q);
 	else
 		letters_push(&l->questions, letter);
 }
@@ -260,7 +260,7 @@ void ledger__turn_down_questions(struct ledger *l)
 {
 	for (struct letter *at; (at = letters_pop(&l->questions));) {
 		((struct data_question *)at)->code = E_BUSY;
-		give((struct data_question *)at);
+		data_give((struct data_question *)at);
 	}
 }
 

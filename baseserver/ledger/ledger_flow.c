@@ -155,7 +155,7 @@ static void row_remove(struct ledger *l, const struct task *def, struct instance
 		run_remove(l, def, f, at);
 }
 
-static bool counts(const struct task *def, const struct instance *i)
+static bool flow_counts(const struct task *def, const struct instance *i)
 {
 	return def && def->overlap != OVERLAP_ALLOW && i->key.part == 0 && i->state != ST_NONE &&
 	       !state_final((enum state)i->state) && i->origin != OR_BACKFILL &&
@@ -240,7 +240,7 @@ static void note_end(struct ledger *l, const struct ltask *t, const struct insta
 
 void ledger__flow_changed(struct ledger *l, const struct ltask *t, struct instance *i)
 {
-	bool is = counts(t->def, i), was = i->marks & EM_FLOW;
+	bool is = flow_counts(t->def, i), was = i->marks & EM_FLOW;
 	bool runs = state_holds_slot((enum state)i->state) && i->state != ST_HANGED;
 
 	if (i->marks & EM_UNHEARD && state_final((enum state)i->state))
@@ -529,7 +529,7 @@ void ledger__flows_build(struct ledger *l)
 		if (!t)
 			continue;
 		i->marks &= (uint8_t)~EM_FLOW;
-		if (counts(t->def, i))
+		if (flow_counts(t->def, i))
 			row_add(l, t->def, i);
 	}
 	/* Who was refused by then is not known any more: all are told. */

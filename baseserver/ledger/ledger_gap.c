@@ -37,7 +37,7 @@ static int each_gap(void *ctx, const struct store_gap *g)
 	return 0;
 }
 
-static void apply(struct ledger *l, const struct gaps *all)
+static void gap_apply(struct ledger *l, const struct gaps *all)
 {
 	for (uint32_t i = 0; all->n > 0 && i < l->table.used; i++) {
 		struct instance *inst = &table_at(&l->table, i)->inst;
@@ -64,7 +64,7 @@ int ledger__leave_gaps(struct ledger *l, struct err *err)
 	if (r == 0)
 		r = store_load_gaps(l->store, oldest, each_gap, &all, err);
 	if (r == 0)
-		apply(l, &all);
+		gap_apply(l, &all);
 	free(all.items);
 	return r;
 }

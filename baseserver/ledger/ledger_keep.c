@@ -12,7 +12,7 @@
 #include "util/check.h"
 #include "util/log.h"
 
-static size_t gather(const struct ledger *l, struct store_outcome **ret)
+static size_t keep_gather(const struct ledger *l, struct store_outcome **ret)
 {
 	size_t n = 0, at = 0;
 
@@ -67,7 +67,7 @@ static int retain(struct housework *h, struct store *s, struct ledger_keep *ask)
 	return r;
 }
 
-static void work(struct job *job, struct store *s)
+static void ledger_keep_work(struct job *job, struct store *s)
 {
 	struct housework *h = (struct housework *)job;
 	int r = 0;
@@ -79,7 +79,7 @@ static void work(struct job *job, struct store *s)
 	h->code = r;
 }
 
-static void done(struct ledger *l, struct job *job)
+static void keep_done(struct ledger *l, struct job *job)
 {
 	struct housework *h = (struct housework *)job;
 
@@ -103,13 +103,13 @@ void ledger__housework(struct ledger *l, struct keep *k)
 
 	/* Outcomes are saved up to a durable number, and no further. */
 	CHECK(!l->housework && stream_last(l->stream) == stream_last_durable(l->stream));
-	h->job.work = work;
-	h->job.done = done;
+	h->job.work = ledger_keep_work;
+	h->job.done = keep_done;
 	h->epoch = l->epoch;
 	h->upto = stream_last_durable(l->stream);
 	h->k = k;
 	if (!k || k->ask.save)
-		h->n = gather(l, &h->all);
+		h->n = keep_gather(l, &h->all);
 	l->housework = &h->job;
 	ledger__do(l, &h->job);
 }

@@ -24,7 +24,7 @@ static void started(struct ledger *l, const struct instance *i, int64_t at_us)
 }
 
 /* What is over as soon as it begins tells no start. */
-static void ended(struct ledger *l, const struct instance *i, struct timing *t)
+static void measure_ended(struct ledger *l, const struct instance *i, struct timing *t)
 {
 	int64_t began_us = i->started_us ? i->started_us : i->ended_us;
 
@@ -45,10 +45,10 @@ void ledger__measure(struct ledger *l, const struct instance *i, enum event ev, 
 	else if (ev == EV_RETRY)
 		timing_add(&l->timings.due, l->now_us - i->ended_us);
 	else if (ev == EV_EXIT_OK)
-		ended(l, i, &l->timings.ran_well);
+		measure_ended(l, i, &l->timings.ran_well);
 	else if (ev == EV_FAIL_RETRY || ev == EV_FAIL_FINAL || ev == EV_DEAD_KILLED ||
 	         ev == EV_DEAD_RETRY || ev == EV_DEAD_FINAL)
-		ended(l, i, &l->timings.ran_badly);
+		measure_ended(l, i, &l->timings.ran_badly);
 }
 
 const struct ledger_timings *ledger_timings(const struct ledger *l)

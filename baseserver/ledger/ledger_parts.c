@@ -24,8 +24,8 @@ static bool has_room(const struct ledger *l)
 	return !l->down && stream_room(l->stream) > ROOM;
 }
 
-static uint64_t change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
-                       uint64_t cause)
+static uint64_t parts_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                             uint64_t cause)
 {
 	struct proposal p = { .cause = cause };
 
@@ -175,7 +175,7 @@ static struct entry *part_new(struct ledger *l, const struct instance *whole, in
 	return e;
 }
 
-static bool stays(const struct instance *whole, const struct instance *part)
+static bool parts_stays(const struct instance *whole, const struct instance *part)
 {
 	return whole->flags & IF_KEEP && !(whole->flags & IF_MEND && ended_badly(part->state));
 }
@@ -214,7 +214,7 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 	struct entry *e = table_find(&l->table, part_key(whole->key, part), &index);
 	bool is_new = !e;
 
-	if (e && is_over(e) && stays(whole, &e->inst)) {
+	if (e && is_over(e) && parts_stays(whole, &e->inst)) {
 		ledger__put_back(l, index);
 		return;
 	}
@@ -231,9 +231,9 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 	if (broker)
 		i->broker = broker;
 	if (is_new)
-		change(l, index, EV_CREATE, (enum reason)whole->reason, whole->cause);
+		parts_change(l, index, EV_CREATE, (enum reason)whole->reason, whole->cause);
 	else if (is_redone)
-		change(l, index, EV_REDO, RE_REDO, whole->cause);
+		parts_change(l, index, EV_REDO, RE_REDO, whole->cause);
 	else
 		ledger__touch(l, index);
 }
@@ -253,11 +253,11 @@ static int leave_rest(struct ledger *l, const struct instance *whole, size_t n)
 			continue;
 		if (!has_room(l))
 			return E_BUSY;
-		change(l, at, EV_SKIP, RE_EDIT, 0);
+		parts_change(l, at, EV_SKIP, RE_EDIT, 0);
 	}
 }
 
-static void spread(struct ledger *l, uint32_t index, size_t n)
+static void parts_spread(struct ledger *l, uint32_t index, size_t n)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
 
@@ -301,7 +301,7 @@ int ledger__spread(struct ledger *l, uint32_t index, const uint32_t *brokers, si
 	leave_rest(l, i, n); /* what has no room here waits for the next spread */
 	for (k = 0; k < n; k++)
 		ready_part(l, i, (int32_t)k + 1, brokers[k]);
-	spread(l, index, n);
+	parts_spread(l, index, n);
 	return 0;
 }
 
@@ -313,14 +313,14 @@ static size_t parts_known(const struct task *def, const struct instance *i)
 	return def && task_spreads(def) ? def->n_machines : 0;
 }
 
-static int prepare(struct ledger *l, const struct ltask *t, uint32_t index)
+static int parts_prepare(struct ledger *l, const struct ltask *t, uint32_t index)
 {
 	const struct instance *i = &table_at(&l->table, index)->inst;
 	size_t n = parts_known(t->def, i);
 
 	/* An earlier date was begun anew since it was satisfied: it waits once more. */
 	if (n > 0 && ledger__awaits_turn(l, t, i)) {
-		change(l, index, EV_WITHDRAW, RE_OVERLAP, 0);
+		parts_change(l, index, EV_WITHDRAW, RE_OVERLAP, 0);
 		return 0;
 	}
 	int r = fetch_ahead(l, i, n);
@@ -337,7 +337,7 @@ static int prepare(struct ledger *l, const struct ltask *t, uint32_t index)
 		ready_part(l, i, (int32_t)k, 0);
 	}
 	if (n > 0)
-		spread(l, index, n);
+		parts_spread(l, index, n);
 	return 0;
 }
 
@@ -351,7 +351,7 @@ static void kill_part(struct ledger *l, uint32_t index)
 	if (i->state == ST_HANGED || (holds && i->state != ST_RUNNING && i->intent == KI_USER))
 		return;
 	i->intent = holds ? KI_USER : KI_NONE;
-	change(l, index, holds && i->state != ST_RUNNING ? EV_INTENT : EV_KILL, RE_USER, 0);
+	parts_change(l, index, holds && i->state != ST_RUNNING ? EV_INTENT : EV_KILL, RE_USER, 0);
 }
 
 /* What is asked of the whole goes for each part. */
@@ -363,11 +363,11 @@ static void follow_whole(struct ledger *l, const struct instance *whole, uint32_
 		i->flags ^= IF_FROZEN;
 		if (!(i->flags & IF_FROZEN) && i->eff_due_us < whole->eff_due_us)
 			i->eff_due_us = whole->eff_due_us;
-		change(l, index, i->flags & IF_FROZEN ? EV_FREEZE : EV_UNFREEZE, RE_USER, 0);
+		parts_change(l, index, i->flags & IF_FROZEN ? EV_FREEZE : EV_UNFREEZE, RE_USER, 0);
 	}
 	if (i->priority != whole->priority) {
 		i->priority = whole->priority;
-		change(l, index, EV_PRIORITY, RE_USER, 0);
+		parts_change(l, index, EV_PRIORITY, RE_USER, 0);
 	}
 }
 
@@ -387,7 +387,7 @@ static int move_part(struct ledger *l, const struct ltask *t, const struct insta
 	bool gone = t->def && !has_home(t->def, i);
 	if ((!task_starts(t->row.state) || gone) &&
 	    fsm_next((enum state)i->state, EV_SKIP) != ST_NONE) {
-		change(l, index, EV_SKIP, gone ? RE_EDIT : RE_OFFLINE, 0);
+		parts_change(l, index, EV_SKIP, gone ? RE_EDIT : RE_OFFLINE, 0);
 		return 0;
 	}
 	if (!waits || !t->def)
@@ -397,11 +397,11 @@ static int move_part(struct ledger *l, const struct ltask *t, const struct insta
 	if (r < 0)
 		return r;
 	if (v == NODE_DEAD)
-		change(l, index, EV_SKIP, t->def->fails_only ? RE_LINK : RE_PIPELINE, 0);
+		parts_change(l, index, EV_SKIP, t->def->fails_only ? RE_LINK : RE_PIPELINE, 0);
 	else if (v == NODE_MET && i->state == ST_READY)
-		change(l, index, EV_SATISFY, RE_NONE, 0);
+		parts_change(l, index, EV_SATISFY, RE_NONE, 0);
 	else if (v == NODE_OPEN && i->state == ST_DEPEND)
-		change(l, index, EV_WITHDRAW, RE_PARENT, 0);
+		parts_change(l, index, EV_WITHDRAW, RE_PARENT, 0);
 	return 0;
 }
 
@@ -442,7 +442,7 @@ static void end_killed(struct ledger *l, uint32_t index, const struct tally *c)
 }
 
 /* All are over: the whole ends as the worst of them. */
-static int gather(struct ledger *l, uint32_t index)
+static int parts_gather(struct ledger *l, uint32_t index)
 {
 	struct instance *i = &table_at(&l->table, index)->inst, part;
 	struct tally c = { 0 };
@@ -475,7 +475,7 @@ static int gather(struct ledger *l, uint32_t index)
 	return 0;
 }
 
-static int drive(struct ledger *l, const struct ltask *t, uint32_t index)
+static int parts_drive(struct ledger *l, const struct ltask *t, uint32_t index)
 {
 	struct instance *whole = &table_at(&l->table, index)->inst;
 	size_t live = 0;
@@ -497,7 +497,7 @@ static int drive(struct ledger *l, const struct ltask *t, uint32_t index)
 			return r;
 		live += !is_over(e);
 	}
-	return live == 0 ? gather(l, index) : 0;
+	return live == 0 ? parts_gather(l, index) : 0;
 }
 
 /* --- once the whole is over --- */
@@ -512,7 +512,7 @@ static void end_part(struct ledger *l, const struct instance *whole, uint32_t in
 		return;
 	if (ev == EV_FORCE)
 		i->flags |= IF_FORCED;
-	change(l, index, ev, (enum reason)whole->reason, whole->cause);
+	parts_change(l, index, ev, (enum reason)whole->reason, whole->cause);
 }
 
 static int clear_up(struct ledger *l, const struct task *def, const struct instance *whole)
@@ -582,7 +582,7 @@ void ledger__whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
 		ledger__reset_for_redo(l, i);
 	i->former = 0;
 	i->flags = (uint16_t)((i->flags & ~IF_MEND) | IF_KEEP);
-	change(l, index, skipped ? EV_REOPEN : EV_REDO, RE_PARENT, cause);
+	parts_change(l, index, skipped ? EV_REOPEN : EV_REDO, RE_PARENT, cause);
 }
 
 static int reopen_part(struct ledger *l, const struct ltask *t, uint32_t index)
@@ -598,13 +598,13 @@ static int reopen_part(struct ledger *l, const struct ltask *t, uint32_t index)
 	if (r != 0 || v == NODE_DEAD)
 		return r == E_NOT_FOUND || r > 0 ? 0 : r;
 	ledger__reset_for_reopen(l, i);
-	change(l, index, EV_REOPEN, RE_PARENT, 0);
+	parts_change(l, index, EV_REOPEN, RE_PARENT, 0);
 	ledger__whole_again(l, i->key, 0);
 	return 0;
 }
 
 /* The step before begins anew on this node: what was skipped for it is wanted again. */
-static int reopen(struct ledger *l, struct inst_key key)
+static int parts_reopen(struct ledger *l, struct inst_key key)
 {
 	const struct ltask *t = ledger__task_of(l, key.task);
 	uint32_t index;
@@ -621,7 +621,7 @@ static int reopen(struct ledger *l, struct inst_key key)
 	return r;
 }
 
-static int settle(struct ledger *l, struct inst_key key)
+static int parts_settle(struct ledger *l, struct inst_key key)
 {
 	const struct ltask *t = ledger__task_of(l, key.task);
 	uint32_t index;
@@ -640,9 +640,9 @@ static int settle(struct ledger *l, struct inst_key key)
 	}
 	int r = 0;
 	if (e->inst.state == ST_DEPEND)
-		r = prepare(l, t, index);
+		r = parts_prepare(l, t, index);
 	else if (e->inst.flags & IF_SPREAD && state_holds_slot((enum state)e->inst.state))
-		r = drive(l, t, index);
+		r = parts_drive(l, t, index);
 	return r;
 }
 
@@ -664,7 +664,7 @@ void ledger__work_parts(struct ledger *l)
 	CHECK(p->at <= p->n);
 	while (p->at < p->n && has_room(l)) {
 		struct inst_key key = p->keys[p->at];
-		r = key.part ? reopen(l, key) : settle(l, key);
+		r = key.part ? parts_reopen(l, key) : parts_settle(l, key);
 		if (r < 0)
 			break;
 		l->unread = false;

@@ -14,7 +14,7 @@ struct ltask *ledger__task_of(const struct ledger *l, uint32_t id)
 	return id < l->tasks_cap ? l->tasks[id] : NULL;
 }
 
-static void push(uint32_t **items, size_t *len, size_t *cap, uint32_t v)
+static void publish_push(uint32_t **items, size_t *len, size_t *cap, uint32_t v)
 {
 	*items = mem_room(*items, cap, *len + 1, sizeof **items);
 	(*items)[(*len)++] = v;
@@ -28,7 +28,7 @@ void ledger__touch(struct ledger *l, uint32_t index)
 	if (e->inst.marks & EM_DIRTY)
 		return;
 	e->inst.marks |= EM_DIRTY;
-	push(&l->dirty, &l->n_dirty, &l->dirty_cap, index);
+	publish_push(&l->dirty, &l->n_dirty, &l->dirty_cap, index);
 }
 
 void ledger__touch_task(struct ledger *l, struct ltask *t)
@@ -37,7 +37,7 @@ void ledger__touch_task(struct ledger *l, struct ltask *t)
 	if (t->dirty)
 		return;
 	t->dirty = true;
-	push(&l->dirty_tasks, &l->n_dirty_tasks, &l->dirty_tasks_cap, t->row.id);
+	publish_push(&l->dirty_tasks, &l->n_dirty_tasks, &l->dirty_tasks_cap, t->row.id);
 }
 
 void ledger__count_slots(struct ltask *t, int32_t d)

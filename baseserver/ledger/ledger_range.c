@@ -12,7 +12,7 @@ struct dates {
 	size_t n, cap;
 };
 
-static void add(struct dates *d, int64_t date)
+static void range_add(struct dates *d, int64_t date)
 {
 	d->at = mem_room(d->at, &d->cap, d->n + 1, sizeof *d->at);
 	d->at[d->n++] = date;
@@ -38,14 +38,14 @@ static struct dates find_open(const struct ledger *l, const struct ltask *t, int
 		const struct plan *plan = t->def->plan;
 		for (int64_t at = plan_next(plan, lo - 1); at <= hi; at = plan_next(plan, at))
 			if (table_find(&l->table, (struct inst_key){ at, t->row.id, 0 }, &index))
-				add(&d, at);
+				range_add(&d, at);
 		return d;
 	}
 	for (index = 0; index < l->table.used; index++) {
 		const struct instance *i = &table_at(&l->table, index)->inst;
 		if (i->state != ST_NONE && i->key.task == t->row.id && i->key.part == 0 &&
 		    i->key.run_date >= lo && i->key.run_date <= hi)
-			add(&d, i->key.run_date);
+			range_add(&d, i->key.run_date);
 	}
 	if (d.n)
 		qsort(d.at, d.n, sizeof *d.at, by_date);

@@ -31,14 +31,14 @@ static bool is_same(const struct inst_key *a, const struct inst_key *b)
 	return a->task == b->task && a->run_date == b->run_date && a->part == b->part;
 }
 
-static struct found *find(const struct founds *f, struct inst_key key)
+static struct found *rows_find(const struct founds *f, struct inst_key key)
 {
 	struct found want = { .key = key };
 
 	return f->n ? bsearch(&want, f->items, f->n, sizeof *f->items, by_key) : NULL;
 }
 
-static struct found *add(struct founds *f, struct inst_key key)
+static struct found *rows_add(struct founds *f, struct inst_key key)
 {
 	f->items = mem_room(f->items, &f->cap, f->n + 1, sizeof *f->items);
 	f->items[f->n] = (struct found){ .key = key };
@@ -46,19 +46,19 @@ static struct found *add(struct founds *f, struct inst_key key)
 }
 
 /* They come in runs: the last one asked for is the one asked for again. */
-static void want(struct ledger *l, struct inst_key key)
+static void rows_want(struct ledger *l, struct inst_key key)
 {
 	if (l->wanted.n == 0 || !is_same(&l->wanted.items[l->wanted.n - 1].key, &key))
-		add(&l->wanted, key);
+		rows_add(&l->wanted, key);
 }
 
 int ledger__row(struct ledger *l, struct inst_key key, struct instance *ret)
 {
-	const struct found *f = find(&l->found, key);
+	const struct found *f = rows_find(&l->found, key);
 	if (!f && !l->set.waits)
 		return ledger__read_row(l->store, key, ret);
 	if (!f) {
-		want(l, key);
+		rows_want(l, key);
 		return E_AGAIN;
 	}
 	if (f->code == 0)
@@ -68,21 +68,21 @@ int ledger__row(struct ledger *l, struct inst_key key, struct instance *ret)
 
 bool ledger__knows_done(struct ledger *l, struct inst_key key)
 {
-	if (!l->set.waits || find(&l->found, key))
+	if (!l->set.waits || rows_find(&l->found, key))
 		return true;
-	want(l, key);
+	rows_want(l, key);
 	return false;
 }
 
 void ledger__ask_row(struct ledger *l, struct inst_key key)
 {
-	if (!find(&l->found, key))
-		want(l, key);
+	if (!rows_find(&l->found, key))
+		rows_want(l, key);
 }
 
 void ledger__forget_done(struct ledger *l, struct inst_key key)
 {
-	struct found *f = find(&l->found, key);
+	struct found *f = rows_find(&l->found, key);
 
 	if (!f)
 		return;
@@ -125,10 +125,10 @@ static void looked_up(struct ledger *l, struct job *job)
 	for (size_t i = 0; i < f->rows.n; i++) {
 		const struct found *r = &f->rows.items[i];
 		if (may_pass(r->code)) {
-			add(&l->wanted, r->key);
+			rows_add(&l->wanted, r->key);
 			failed++;
 		} else {
-			*add(&l->found, r->key) = *r;
+			*rows_add(&l->found, r->key) = *r;
 		}
 	}
 	sort(&l->found);

@@ -23,7 +23,7 @@ static int32_t day_of(const struct ledger *l, uint32_t task, int64_t at_us)
 }
 
 /* An attempt or an instance came to an end? Parts and test runs are nobody's statistics. */
-static bool counts(const struct transition *tr)
+static bool stats_counts(const struct transition *tr)
 {
 	bool ends = state_final((enum state)tr->to) || tr->to == ST_FAILED;
 
@@ -63,7 +63,7 @@ static int by_key(const void *a, const void *b)
 	return x->bucket - y->bucket;
 }
 
-static size_t merge(struct store_stat *s, size_t n)
+static size_t stats_merge(struct store_stat *s, size_t n)
 {
 	size_t kept = 0;
 
@@ -87,13 +87,13 @@ size_t ledger__gather_stats(const struct ledger *l, const struct store_batch *b,
 	size_t ends = b->n_ranges, at = 0, n = b->n_events;
 
 	for (size_t i = 0; i < n; i++)
-		ends += counts(events[i]);
+		ends += stats_counts(events[i]);
 	*ret_stats = NULL;
 	if (ends == 0)
 		return 0;
 	struct store_stat *s = mem_array(ends * 2, sizeof *s);
 	for (size_t i = 0; i < n; i++)
-		if (counts(events[i]))
+		if (stats_counts(events[i]))
 			s[at++] = stat_of(l, events[i]);
 	for (size_t i = 0; i < b->n_ranges; i++)
 		s[at++] = (struct store_stat){ .day = day_of(l, b->ranges[i].task,
@@ -103,11 +103,11 @@ size_t ledger__gather_stats(const struct ledger *l, const struct store_batch *b,
 			                       .bucket = STORE_STAT_UNRUN,
 			                       .count = b->ranges[i].dates };
 	CHECK(at == ends);
-	at = merge(s, at);
+	at = stats_merge(s, at);
 	for (size_t i = 0; i < at; i++) {
 		s[at + i] = s[i];
 		s[at + i].task = 0;
 	}
 	*ret_stats = s;
-	return at + merge(s + at, at);
+	return at + stats_merge(s + at, at);
 }

@@ -134,7 +134,7 @@ static int read_stale(struct warm *w, struct store *s, struct err *err)
 }
 
 /* The next `max` rows. */
-static int look(struct warm *w, struct store *s, size_t max, struct err *err)
+static int warm_look(struct warm *w, struct store *s, size_t max, struct err *err)
 {
 	w->n_seen = w->n_gone = w->n_stale = 0;
 	w->next = w->at;
@@ -161,7 +161,7 @@ int warm_follow(struct warm *w, struct store *s, uint64_t number, int64_t budget
 		w->at = 0;
 	}
 	do {
-		int r = look(w, s, w->batch, err);
+		int r = warm_look(w, s, w->batch, err);
 		if (r < 0)
 			return r;
 		w->is_sweeping = !w->is_over;
@@ -175,7 +175,7 @@ int warm_follow(struct warm *w, struct store *s, uint64_t number, int64_t budget
 
 /* What the scan saw is there, all of it, and nothing else: each row that it found as it is in the
  * picture, and each that was read as it was seen. */
-static int prove(const struct warm *w, struct err *err)
+static int warm_prove(const struct warm *w, struct err *err)
 {
 	if (w->n_wrong || w->n_read != w->n_stale)
 		return err_set(err, E_CONFLICT,
@@ -192,9 +192,9 @@ int warm_give(struct warm *w, struct store *s, struct table *to, struct warm_fig
 {
 	w->exact = true;
 	w->at = 0;
-	int r = look(w, s, SIZE_MAX, err);
+	int r = warm_look(w, s, SIZE_MAX, err);
 	if (r == 0)
-		r = prove(w, err);
+		r = warm_prove(w, err);
 	if (r < 0)
 		return r;
 	*ret = (struct warm_figures){ .rows = w->n_seen,

@@ -59,7 +59,7 @@ static void job_drop(struct letter *l)
 	(void)l;
 }
 
-static void back(struct letter *letter, void *self)
+static void writer_back(struct letter *letter, void *self)
 {
 	struct ledger *l = self;
 	struct job *job = (struct job *)letter;
@@ -73,14 +73,14 @@ static void back(struct letter *letter, void *self)
 	actor_wake(l->me);                    /* letters may have waited for it */
 }
 
-static void work(struct letter *letter, void *self)
+static void writer_work(struct letter *letter, void *self)
 {
 	struct writer *w = self;
 	struct job *job = (struct job *)letter;
 
 	job->began_us = actor_mono_us(w->me);
 	job->work(job, w->store);
-	job->letter.deliver = back;
+	job->letter.deliver = writer_back;
 	if (actor_post_credit(job->ledger->me, &job->letter) < 0)
 		job_drop(&job->letter);
 }
@@ -108,13 +108,13 @@ void ledger__do(struct ledger *l, struct job *job)
 	l->lent = lent;
 	l->f_busy_us = lent ? 0 : actor_mono_us(l->me);
 	job->ledger = l;
-	job->letter.deliver = work;
+	job->letter.deliver = writer_work;
 	job->letter.discard = job_drop;
 	if (actor_post_credit(l->writer->me, &job->letter) < 0)
 		job_drop(&job->letter); /* the process ends */
 }
 
-static void prove(struct job *job, struct store *s)
+static void writer_prove(struct job *job, struct store *s)
 {
 	struct proof *p = (struct proof *)job;
 
@@ -147,7 +147,7 @@ void ledger__renew_proof(struct ledger *l)
 {
 	struct proof *p = &l->writer->proof;
 
-	p->job.work = prove;
+	p->job.work = writer_prove;
 	p->job.done = proven;
 	p->epoch = l->epoch;
 	p->now_us = actor_wall_us(l->me);

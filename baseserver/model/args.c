@@ -52,13 +52,13 @@ void refusal_print(const struct refusal *f, struct buf *out)
 
 enum { NAME_MAX_BYTES = 60 };
 
-static size_t least(size_t a, size_t b)
+static size_t args_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Edits from one to the other; long names are far from everything. */
-static size_t distance(const char *a, const char *b)
+static size_t args_distance(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b), row[NAME_MAX_BYTES + 1];
 
@@ -71,8 +71,8 @@ static size_t distance(const char *a, const char *b)
 		row[0] = i;
 		for (size_t j = 1; j <= m; j++) {
 			size_t was = row[j];
-			row[j] = least(least(row[j], row[j - 1]) + 1,
-			               diagonal + (a[i - 1] != b[j - 1]));
+			row[j] = args_least(args_least(row[j], row[j - 1]) + 1,
+			                    diagonal + (a[i - 1] != b[j - 1]));
 			diagonal = was;
 		}
 	}
@@ -85,7 +85,7 @@ const char *nearest_of(const char *name, const char *const *names)
 	const char *found = NULL;
 
 	for (; *names; names++) {
-		size_t d = distance(name, *names);
+		size_t d = args_distance(name, *names);
 		if (d < best) {
 			best = d;
 			found = *names;
@@ -99,7 +99,7 @@ static void place_of(char ret[160], const char *at, const char *key)
 	snprintf(ret, 160, "%s.%s", at, key);
 }
 
-static void join(const char *const *names, char *to, size_t cap)
+static void args_join(const char *const *names, char *to, size_t cap)
 {
 	size_t n = 0;
 
@@ -122,7 +122,7 @@ int arg_object(const struct jval *o, const char *at, const char *const *keys, st
 		if (*k)
 			continue;
 		const char *near = nearest_of(v->key, keys);
-		join(keys, known, sizeof known);
+		args_join(keys, known, sizeof known);
 		place_of(place, at, v->key);
 		if (near)
 			return refuse(f, E_INVALID, place, known, "%s: unknown key, is %s meant?",
@@ -133,8 +133,8 @@ int arg_object(const struct jval *o, const char *at, const char *const *keys, st
 	return 0;
 }
 
-static int wrong(const struct jval *v, const char *at, const char *key, const char *wanted,
-                 struct refusal *f)
+static int args_wrong(const struct jval *v, const char *at, const char *key, const char *wanted,
+                      struct refusal *f)
 {
 	char place[160];
 
@@ -150,7 +150,7 @@ int arg_truth(const struct jval *o, const char *at, const char *key, bool *ret, 
 	if (!v)
 		return 0;
 	if (v->kind != JV_TRUTH)
-		return wrong(v, at, key, "true or false", f);
+		return args_wrong(v, at, key, "true or false", f);
 	*ret = v->truth;
 	return 0;
 }
@@ -165,7 +165,7 @@ int arg_number(const struct jval *o, const char *at, const char *key, int64_t mi
 	if (!v)
 		return 0;
 	if (v->kind != JV_NUMBER)
-		return wrong(v, at, key, "a number", f);
+		return args_wrong(v, at, key, "a number", f);
 	if (v->number < min || v->number > max) {
 		place_of(place, at, key);
 		snprintf(allowed, sizeof allowed, "%" PRId64 " to %" PRId64, min, max);
@@ -185,7 +185,7 @@ int arg_text(const struct jval *o, const char *at, const char *key, size_t max, 
 	if (!v)
 		return 0;
 	if (v->kind != JV_TEXT)
-		return wrong(v, at, key, "text", f);
+		return args_wrong(v, at, key, "text", f);
 	if (v->len > max) {
 		place_of(place, at, key);
 		return refuse(f, E_INVALID, place, NULL, "%s: %zu bytes, at most %zu are allowed",
@@ -205,7 +205,7 @@ int arg_list(const struct jval *o, const char *at, const char *key, size_t max,
 		return 0;
 	place_of(place, at, key);
 	if (v->kind != JV_LIST)
-		return wrong(v, at, key, "a list", f);
+		return args_wrong(v, at, key, "a list", f);
 	if (v->len > max)
 		return refuse(f, E_INVALID, place, NULL, "%s: %zu items, at most %zu are allowed",
 		              place, v->len, max);
@@ -228,6 +228,6 @@ int arg_choice(const struct jval *o, const char *at, const char *key, const char
 			return 0;
 		}
 	place_of(place, at, key);
-	join(choices, allowed, sizeof allowed);
+	args_join(choices, allowed, sizeof allowed);
 	return refuse(f, E_INVALID, place, allowed, "%s: '%s' is none of %s", place, text, allowed);
 }

@@ -20,7 +20,7 @@
 
 enum { CHUNK = 1024 };
 
-static struct cat_inst *at(const struct catalog *c, uint32_t index)
+static struct cat_inst *catalog_at(const struct catalog *c, uint32_t index)
 {
 	CHECK(index / CHUNK < c->n_chunks);
 	return &c->chunks[index / CHUNK][index % CHUNK];
@@ -28,7 +28,7 @@ static struct cat_inst *at(const struct catalog *c, uint32_t index)
 
 static uint64_t inst_hash(const void *owner, uint32_t index)
 {
-	return inst_key_hash(at(owner, index)->key);
+	return inst_key_hash(catalog_at(owner, index)->key);
 }
 
 void catalog_init(struct catalog *c)
@@ -57,7 +57,7 @@ void catalog_done(struct catalog *c)
 	map_done(&c->by_name);
 }
 
-static struct cat_task *place(struct catalog *c, uint32_t id)
+static struct cat_task *catalog_place(struct catalog *c, uint32_t id)
 {
 	if (id >= c->tasks_cap) {
 		size_t cap = (size_t)id * 2 + 64;
@@ -95,7 +95,7 @@ static void child_add(struct cat_task *p, uint32_t child)
 
 static void put_task(struct catalog *c, const struct task *def, const struct store_task *row)
 {
-	struct cat_task *t = place(c, def->id);
+	struct cat_task *t = catalog_place(c, def->id);
 
 	task_ref(def);
 	if (t->def) {
@@ -104,7 +104,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 			                plan_since(def->plan));
 		map_remove(&c->by_name, map_text(t->def->name), def->id);
 		for (size_t i = 0; i < t->def->n_links; i++)
-			child_remove(place(c, t->def->links[i].parent), def->id);
+			child_remove(catalog_place(c, t->def->links[i].parent), def->id);
 		CHECK(c->n_promised >= t->def->has_promise);
 		c->n_promised -= t->def->has_promise;
 		task_unref(t->def);
@@ -121,29 +121,29 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 	t->row.workflow_title = def->workflow_title;
 	map_add(&c->by_name, map_text(def->name), def->id);
 	for (size_t i = 0; i < def->n_links; i++)
-		child_add(place(c, def->links[i].parent), def->id);
+		child_add(catalog_place(c, def->links[i].parent), def->id);
 }
 
 static bool is_there(const struct catalog *c, uint32_t slot)
 {
 	size_t chunk = slot / CHUNK;
 
-	return chunk < c->n_chunks && c->chunks[chunk] && at(c, slot)->state != ST_NONE;
+	return chunk < c->n_chunks && c->chunks[chunk] && catalog_at(c, slot)->state != ST_NONE;
 }
 
 static void remove_inst(struct catalog *c, uint32_t index)
 {
-	struct cat_inst *i = at(c, index);
-	struct cat_task *t = place(c, i->key.task);
+	struct cat_inst *i = catalog_at(c, index);
+	struct cat_task *t = catalog_place(c, i->key.task);
 
 	CHECK(i->state != ST_NONE && c->counts[i->state] > 0);
 	CHECK(i->prev != SLAB_NONE || t->live == index);
 	if (i->prev == SLAB_NONE)
 		t->live = i->next;
 	else
-		at(c, i->prev)->next = i->next;
+		catalog_at(c, i->prev)->next = i->next;
 	if (i->next != SLAB_NONE)
-		at(c, i->next)->prev = i->prev;
+		catalog_at(c, i->next)->prev = i->prev;
 	c->counts[i->state]--;
 	index_remove(&c->by_key, index);
 	i->state = ST_NONE;
@@ -164,12 +164,12 @@ static void chunk_ready(struct catalog *c, size_t chunk)
 
 static void add_inst(struct catalog *c, struct inst_key key, uint32_t index)
 {
-	struct cat_task *t = place(c, key.task);
+	struct cat_task *t = catalog_place(c, key.task);
 
 	chunk_ready(c, index / CHUNK);
-	*at(c, index) = (struct cat_inst){ .key = key, .next = t->live, .prev = SLAB_NONE };
+	*catalog_at(c, index) = (struct cat_inst){ .key = key, .next = t->live, .prev = SLAB_NONE };
 	if (t->live != SLAB_NONE)
-		at(c, t->live)->prev = index;
+		catalog_at(c, t->live)->prev = index;
 	t->live = index;
 	c->counts[ST_NONE]++;
 	index_add(&c->by_key, index);
@@ -186,7 +186,7 @@ static void put_inst(struct catalog *c, const struct instance *image, uint32_t s
 	}
 	if (!there)
 		add_inst(c, image->key, slot);
-	struct cat_inst *i = at(c, slot);
+	struct cat_inst *i = catalog_at(c, slot);
 	CHECK(inst_key_eq(i->key, image->key)); /* a slot is free before another has it */
 	CHECK(image->state != ST_NONE && c->counts[i->state] > 0);
 	c->counts[i->state]--;
@@ -200,7 +200,7 @@ static void put_inst(struct catalog *c, const struct instance *image, uint32_t s
 static void put_outcome(struct catalog *c, const struct transition *tr)
 {
 	const struct instance *i = &tr->inst;
-	struct cat_task *t = place(c, i->key.task);
+	struct cat_task *t = catalog_place(c, i->key.task);
 	const struct plan *plan = t->def ? t->def->plan : NULL;
 
 	if (i->key.part != 0)
@@ -214,7 +214,7 @@ static void put_outcome(struct catalog *c, const struct transition *tr)
 
 static void put_range(struct catalog *c, const struct transition *tr)
 {
-	struct cat_task *t = place(c, tr->inst.key.task);
+	struct cat_task *t = catalog_place(c, tr->inst.key.task);
 	const struct date_range *r = tr->row;
 	struct outcome_range o = { r->lo, r->hi, 1, tr->to, tr->reason, { 0 } };
 
@@ -235,7 +235,7 @@ void catalog_fold(struct catalog *c, const struct transition *tr)
 	} else if (tr->kind == TK_INSTANCE) {
 		put_inst(c, &tr->inst, tr->slot);
 		put_outcome(c, tr);
-		struct cat_task *t = place(c, tr->inst.key.task);
+		struct cat_task *t = catalog_place(c, tr->inst.key.task);
 		if (tr->inst.key.part == 0 && tr->inst.origin == OR_CYCLE &&
 		    tr->inst.key.run_date > t->row.planned_through)
 			t->row.planned_through = tr->inst.key.run_date;
@@ -255,7 +255,7 @@ static void restore_task(void *ctx, const struct ledger_task *lt)
 	struct catalog *c = ctx;
 
 	put_task(c, lt->def, lt->row);
-	struct cat_task *t = place(c, lt->def->id);
+	struct cat_task *t = catalog_place(c, lt->def->id);
 	for (size_t i = 0; i < lt->outcomes->len; i++)
 		outcomes_put(&t->outcomes, &lt->outcomes->ranges[i]);
 }
@@ -278,7 +278,7 @@ const struct cat_task *catalog_task(const struct catalog *c, uint32_t id)
 	return t && t->def ? t : NULL;
 }
 
-static const struct cat_task *find(const struct catalog *c, const char *name)
+static const struct cat_task *model_catalog_find(const struct catalog *c, const char *name)
 {
 	uint64_t h = map_text(name);
 	size_t where = 0;
@@ -294,11 +294,11 @@ static const struct cat_task *find(const struct catalog *c, const char *name)
 
 const struct cat_task *catalog_find(const struct catalog *c, const char *name)
 {
-	const struct cat_task *t = find(c, name);
+	const struct cat_task *t = model_catalog_find(c, name);
 	char *nfc = t ? NULL : name_nfc(name); /* names are kept so; who asks may write another */
 
 	if (nfc)
-		t = find(c, nfc);
+		t = model_catalog_find(c, nfc);
 	free(nfc);
 	return t;
 }
@@ -310,14 +310,14 @@ const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key
 
 	for (uint32_t i = index_first(&c->by_key, h, &where); i != INDEX_NONE;
 	     i = index_next(&c->by_key, &where))
-		if (inst_key_eq(at(c, i)->key, key))
-			return at(c, i);
+		if (inst_key_eq(catalog_at(c, i)->key, key))
+			return catalog_at(c, i);
 	return NULL;
 }
 
 const struct cat_inst *catalog_inst(const struct catalog *c, uint32_t index)
 {
-	return at(c, index);
+	return catalog_at(c, index);
 }
 
 bool catalog_retired(const struct cat_task *t)

@@ -101,7 +101,7 @@ static int load_pasts(struct store *store, struct task *const *tasks, size_t n, 
 	return r;
 }
 
-static int say(struct loading *ld)
+static int definitions_say(struct loading *ld)
 {
 	const struct diag *first = ld->diags.n ? &ld->diags.items[0] : NULL;
 
@@ -187,7 +187,7 @@ int definitions_load(struct store *store, const char *timezone, const char *type
 		if (r < 0)
 			definitions_done(ret);
 	} else if (r == 0 || ld.diags.errors)
-		r = say(&ld);
+		r = definitions_say(&ld);
 	world_done(&world);
 	manifests_free(types);
 	workflow_set_free(ld.set);

@@ -26,7 +26,7 @@ void front_room_give(size_t bytes)
 	CHECK(was >= bytes); /* who gives it back took it */
 }
 
-static void discard(struct letter *l)
+static void front_discard(struct letter *l)
 {
 	client_request_free((struct client_request *)l);
 }
@@ -35,7 +35,7 @@ struct client_request *client_request_new(const char *kind, const char *args, si
 {
 	struct client_request *r = mem_new(sizeof *r);
 
-	r->letter.discard = discard;
+	r->letter.discard = front_discard;
 	r->kind = mem_str(kind);
 	r->args = mem_strn(args ? args : "", args ? args_len : 0);
 	r->args_len = args ? args_len : 0;

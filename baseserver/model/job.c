@@ -25,7 +25,7 @@ struct job {
 	Sirdar__Param *params;
 };
 
-static const char *lookup(void *ctx, const char *name)
+static const char *job_lookup(void *ctx, const char *name)
 {
 	const struct task *def = ctx;
 
@@ -39,13 +39,13 @@ int job_expand(const struct task *def, int64_t run_date, const char *value, stru
                struct err *err)
 {
 	struct macro_scope scope = {
-		.plan = def->plan, .run_date = run_date, .lookup = lookup, .ctx = (void *)def
+		.plan = def->plan, .run_date = run_date, .lookup = job_lookup, .ctx = (void *)def
 	};
 
 	return macro_expand(value, &scope, out, err);
 }
 
-static char *expanded(const struct task *def, int64_t run_date, const char *value)
+static char *job_expanded(const struct task *def, int64_t run_date, const char *value)
 {
 	struct buf out;
 	char *text;
@@ -75,7 +75,7 @@ static void add_params(struct job *j, const struct task *def, int64_t run_date,
 		sirdar__param__init(&j->params[i]);
 		j->params[i].name = mem_str(name);
 		j->params[i].value = values ? mem_str(values[i].value)
-		                            : expanded(def, run_date, def->params[i].value);
+		                            : job_expanded(def, run_date, def->params[i].value);
 		j->message.params[j->message.n_params++] = &j->params[i];
 	}
 }

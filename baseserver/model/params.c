@@ -50,7 +50,7 @@ static const struct task *def_of(const struct params *p, uint32_t id)
 	return id < p->cap ? p->defs[id] : NULL;
 }
 
-static void turn(void *self)
+static void params_turn(void *self)
 {
 	struct params *p = self;
 
@@ -90,7 +90,7 @@ static const char *output_value(struct view *v, size_t i)
 
 /* design: SEMANTICS section 6, highest first. The definition has a task's own parameters over its
  * workflow's; inputs by a name of the task's own were never made. */
-static const char *lookup(void *ctx, const char *name)
+static const char *params_lookup(void *ctx, const char *name)
 {
 	struct view *v = ctx;
 	const char *value = view__over(v, name);
@@ -141,7 +141,7 @@ static void view_done(struct view *v)
 static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)
 {
 	struct macro_scope scope = {
-		.plan = v->def->plan, .run_date = q->key.run_date, .lookup = lookup, .ctx = v
+		.plan = v->def->plan, .run_date = q->key.run_date, .lookup = params_lookup, .ctx = v
 	};
 	struct err err = { 0 };
 	struct buf out;
@@ -193,7 +193,7 @@ static int fill_named(struct view *v, struct param_question *q)
 
 	for (char **n = q->names; *n && r == 0; n++) {
 		bool secret = strncmp(*n, "secret.", 7) == 0;
-		const char *value = secret ? NULL : lookup(v, *n);
+		const char *value = secret ? NULL : params_lookup(v, *n);
 		if (secret)
 			target__secret(v, q, *n);
 		else if (value)
@@ -202,7 +202,7 @@ static int fill_named(struct view *v, struct param_question *q)
 	return r;
 }
 
-static int fill(struct params *p, struct param_question *q, const struct task *def)
+static int params_fill(struct params *p, struct param_question *q, const struct task *def)
 {
 	struct view v;
 
@@ -214,7 +214,7 @@ static int fill(struct params *p, struct param_question *q, const struct task *d
 
 /* --- questions --------------------------------------------------------------------------- */
 
-static void answer(struct param_question *q)
+static void params_answer(struct param_question *q)
 {
 	q->letter.deliver = q->answered;
 	if (actor_post_credit(q->reply_to, &q->letter) < 0)
@@ -251,11 +251,11 @@ static void on_data(struct letter *l, void *self)
 	q->code = a->data.code;
 	if (q->code == 0) {
 		q->data = &a->data;
-		q->code = fill(self, q, a->def);
+		q->code = params_fill(self, q, a->def);
 		q->data = NULL;
 	}
 	asked_free(a);
-	answer(q);
+	params_answer(q);
 }
 
 static void ask_ledger(struct params *p, struct param_question *q, const struct task *def)
@@ -295,16 +295,16 @@ static void on_ask(struct letter *l, void *self)
 	struct params *p = self;
 	struct param_question *q = (struct param_question *)l;
 
-	turn(p);
+	params_turn(p);
 	const struct task *def = q->def ? q->def : def_of(p, q->key.task);
 	if (def && (def->n_inputs || q->wants_params)) {
 		ask_ledger(p, q, def);
 		return;
 	}
-	q->code = def ? fill(p, q, def) : E_NOT_FOUND;
+	q->code = def ? params_fill(p, q, def) : E_NOT_FOUND;
 	log_debug("params.fill", "instance=%u.%lld code=%d", q->key.task,
 	          (long long)q->key.run_date, q->code);
-	answer(q);
+	params_answer(q);
 }
 
 void param_question_free(struct param_question *q)
@@ -321,7 +321,7 @@ void param_question_free(struct param_question *q)
 	free(q);
 }
 
-static void discard(struct letter *l)
+static void params_discard(struct letter *l)
 {
 	param_question_free((struct param_question *)l);
 }
@@ -329,7 +329,7 @@ static void discard(struct letter *l)
 int params_ask(struct params *p, struct param_question *q)
 {
 	q->letter.deliver = on_ask;
-	q->letter.discard = discard;
+	q->letter.discard = params_discard;
 	return actor_post(p->me, &q->letter);
 }
 
@@ -381,7 +381,7 @@ int params_tell(struct params *p, const struct store_doc *d)
 
 /* --- life -------------------------------------------------------------------------------- */
 
-static int init(void *self, struct actor *me, struct err *err)
+static int params_init(void *self, struct actor *me, struct err *err)
 {
 	(void)self;
 	(void)me;
@@ -390,7 +390,7 @@ static int init(void *self, struct actor *me, struct err *err)
 }
 
 static const struct actor_ops ops = {
-	.name = "params", .letters_max = 4096, .init = init, .turn = turn
+	.name = "params", .letters_max = 4096, .init = params_init, .turn = params_turn
 };
 
 static void load_task(void *ctx, const struct ledger_task *t)

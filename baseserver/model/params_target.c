@@ -119,7 +119,7 @@ static const char *param_value(const struct view *v, const char *name, size_t by
 }
 
 /* "P.password" is of the server that the parameter P names, "NAME" of that server. */
-static const struct doc *whose(const struct view *v, const char *name)
+static const struct doc *target_whose(const struct view *v, const char *name)
 {
 	static const char end[] = ".password";
 	size_t n = strlen(name), m = sizeof end - 1;
@@ -134,7 +134,7 @@ static const struct doc *whose(const struct view *v, const char *name)
 
 void target__secret(struct view *v, struct param_question *q, const char *name)
 {
-	const struct doc *t = whose(v, name + strlen("secret."));
+	const struct doc *t = target_whose(v, name + strlen("secret."));
 	struct err err = { 0 };
 	struct buf about;
 	char *text = NULL;

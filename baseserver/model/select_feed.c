@@ -159,7 +159,7 @@ static int64_t range_after(const struct feed *f, struct walk *w, int64_t t)
 	return next;
 }
 
-static void advance(struct feed *f, struct walk *w)
+static void feed_advance(struct feed *f, struct walk *w)
 {
 	int64_t exact = dates_after(&w->exact, w->last);
 	int64_t next = w->pick ? pick_after(w, w->last) : range_after(f, w, w->last);
@@ -235,7 +235,7 @@ static void fill_exact(const struct feed *f, struct walk *w)
 		qsort(w->exact.at, w->exact.n, sizeof *w->exact.at, by_date);
 }
 
-static void fill(const struct feed *f, struct walk *w)
+static void feed_fill(const struct feed *f, struct walk *w)
 {
 	const struct selection *s = f->s;
 	const struct tz *tz = plan_tz(w->task->def->plan);
@@ -276,11 +276,11 @@ static struct walk *add_walk(struct feed *f, uint32_t task)
 	return w;
 }
 
-static void start(struct feed *f)
+static void feed_start(struct feed *f)
 {
 	rank_all(f);
 	for (size_t i = 0; i < f->n; i++)
-		advance(f, &f->walks[i]);
+		feed_advance(f, &f->walks[i]);
 }
 
 static void list_all(struct feed *f);
@@ -296,9 +296,9 @@ struct feed *feed_open(const struct catalog *c, const struct selection *s, unsig
 	for (size_t i = 0; i < s->n_tasks; i++) {
 		struct walk *w = add_walk(f, s->tasks[i]);
 		if (w)
-			fill(f, w);
+			feed_fill(f, w);
 	}
-	start(f);
+	feed_start(f);
 	if (order == FEED_BY_DATE_DESC && !s->has_instances)
 		list_all(f);
 	return f;
@@ -314,7 +314,7 @@ struct feed *feed_open_picks(const struct catalog *c, const struct pick *picks, 
 		if (w)
 			w->pick = &picks[i];
 	}
-	start(f);
+	feed_start(f);
 	return f;
 }
 
@@ -347,7 +347,7 @@ static bool walk_next(struct feed *f, struct item *ret)
 	CHECK(w->head != PLAN_NEVER); /* else it is not in the heap */
 	*ret = (struct item){ { w->head, w->task->id, 0 }, w->task, w->head_exact };
 	w->last = w->head;
-	advance(f, w);
+	feed_advance(f, w);
 	return true;
 }
 
@@ -391,7 +391,7 @@ void feed_skip(struct feed *f, struct inst_key last, size_t index)
 			if (f->walks[i].rank < at->rank)
 				heap_remove(&f->heap, &f->walks[i].node);
 		at->last = last.run_date;
-		advance(f, at);
+		feed_advance(f, at);
 		return;
 	}
 	struct walk mark = { .task = at->task, .rank = at->rank, .head = last.run_date };

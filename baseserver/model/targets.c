@@ -29,7 +29,7 @@ const struct doc *targets_split(const struct docs *t, const char *text, const ch
 	return found;
 }
 
-static const struct jval *plain(const struct doc *t, const char *key)
+static const struct jval *targets_plain(const struct doc *t, const char *key)
 {
 	const struct jval *extra = doc_member(t, "extra");
 
@@ -43,7 +43,7 @@ static const struct jval *plain(const struct doc *t, const char *key)
 
 bool target_value(const struct doc *t, const char *key, struct buf *out)
 {
-	const struct jval *v = plain(t, key);
+	const struct jval *v = targets_plain(t, key);
 
 	if (v && v->kind == JV_TEXT)
 		buf_puts(out, v->text);

@@ -20,13 +20,13 @@
 #include "sched/tz.h"
 #include "util/log.h"
 
-static int zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+static int world_zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
 {
 	(void)ctx;
 	return zones_get(name, ret_tz, err);
 }
 
-static const struct task *task(void *ctx, const char *name)
+static const struct task *world_task(void *ctx, const char *name)
 {
 	const struct world *w = ctx;
 	const struct cat_task *t = w->cat ? catalog_find(w->cat, name) : NULL;
@@ -65,7 +65,7 @@ static void calendar_names(void *ctx, struct nearest *near)
 
 /* Asked twice: first for the number and a start to fall back on, then with the start that
  * counts, for the anchor. */
-static void known(void *ctx, const char *name, struct workflow_start *start)
+static void world_known(void *ctx, const char *name, struct workflow_start *start)
 {
 	struct world *w = ctx;
 	const struct name *n = names_find(w->tasks, name);
@@ -131,7 +131,7 @@ static const char *server(void *ctx, const char *project, const char *name, bool
 }
 
 /* A stored document was judged when it was saved: no name of it is doubted again. */
-static bool parameter(void *ctx, const char *project, const char *name)
+static bool world_parameter(void *ctx, const char *project, const char *name)
 {
 	const struct world *w = ctx;
 
@@ -172,14 +172,14 @@ void world_init(struct world *w, const struct names *tasks, const struct names *
 	w->w = (struct workflow_world){ .ctx = w,
 		                        .timezone = timezone ? timezone : "UTC",
 		                        .start = unit_floor(tz, CU_DAY, now),
-		                        .zone = zone,
+		                        .zone = world_zone,
 		                        .calendar = calendar,
 		                        .calendar_names = calendar_names,
-		                        .task = task,
+		                        .task = world_task,
 		                        .task_by_id = task_by_id,
-		                        .known = known,
+		                        .known = world_known,
 		                        .workflow = workflow,
-		                        .parameter = parameter,
+		                        .parameter = world_parameter,
 		                        .server = server,
 		                        .saved = !is_save };
 }

@@ -223,7 +223,7 @@ static void answer_put(struct log_put *p)
 		free(p);
 }
 
-static void give(struct logkeeper *k, struct log_get *g);
+static void logkeeper_give(struct logkeeper *k, struct log_get *g);
 
 static void feed_followers(struct logkeeper *k, const struct log_name *n)
 {
@@ -232,7 +232,7 @@ static void feed_followers(struct logkeeper *k, const struct log_name *n)
 			at = &f->next;
 			continue;
 		}
-		give(k, f->get);
+		logkeeper_give(k, f->get);
 		if (!f->get->end) {
 			at = &f->next;
 			continue;
@@ -340,7 +340,7 @@ static void read_range(struct logkeeper *k, struct log_get *g)
 }
 
 /* One answer; a follower keeps its request, with the offset moved on. */
-static void give(struct logkeeper *k, struct log_get *g)
+static void logkeeper_give(struct logkeeper *k, struct log_get *g)
 {
 	struct log_get *a = mem_new(sizeof *a);
 
@@ -355,10 +355,10 @@ static void give(struct logkeeper *k, struct log_get *g)
 	    actor_post_credit(a->reply_to, &a->letter) < 0)
 		log_get_free(a);
 	else if (more)
-		give(k, g);
+		logkeeper_give(k, g);
 }
 
-static void cancel(struct logkeeper *k, uint32_t session, uint64_t id)
+static void logkeeper_cancel(struct logkeeper *k, uint32_t session, uint64_t id)
 {
 	for (struct follower **at = &k->followers, *f; (f = *at);) {
 		if (f->get->session == session && (id == 0 || f->get->id == id)) {
@@ -378,7 +378,7 @@ static void on_get(struct letter *l, void *self)
 
 	CHECK(actor_here(k->me));
 	if (g->cancel) {
-		cancel(k, g->session, g->id);
+		logkeeper_cancel(k, g->session, g->id);
 		log_get_free(g);
 		return;
 	}
@@ -391,7 +391,7 @@ static void on_get(struct letter *l, void *self)
 			log_get_free(g);
 		return;
 	}
-	give(k, g);
+	logkeeper_give(k, g);
 	if (!g->follow || g->end) {
 		log_get_free(g);
 		return;
@@ -545,7 +545,7 @@ void logkeeper_survey(void *self, struct log_survey *ret)
 	*ret = s;
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int logkeeper_init(void *self, struct actor *me, struct err *err)
 {
 	(void)self;
 	(void)err;
@@ -554,7 +554,7 @@ static int init(void *self, struct actor *me, struct err *err)
 }
 
 static const struct actor_ops ops = {
-	.name = "logkeeper", .letters_max = 1024, .init = init, .alarm = on_alarm
+	.name = "logkeeper", .letters_max = 1024, .init = logkeeper_init, .alarm = on_alarm
 };
 
 int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,

@@ -42,7 +42,7 @@ struct released {
 	uint64_t origin;
 };
 
-static void came(void *ctx, int fd, uint64_t origin, const char *peer)
+static void router_came(void *ctx, int fd, uint64_t origin, const char *peer)
 {
 	struct door *d = ctx;
 	struct router *r = d->r;
@@ -56,7 +56,7 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 	}
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int router_init(void *self, struct actor *me, struct err *err)
 {
 	struct router *r = self;
 	struct listener_limits limits = { r->set.sessions_max, r->set.per_address_max };
@@ -69,8 +69,8 @@ static int init(void *self, struct actor *me, struct err *err)
 		*d = (struct door){ .r = r, .index = (uint32_t)i };
 		int e = net_split_listen(r->set.listen->items[i], host, &port, err);
 		if (e == 0)
-			e = listener_tcp(actor_loop(me), host, port, &limits, came, d, &d->listener,
-			                 err);
+			e = listener_tcp(actor_loop(me), host, port, &limits, router_came, d,
+			                 &d->listener, err);
 		if (e < 0)
 			return e;
 		r->n_doors++;
@@ -80,7 +80,7 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static void fini(void *self)
+static void router_fini(void *self)
 {
 	struct router *r = self;
 
@@ -92,7 +92,7 @@ static void fini(void *self)
 }
 
 static const struct actor_ops ops = {
-	.name = "router", .letters_max = 65536, .init = init, .fini = fini
+	.name = "router", .letters_max = 65536, .init = router_init, .fini = router_fini
 };
 
 static void on_released(struct letter *l, void *self)
@@ -105,7 +105,7 @@ static void on_released(struct letter *l, void *self)
 	free(m);
 }
 
-static void discard(struct letter *l)
+static void router_discard(struct letter *l)
 {
 	free(l);
 }
@@ -117,7 +117,7 @@ void router_release(struct router *r, uint32_t door, uint64_t origin)
 	m->door = door;
 	m->origin = origin;
 	m->letter.deliver = on_released;
-	m->letter.discard = discard;
+	m->letter.discard = router_discard;
 	if (actor_post_credit(r->me, &m->letter) < 0)
 		free(m);
 }

@@ -209,7 +209,7 @@ int worker_accept(struct worker *w, int fd, const char *peer, struct router *rou
 	return r;
 }
 
-static void turn(void *self)
+static void worker_turn(void *self)
 {
 	struct worker *w = self;
 
@@ -219,7 +219,7 @@ static void turn(void *self)
 	worker__propose_open(w);
 }
 
-static bool rest(void *self)
+static bool worker_rest(void *self)
 {
 	struct worker *w = self;
 
@@ -233,10 +233,10 @@ static bool rest(void *self)
 
 static void on_alarm(void *self)
 {
-	(void)self; /* turn() follows: may we speak again? */
+	(void)self; /* worker_turn() follows: may we speak again? */
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int worker_init(void *self, struct actor *me, struct err *err)
 {
 	(void)self;
 	(void)me;
@@ -244,7 +244,7 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static void fini(void *self)
+static void worker_fini(void *self)
 {
 	struct worker *w = self;
 
@@ -257,11 +257,11 @@ static void fini(void *self)
 
 static const struct actor_ops ops = { .name = "worker",
 	                              .letters_max = 65536,
-	                              .init = init,
-	                              .turn = turn,
+	                              .init = worker_init,
+	                              .turn = worker_turn,
 	                              .alarm = on_alarm,
-	                              .rest = rest,
-	                              .fini = fini };
+	                              .rest = worker_rest,
+	                              .fini = worker_fini };
 
 struct worker *worker_new(struct thread *th, const struct worker_settings *set,
                           const struct worker_peers *peers)

@@ -191,7 +191,7 @@ static void send_answer(struct conn *c, const struct client_request *r)
 		session_end(c->session, code, "answers are not read");
 }
 
-static void answered(struct letter *l, void *self)
+static void client_answered(struct letter *l, void *self)
 {
 	struct worker *w = self;
 	struct client_request *r = (struct client_request *)l;
@@ -205,7 +205,7 @@ static void answered(struct letter *l, void *self)
 void worker__address(struct client_request *r, const struct conn *c, uint64_t id)
 {
 	r->reply_to = c->w->me;
-	r->answered = answered;
+	r->answered = client_answered;
 	r->session = c->number;
 	r->id = id;
 }

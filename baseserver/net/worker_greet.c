@@ -13,12 +13,12 @@
 #include "util/log.h"
 #include "wire/protocol.h"
 
-static void copy(char *to, size_t cap, const char *from)
+static void greet_copy(char *to, size_t cap, const char *from)
 {
 	snprintf(to, cap, "%s", from ? from : "");
 }
 
-static int check(struct conn *c, const Sirdar__Hello *h, struct err *err)
+static int greet_check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 {
 	if (!protocol_agree(h->protocol_min, h->protocol_max))
 		return err_set(err, E_VERSION,
@@ -49,8 +49,8 @@ static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 {
 	c->role = (enum role)h->role;
 	c->protocol = protocol_agree(h->protocol_min, h->protocol_max);
-	copy(c->name, sizeof c->name, h->name);
-	copy(c->type, sizeof c->type, h->type);
+	greet_copy(c->name, sizeof c->name, h->name);
+	greet_copy(c->type, sizeof c->type, h->type);
 	c->lane = h->lane;
 	c->others = h->others;
 	c->groups = mem_array(h->n_groups + 1, sizeof *c->groups);
@@ -89,7 +89,7 @@ static void welcome(struct conn *c)
 	         c->name, (int)c->role, c->type, c->lane, c->number, c->n_held, c->protocol);
 }
 
-static void refuse(struct conn *c, int code, bool final, const char *text)
+static void greet_refuse(struct conn *c, int code, bool final, const char *text)
 {
 	Sirdar__Refuse m = SIRDAR__REFUSE__INIT;
 
@@ -108,7 +108,7 @@ static void on_evict(struct letter *l, void *self)
 	struct conn *c = worker__conn(self, e->session);
 
 	if (c)
-		refuse(c, E_IDENTITY, false, e->text);
+		greet_refuse(c, E_IDENTITY, false, e->text);
 	free(e);
 }
 
@@ -121,22 +121,22 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 	g->evict = on_evict;
 	g->session = c->number;
 	g->role = h->role;
-	copy(g->name, sizeof g->name, h->name);
-	copy(g->type, sizeof g->type, h->type);
-	copy(g->host, sizeof g->host, h->host);
-	copy(g->mac, sizeof g->mac, h->mac);
-	copy(g->peer, sizeof g->peer, c->peer);
-	copy(g->software, sizeof g->software, h->software);
-	copy(g->boot_id, sizeof g->boot_id, h->boot_id);
-	copy(g->machine, sizeof g->machine, h->machine);
-	copy(g->former, sizeof g->former, h->machine_former);
+	greet_copy(g->name, sizeof g->name, h->name);
+	greet_copy(g->type, sizeof g->type, h->type);
+	greet_copy(g->host, sizeof g->host, h->host);
+	greet_copy(g->mac, sizeof g->mac, h->mac);
+	greet_copy(g->peer, sizeof g->peer, c->peer);
+	greet_copy(g->software, sizeof g->software, h->software);
+	greet_copy(g->boot_id, sizeof g->boot_id, h->boot_id);
+	greet_copy(g->machine, sizeof g->machine, h->machine);
+	greet_copy(g->former, sizeof g->former, h->machine_former);
 	for (size_t i = 0; i < h->n_groups && i < 16; i++)
-		copy(g->groups[g->n_groups++], sizeof g->groups[0], h->groups[i]);
+		greet_copy(g->groups[g->n_groups++], sizeof g->groups[0], h->groups[i]);
 	g->incarnation = h->incarnation;
 	g->slots = h->slots;
 	g->lane = h->lane;
 	g->held = (uint32_t)h->n_held;
-	copy(g->version, sizeof g->version, h->runner_version);
+	greet_copy(g->version, sizeof g->version, h->runner_version);
 	return g;
 }
 
@@ -146,9 +146,9 @@ int worker__hello(struct conn *c, const Sirdar__Hello *h)
 
 	if (c->role != ROLE_NONE)
 		return E_PROTOCOL;
-	int r = check(c, h, &err);
+	int r = greet_check(c, h, &err);
 	if (r < 0) {
-		refuse(c, r, r == E_VERSION || r == E_AUTH || r == E_STRANGER, err.text);
+		greet_refuse(c, r, r == E_VERSION || r == E_AUTH || r == E_STRANGER, err.text);
 		return 0;
 	}
 	keep_hello(c, h);
@@ -183,7 +183,7 @@ void worker__greeted(struct letter *l, void *self)
 	struct conn *c = worker__conn(w, g->session);
 
 	if (c && g->code < 0) {
-		refuse(c, g->code, false, g->text);
+		greet_refuse(c, g->code, false, g->text);
 	} else if (c) {
 		CHECK(c->role != ROLE_CLIENT); /* the registrar knows only machines */
 		log_debug("worker.greeted", "peer=%s name=%s broker=%u drained=%d held=%zu",

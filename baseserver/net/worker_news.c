@@ -50,7 +50,7 @@ static size_t place_of(struct news *s, uint64_t id)
 	return oldest;
 }
 
-static void keep(struct news *s, const struct command_news *now)
+static void news_keep(struct news *s, const struct command_news *now)
 {
 	size_t i = place_of(s, now->id);
 
@@ -67,7 +67,7 @@ static void on_news(struct letter *l, void *self)
 
 	if (!w->news)
 		w->news = mem_new(sizeof *w->news);
-	keep(w->news, &((struct news_letter *)l)->now);
+	news_keep(w->news, &((struct news_letter *)l)->now);
 	free(l); /* turn() follows */
 }
 

@@ -32,7 +32,7 @@ int worker__alerts(struct conn *c, const Sirdar__Query *m)
 
 /* --- what it is asked ------------------------------------------------------------------ */
 
-static void back(struct client_request *r)
+static void notifier_back(struct client_request *r)
 {
 	r->letter.deliver = r->answered;
 	if (actor_post_credit(r->reply_to, &r->letter) < 0)
@@ -43,7 +43,7 @@ static void refuse_ask(struct client_request *r, int code, const char *text)
 {
 	r->code = code;
 	snprintf(r->text, sizeof r->text, "%s", text);
-	back(r);
+	notifier_back(r);
 }
 
 static size_t asked_count(const struct conn *c)
@@ -106,7 +106,7 @@ int worker__reply(struct conn *c, const Sirdar__Answer *m)
 	snprintf(r->text, sizeof r->text, "%s", m->text);
 	r->body = m->body.len ? mem_strn((const char *)m->body.data, m->body.len) : NULL;
 	r->body_len = m->body.len;
-	back(r);
+	notifier_back(r);
 	return 0;
 }
 

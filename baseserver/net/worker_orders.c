@@ -33,7 +33,7 @@ static bool is_meant(const struct conn *c, const char *where)
 	return !*where;
 }
 
-static void tell(struct conn *c, const struct plugin_choices *p)
+static void orders_tell(struct conn *c, const struct plugin_choices *p)
 {
 	Sirdar__Orders m = SIRDAR__ORDERS__INIT;
 
@@ -48,7 +48,7 @@ static void tell(struct conn *c, const struct plugin_choices *p)
 void worker__tell_plugins(struct conn *c)
 {
 	for (size_t i = 0; c->role == ROLE_BROKER && i < c->w->n_plugins; i++)
-		tell(c, c->w->plugins[i]);
+		orders_tell(c, c->w->plugins[i]);
 }
 
 struct plugin_letter {
@@ -57,7 +57,7 @@ struct plugin_letter {
 	uint32_t broker; /* of a release; 0: all */
 };
 
-static void discard(struct letter *l)
+static void orders_discard(struct letter *l)
 {
 	plugin_choices_free(((struct plugin_letter *)l)->p);
 	free(l);
@@ -81,8 +81,8 @@ static void on_plugin(struct letter *letter, void *self)
 	l->p = NULL;
 	for (struct conn *c = w->conns; c; c = c->next)
 		if (c->greeted && c->role == ROLE_BROKER)
-			tell(c, w->plugins[i]);
-	discard(letter);
+			orders_tell(c, w->plugins[i]);
+	orders_discard(letter);
 }
 
 void worker_plugin(struct worker *w, struct plugin_choices *p)
@@ -90,10 +90,10 @@ void worker_plugin(struct worker *w, struct plugin_choices *p)
 	struct plugin_letter *l = mem_new(sizeof *l);
 
 	l->letter.deliver = on_plugin;
-	l->letter.discard = discard;
+	l->letter.discard = orders_discard;
 	l->p = p;
 	if (actor_post_credit(w->me, &l->letter) < 0)
-		discard(&l->letter);
+		orders_discard(&l->letter);
 }
 
 /* --- the end of a quarantine ---------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void on_release(struct letter *letter, void *self)
 	for (struct conn *c = w->conns; c; c = c->next)
 		if (c->greeted && c->role == ROLE_BROKER && (!l->broker || c->broker == l->broker))
 			session_send(c->session, FR_ORDERS, &m, NULL);
-	discard(letter);
+	orders_discard(letter);
 }
 
 void worker_release(struct worker *w, uint32_t broker, const char *type)
@@ -117,12 +117,12 @@ void worker_release(struct worker *w, uint32_t broker, const char *type)
 	struct plugin_letter *l = mem_new(sizeof *l);
 
 	l->letter.deliver = on_release;
-	l->letter.discard = discard;
+	l->letter.discard = orders_discard;
 	l->p = mem_new(sizeof *l->p);
 	l->broker = broker;
 	snprintf(l->p->type, sizeof l->p->type, "%s", type);
 	if (actor_post_credit(w->me, &l->letter) < 0)
-		discard(&l->letter);
+		orders_discard(&l->letter);
 }
 
 /* --- the level of a broker's log and of its loaders ---------------------------------------- */

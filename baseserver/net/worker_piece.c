@@ -26,7 +26,7 @@ struct parcel {
 	bool refused;     /* that was answered; what is still under way is not looked at */
 };
 
-static struct parcel **find(struct conn *c, uint64_t id)
+static struct parcel **piece_find(struct conn *c, uint64_t id)
 {
 	struct parcel **at = &c->parcels;
 
@@ -45,7 +45,7 @@ static void empty(struct parcel *p)
 	p->refused = true;
 }
 
-static void drop(struct parcel **at)
+static void worker_piece_drop(struct parcel **at)
 {
 	struct parcel *p = *at;
 
@@ -57,10 +57,10 @@ static void drop(struct parcel **at)
 void worker__pieces_free(struct conn *c)
 {
 	while (c->parcels)
-		drop(&c->parcels);
+		worker_piece_drop(&c->parcels);
 }
 
-static void answer(struct conn *c, uint64_t id, int code, const char *text)
+static void piece_answer(struct conn *c, uint64_t id, int code, const char *text)
 {
 	Sirdar__Answer m = SIRDAR__ANSWER__INIT;
 
@@ -80,13 +80,14 @@ static void drop_still(struct worker *w, int64_t now_us)
 			if (p->refused || now_us - p->heard_us < STILL_US || !c->session)
 				continue;
 			empty(p);
-			answer(c, p->id, E_TIMEOUT,
-			       "the command's pieces did not come on for 30 s, and others wanted "
-			       "their room: send it again");
+			piece_answer(
+				c, p->id, E_TIMEOUT,
+				"the command's pieces did not come on for 30 s, and others wanted "
+				"their room: send it again");
 		}
 }
 
-static size_t held(const struct conn *c, size_t *ret_n)
+static size_t piece_held(const struct conn *c, size_t *ret_n)
 {
 	size_t bytes = 0;
 
@@ -96,10 +97,10 @@ static size_t held(const struct conn *c, size_t *ret_n)
 	return bytes;
 }
 
-static int begin(struct conn *c, const Sirdar__Piece *m, struct parcel **ret)
+static int piece_begin(struct conn *c, const Sirdar__Piece *m, struct parcel **ret)
 {
 	int64_t now_us = actor_mono_us(c->w->me);
-	size_t n, bytes = held(c, &n);
+	size_t n, bytes = piece_held(c, &n);
 	int code = 0;
 	const char *text = "";
 
@@ -126,12 +127,12 @@ static int begin(struct conn *c, const Sirdar__Piece *m, struct parcel **ret)
 	p->heard_us = now_us;
 	*ret = c->parcels = p;
 	if (code < 0)
-		answer(c, m->id, code, text);
+		piece_answer(c, m->id, code, text);
 	return 0;
 }
 
 /* Not all of it at once: what is only said to come costs nothing. */
-static void add(struct parcel *p, const ProtobufCBinaryData *data)
+static void piece_add(struct parcel *p, const ProtobufCBinaryData *data)
 {
 	if (p->got + data->len + 1 > p->cap) {
 		size_t cap = p->cap ? p->cap * 2 : 4 * data->len;
@@ -145,7 +146,7 @@ static void add(struct parcel *p, const ProtobufCBinaryData *data)
 	p->got += data->len;
 }
 
-static int wrong(struct conn *c, const Sirdar__Piece *m)
+static int piece_wrong(struct conn *c, const Sirdar__Piece *m)
 {
 	log_warn("pieces.wrong", "peer=%s id=%llu total=%llu offset=%llu bytes=%zu", c->peer,
 	         (unsigned long long)m->id, (unsigned long long)m->total,
@@ -156,21 +157,21 @@ static int wrong(struct conn *c, const Sirdar__Piece *m)
 int worker__piece(struct conn *c, const Sirdar__Piece *m)
 {
 	Sirdar__PieceAck ack = SIRDAR__PIECE_ACK__INIT;
-	struct parcel **at = find(c, m->id), *p = *at;
+	struct parcel **at = piece_find(c, m->id), *p = *at;
 
 	if (m->total == 0) { /* it is not wanted any more */
 		if (p)
-			drop(at);
-		return m->data.len ? wrong(c, m) : 0;
+			worker_piece_drop(at);
+		return m->data.len ? piece_wrong(c, m) : 0;
 	}
-	if (!p && begin(c, m, &p) < 0)
-		return wrong(c, m);
+	if (!p && piece_begin(c, m, &p) < 0)
+		return piece_wrong(c, m);
 	if (p->refused)
 		return 0;
 	if (m->total != p->total || m->offset != p->got || m->data.len == 0 ||
 	    m->data.len > p->total - p->got)
-		return wrong(c, m);
-	add(p, &m->data);
+		return piece_wrong(c, m);
+	piece_add(p, &m->data);
 	p->heard_us = actor_mono_us(c->w->me);
 	ack.id = m->id;
 	ack.taken = p->got;
@@ -179,10 +180,10 @@ int worker__piece(struct conn *c, const Sirdar__Piece *m)
 
 int worker__pieces_take(struct conn *c, const Sirdar__Command *m, struct client_request *r)
 {
-	struct parcel **at = find(c, m->id), *p = *at;
+	struct parcel **at = piece_find(c, m->id), *p = *at;
 
 	if (p && p->refused) {
-		drop(at);
+		worker_piece_drop(at);
 		return 1;
 	}
 	if (!p || p->got != p->total || m->args_bytes != p->total || m->args.len) {

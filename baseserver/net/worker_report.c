@@ -107,7 +107,7 @@ int worker__beat(struct conn *c, const Sirdar__Beat *b)
 	return r == E_BUSY ? 0 : r;
 }
 
-static void ack(struct conn *c, uint64_t token, uint32_t seq, int code)
+static void report_ack(struct conn *c, uint64_t token, uint32_t seq, int code)
 {
 	Sirdar__ReportAck *a = mem_new(sizeof *a);
 
@@ -203,7 +203,7 @@ static void take_outputs(const struct lease *l, const Sirdar__Report *r, struct 
 	p->note = both;
 }
 
-static void propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
+static void report_propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
 {
 	CHECK(r->kind > 0 && r->kind < REPORT_COUNT && l->token == r->token);
 	struct proposal *p = worker__propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
@@ -294,13 +294,13 @@ int worker__reports(struct conn *c, const Sirdar__Reports *m)
 		if (r->kind == REPORT_REJECTED && l && r->reason == RE_FULL)
 			close_broker(c);
 		if (r->kind == 0 || r->kind >= REPORT_COUNT)
-			ack(c, r->token, r->seq, E_INVALID);
+			report_ack(c, r->token, r->seq, E_INVALID);
 		else if (!l)
-			ack(c, r->token, r->seq, E_STALE);
+			report_ack(c, r->token, r->seq, E_STALE);
 		else if (r->kind == REPORT_PROGRESS)
-			progress++, ack(c, r->token, r->seq, 0);
+			progress++, report_ack(c, r->token, r->seq, 0);
 		else
-			propose(c, l, r);
+			report_propose(c, l, r);
 	}
 	tell_progress(c, m, progress);
 	return 0;
@@ -319,8 +319,8 @@ void worker__answered(struct letter *letter, void *self)
 			l->is_former = false;
 		/* A late word about a state that has moved on is settled, not repeated. */
 		if (c && (uint32_t)a->cookie)
-			ack(c, a->token, (uint32_t)a->cookie,
-			    a->code == E_CONFLICT ? E_STALE : a->code);
+			report_ack(c, a->token, (uint32_t)a->cookie,
+			           a->code == E_CONFLICT ? E_STALE : a->code);
 	}
 	free(as);
 }

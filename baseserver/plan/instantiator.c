@@ -61,7 +61,7 @@ struct instantiator {
 	int64_t missed_from_us, missed_until_us;
 };
 
-static struct planned *place(struct instantiator *in, uint32_t id)
+static struct planned *instantiator_place(struct instantiator *in, uint32_t id)
 {
 	size_t block = id / BLOCK;
 
@@ -149,7 +149,7 @@ static uint64_t flow_key(uint32_t id, bool is_run)
 	return (uint64_t)is_run << 32 | id;
 }
 
-static void hold(struct instantiator *in, struct planned *p)
+static void instantiator_hold(struct instantiator *in, struct planned *p)
 {
 	const struct task *def = p->def;
 
@@ -174,9 +174,9 @@ static void turn_came(struct instantiator *in, const struct transition *tr)
 
 	in->turn_number = tr->number;
 	for (uint32_t id; (id = map_get(&in->held, key)) != MAP_NONE;) {
-		CHECK(place(in, id)->is_held); /* else it would stay on the list */
-		unhold(in, place(in, id), id);
-		arm(in, place(in, id));
+		CHECK(instantiator_place(in, id)->is_held); /* else it would stay on the list */
+		unhold(in, instantiator_place(in, id), id);
+		arm(in, instantiator_place(in, id));
 	}
 }
 
@@ -185,7 +185,7 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
                      int64_t missed)
 {
 	int64_t through = same_label(def->plan, row->planned_through);
-	struct planned *p = place(in, def->id);
+	struct planned *p = instantiator_place(in, def->id);
 
 	CHECK(row->id == def->id);
 	unhold(in, p, def->id);
@@ -271,7 +271,7 @@ static void create(struct instantiator *in, struct planned *p)
 	arm(in, p);
 }
 
-static void fold(struct instantiator *in)
+static void instantiator_fold(struct instantiator *in)
 {
 	for (const struct transition *tr; (tr = stream_peek(in->in)); stream_next(in->in)) {
 		const struct task_pack *p = tr->kind == TK_TASK ? tr->row : NULL;
@@ -286,7 +286,7 @@ static void fold(struct instantiator *in)
 /* The clock as this round finds it. That this thread stood still is told by the time that passed,
  * not by the wall clock: that may be set. What is late to be made, but was seen in time, is not
  * missed. */
-static void see(struct instantiator *in)
+static void instantiator_see(struct instantiator *in)
 {
 	int64_t late_us = actor_mono_us(in->me) - in->look_by_us;
 	int64_t now = actor_wall_us(in->me);
@@ -321,26 +321,26 @@ static void create_due(struct instantiator *in)
 	actor_alarm(in->me, ALARM_OFF);
 }
 
-static void turn(void *self)
+static void instantiator_turn(void *self)
 {
 	struct instantiator *in = self;
 
-	see(in);
-	fold(in);
+	instantiator_see(in);
+	instantiator_fold(in);
 	create_due(in);
 	outbox_flush(&in->out);
 }
 
 static void on_alarm(void *self)
 {
-	(void)self; /* turn() follows */
+	(void)self; /* instantiator_turn() follows */
 }
 
 /* The task was taken offline or planned anew meanwhile, or nobody knows yet what the date is to be
  * judged by: it is not made. */
-static void refused(struct instantiator *in, const struct answer *a)
+static void instantiator_refused(struct instantiator *in, const struct answer *a)
 {
-	struct planned *p = place(in, a->key.task);
+	struct planned *p = instantiator_place(in, a->key.task);
 
 	if (!p->def || a->key.run_date > p->through)
 		return;
@@ -350,12 +350,12 @@ static void refused(struct instantiator *in, const struct answer *a)
 	p->next = plan_next(p->def->plan, p->through);
 	/* Its turn may have come, and been folded, before this answer was read. */
 	if (a->code == E_LIMIT && a->number >= in->turn_number)
-		hold(in, p);
+		instantiator_hold(in, p);
 	else if (!p->is_held)
 		arm(in, p);
 }
 
-static void answered(struct letter *letter, void *self)
+static void instantiator_answered(struct letter *letter, void *self)
 {
 	struct instantiator *in = self;
 	struct answers *as = (struct answers *)letter;
@@ -363,12 +363,12 @@ static void answered(struct letter *letter, void *self)
 	outbox_settled(&in->out, as);
 	for (size_t i = 0; i < as->n; i++)
 		if (as->a[i].code == E_CONFLICT || as->a[i].code == E_LIMIT)
-			refused(in, &as->a[i]);
+			instantiator_refused(in, &as->a[i]);
 	free(as);
 }
 
 static const struct actor_ops ops = {
-	.name = "instantiator", .letters_max = 65536, .turn = turn, .alarm = on_alarm
+	.name = "instantiator", .letters_max = 65536, .turn = instantiator_turn, .alarm = on_alarm
 };
 
 static void load_task(void *ctx, const struct ledger_task *t)
@@ -391,9 +391,10 @@ struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)
 	in->look_by_us = actor_mono_us(in->me);
 	in->missed_from_us = in->missed_until_us = INT64_MIN;
 	in->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, in->me);
-	in->out = (struct outbox){
-		.ledger = ledger, .me = in->me, .from = PR_INSTANTIATOR, .answered = answered
-	};
+	in->out = (struct outbox){ .ledger = ledger,
+		                   .me = in->me,
+		                   .from = PR_INSTANTIATOR,
+		                   .answered = instantiator_answered };
 	ledger_each_task(ledger, load_task, in);
 	return in;
 }

@@ -160,7 +160,7 @@ static void fold_whole(struct resolver *r, uint32_t id, const void *of,
 
 enum verdict { V_WAIT, V_GO, V_DEAD };
 
-static enum verdict judge(const struct resolver *r, const struct waiting *w)
+static enum verdict resolver_judge(const struct resolver *r, const struct waiting *w)
 {
 	const struct rtask *t = resolver__task(r, w->key.task);
 	int join = t && t->def ? t->def->join : 0;
@@ -180,10 +180,10 @@ static enum reason dead_reason(const struct resolver *r, uint32_t task)
 }
 
 /* True: settled for now. False: no credit, try again later. */
-static bool propose(struct resolver *r, uint32_t index)
+static bool resolver_propose(struct resolver *r, uint32_t index)
 {
 	struct waiting *w = waiting_at(r, index);
-	enum verdict v = judge(r, w);
+	enum verdict v = resolver_judge(r, w);
 	enum ask ask;
 
 	if (resolver__scope_held(r, index) || w->asked || (v == V_GO && w->held) ||
@@ -215,7 +215,7 @@ static void work_off(struct resolver *r)
 		struct waiting *w = waiting_at(r, index);
 		if (w->state == ST_NONE || !w->listed)
 			continue; /* gone meanwhile */
-		if (!propose(r, index))
+		if (!resolver_propose(r, index))
 			break;
 		w->listed = false;
 	}
@@ -250,7 +250,7 @@ static void fold_row(struct resolver *r, const struct instance *i)
 		resolver__outcome(r, i->key.task, i->key.run_date, NULL, NULL);
 }
 
-static void fold(struct resolver *r)
+static void resolver_fold(struct resolver *r)
 {
 	for (const struct transition *tr; (tr = stream_peek(r->in)); stream_next(r->in)) {
 		if (tr->kind == TK_TASK) {
@@ -289,11 +289,11 @@ static void look_at_times(struct resolver *r)
 	actor_alarm(r->me, at);
 }
 
-static void turn(void *self)
+static void resolver_turn(void *self)
 {
 	struct resolver *r = self;
 
-	fold(r);
+	resolver_fold(r);
 	look_at_times(r);
 	work_off(r);
 	outbox_flush(&r->out);
@@ -301,10 +301,10 @@ static void turn(void *self)
 
 static void on_alarm(void *self)
 {
-	(void)self; /* turn() follows and looks at the times */
+	(void)self; /* resolver_turn() follows and looks at the times */
 }
 
-static void answered(struct letter *letter, void *self)
+static void resolver_answered(struct letter *letter, void *self)
 {
 	struct resolver *r = self;
 	struct answers *as = (struct answers *)letter;
@@ -341,7 +341,7 @@ static void all_told(struct resolver *r)
 		}
 }
 
-static void learn(struct resolver *r, struct scope_news *n)
+static void resolver_learn(struct resolver *r, struct scope_news *n)
 {
 	CHECK(n->command);
 	uint32_t number = resolver__scope_place(r, n->command);
@@ -362,7 +362,7 @@ static void on_news(struct letter *l, void *self)
 	if (n->command == 0)
 		all_told(self);
 	else
-		learn(self, n);
+		resolver_learn(self, n);
 	scope_news_free(n);
 }
 
@@ -387,7 +387,7 @@ void scope_news_free(struct scope_news *n)
 }
 
 static const struct actor_ops ops = {
-	.name = "resolver", .letters_max = 65536, .turn = turn, .alarm = on_alarm
+	.name = "resolver", .letters_max = 65536, .turn = resolver_turn, .alarm = on_alarm
 };
 
 static void load_task(void *ctx, const struct ledger_task *lt)
@@ -443,7 +443,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	r->me = actor_new(th, &ops, r);
 	r->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, r->me);
 	r->out = (struct outbox){
-		.ledger = ledger, .me = r->me, .from = PR_RESOLVER, .answered = answered
+		.ledger = ledger, .me = r->me, .from = PR_RESOLVER, .answered = resolver_answered
 	};
 	ledger_each_task(ledger, load_task, r);
 	ledger_each_instance(ledger, load_row, r);

@@ -18,7 +18,8 @@ enum { WINDOW_DATES_MAX = 1000000 };
 enum date_state { DATE_OPEN, DATE_MET, DATE_DEAD };
 
 /* (design: SEMANTICS section 2, "met, open or dead".) */
-static enum date_state judge(const struct task_link *l, bool turn, const struct outcome_range *o)
+static enum date_state window_judge(const struct task_link *l, bool turn,
+                                    const struct outcome_range *o)
 {
 	if (!o)
 		return DATE_OPEN;
@@ -39,7 +40,7 @@ static enum date_state judge(const struct task_link *l, bool turn, const struct 
 	return o->state == ST_STOP || o->state == ST_KILLED ? DATE_MET : DATE_DEAD;
 }
 
-static enum window_state verdict(const struct task_link *l, const struct window *w)
+static enum window_state window_verdict(const struct task_link *l, const struct window *w)
 {
 	uint32_t need = w->total;
 
@@ -115,12 +116,14 @@ static void count_all(struct resolver *r, struct window *w, const struct task_li
 		     p < spans[i].hi && w->total < WINDOW_DATES_MAX;
 		     p = resolver__next(r, w->scope, l->parent, p)) {
 			w->total++;
-			count_date(w, judge(l, turn, outcomes_find(&parent->outcomes, p)), 1);
+			count_date(w, window_judge(l, turn, outcomes_find(&parent->outcomes, p)),
+			           1);
 		}
 	for (int i = 0; i < n && beside; i++)
 		if (t >= spans[i].lo && t < spans[i].hi) {
 			w->total++;
-			count_date(w, judge(l, turn, outcomes_find(&parent->outcomes, t)), 1);
+			count_date(w, window_judge(l, turn, outcomes_find(&parent->outcomes, t)),
+			           1);
 		}
 }
 
@@ -224,8 +227,9 @@ static uint32_t width_of(int64_t lo, int64_t hi)
 	return hi - lo > UINT32_MAX ? UINT32_MAX : (uint32_t)(hi - lo);
 }
 
-static uint32_t make(struct resolver *r, uint32_t child, uint32_t link, const struct task_link *l,
-                     const struct link_span *spans, int n, bool exact, uint32_t scope, int64_t t)
+static uint32_t window_make(struct resolver *r, uint32_t child, uint32_t link,
+                            const struct task_link *l, const struct link_span *spans, int n,
+                            bool exact, uint32_t scope, int64_t t)
 {
 	uint32_t index = slab_take(&r->windows);
 	struct window *w = window_at(r, index);
@@ -243,7 +247,7 @@ static uint32_t make(struct resolver *r, uint32_t child, uint32_t link, const st
 		slab_give(&r->windows, index);
 		return SLAB_NONE;
 	}
-	w->state = (uint8_t)verdict(l, w);
+	w->state = (uint8_t)window_verdict(l, w);
 	if (exact)
 		index_add(&r->exact, index);
 	else
@@ -281,7 +285,7 @@ uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int
 	n = narrow(&l, plan, spans, n);
 	/* What has a row changes: counted for each who waits. */
 	if (resolver__by_rows(r, scope))
-		return make(r, child, link, &l, spans, n, false, scope, t);
+		return window_make(r, child, link, &l, spans, n, false, scope, t);
 	int64_t first = resolver__next(r, scope, l.parent, spans[0].lo - 1);
 	if (n == 1 && first >= spans[0].hi)
 		return SLAB_NONE;
@@ -292,7 +296,8 @@ uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int
 	                       : find_span(r, dependent_of(r, l.parent, child, link), spans[0].lo,
 	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi),
 	                                   scope);
-	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact, scope, t);
+	return found != SLAB_NONE ? found
+	                          : window_make(r, child, link, &l, spans, n, exact, scope, t);
 }
 
 void resolver__window_drop(struct resolver *r, uint32_t index)
@@ -319,8 +324,8 @@ void resolver__window_drop(struct resolver *r, uint32_t index)
 }
 
 /* A list window has holes: is p really in it? */
-static bool holds(const struct resolver *r, const struct task_link *l, const struct window *w,
-                  int64_t p)
+static bool window_holds(const struct resolver *r, const struct task_link *l,
+                         const struct window *w, int64_t p)
 {
 	if (l->kind != LK_WINDOW || w->exact)
 		return p >= w->lo && p < window_hi(w);
@@ -344,7 +349,7 @@ static void recount_rows(struct resolver *r, uint32_t index, const struct task_l
 	n = narrow(l, resolver__task(r, l->parent)->def->plan, spans, n);
 	w->total = w->met = w->dead = 0;
 	count_all(r, w, l, spans, n, t);
-	w->state = (uint8_t)verdict(l, w);
+	w->state = (uint8_t)window_verdict(l, w);
 	if (w->state != before)
 		resolver__window_changed(r, index, before);
 }
@@ -358,12 +363,12 @@ static void recount(struct resolver *r, uint32_t index, const struct task_link *
 		recount_rows(r, index, l);
 		return;
 	}
-	if (!holds(r, l, w, p) || !resolver__has(r, w->scope, l->parent, p))
+	if (!window_holds(r, l, w, p) || !resolver__has(r, w->scope, l->parent, p))
 		return;
 	enum window_state before = (enum window_state)w->state;
-	count_date(w, judge(l, turn, was), -1);
-	count_date(w, judge(l, turn, is), 1);
-	w->state = (uint8_t)verdict(l, w);
+	count_date(w, window_judge(l, turn, was), -1);
+	count_date(w, window_judge(l, turn, is), 1);
+	w->state = (uint8_t)window_verdict(l, w);
 	if (w->state != before)
 		resolver__window_changed(r, index, before);
 }

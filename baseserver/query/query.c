@@ -23,12 +23,12 @@
 
 #define LOOK_AGAIN_US US_PER_S
 
-static void discard(struct letter *l)
+static void query_discard(struct letter *l)
 {
 	query__free((struct query *)l);
 }
 
-static void answer(struct query *q)
+static void query_answer(struct query *q)
 {
 	CHECK(q->req); /* answered or refused, once */
 	request_answer(q->req, 0, "", &q->out, q->number);
@@ -117,7 +117,7 @@ static void query_instance(struct query *q)
 
 static void ask_for_parent(struct query *q);
 
-static void finish(struct query *q)
+static void query_finish(struct query *q)
 {
 	if (q->refusal.code < 0) {
 		refuse_query(q, &q->refusal);
@@ -151,7 +151,7 @@ static void finish(struct query *q)
 	}
 	if (q->number == 0)
 		q->number = commander_seen(q->c);
-	answer(q);
+	query_answer(q);
 }
 
 /* It leaves when what it shows is durable. Who asks why nothing moves is not kept waiting. */
@@ -181,7 +181,7 @@ static void at_home(struct letter *l, void *self)
 	CHECK(c == q->c && actor_here(commander_actor(c)));
 	commander_fold(c);
 	if (may_leave(q)) {
-		finish(q);
+		query_finish(q);
 		return;
 	}
 	struct query **parked = commander_parked(c);
@@ -197,7 +197,7 @@ static void query_unpark(struct commander *c)
 			continue;
 		}
 		*at = q->next;
-		finish(q);
+		query_finish(q);
 	}
 }
 
@@ -380,7 +380,7 @@ static void start_queues(struct query *q)
 {
 	if (!sorter_of(q)) {
 		query__queues(q, NULL, commander_catalog(q->c)->counts);
-		finish(q);
+		query_finish(q);
 		return;
 	}
 	buf_put(&q->resolver, commander_catalog(q->c)->counts,
@@ -398,7 +398,7 @@ static void start_metrics(struct query *q)
 }
 
 /* The query is on its way, or refused. */
-static int start(struct query *q, const struct jval *args, struct refusal *f)
+static int query_start(struct query *q, const struct jval *args, struct refusal *f)
 {
 	static const char *const none[] = { NULL };
 	bool about_one = q->kind == QK_WHY || q->kind == QK_INSTANCE;
@@ -434,9 +434,9 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	else if (q->kind == QK_LOGS)
 		return query__logs(q, f);
 	else if (q->kind == QK_NODES)
-		query__nodes(q), finish(q);
+		query__nodes(q), query_finish(q);
 	else
-		finish(q);
+		query_finish(q);
 	return 0;
 }
 
@@ -467,7 +467,7 @@ static void query_begin(struct letter *l, void *self)
 
 	CHECK(actor_here(commander_actor(c)));
 	commander_fold(c);
-	q->letter.discard = discard;
+	q->letter.discard = query_discard;
 	q->c = c;
 	q->home = at_home;
 	q->req = r;
@@ -476,7 +476,7 @@ static void query_begin(struct letter *l, void *self)
 	else if (jdoc_parse(r->args, r->args_len, &doc, &err) < 0)
 		code = refuse(&f, E_INVALID, "args", NULL, "args: %s", err.text);
 	else
-		code = start(q, jdoc_root(doc), &f);
+		code = query_start(q, jdoc_root(doc), &f);
 	if (code < 0)
 		refuse_query(q, &f);
 	jdoc_free(doc);

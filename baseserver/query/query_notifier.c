@@ -5,7 +5,7 @@
 #include "util/err.h"
 #include "util/json_read.h"
 
-static void forget(struct letter *l)
+static void notifier_forget(struct letter *l)
 {
 	struct client_request *r = (struct client_request *)l;
 	struct query *q = r->ctx;
@@ -14,7 +14,7 @@ static void forget(struct letter *l)
 	client_request_free(r);
 }
 
-static void answered(struct letter *l, void *self)
+static void notifier_answered(struct letter *l, void *self)
 {
 	struct client_request *r = (struct client_request *)l;
 	struct query *q = r->ctx;
@@ -43,7 +43,7 @@ bool query__is_notifiers(enum query_kind kind)
 	return kind == QK_CHANNELS || keys_of[kind][0];
 }
 
-static int check(const struct query *q, const struct jval *args, struct refusal *f)
+static int query_notifier_check(const struct query *q, const struct jval *args, struct refusal *f)
 {
 	const char *key = keys_of[q->kind][0], *text = NULL;
 	int r = arg_object(args, "args", keys_of[q->kind], f);
@@ -59,7 +59,7 @@ static int check(const struct query *q, const struct jval *args, struct refusal 
 int query__notifier(struct query *q, const struct jval *args, struct refusal *f)
 {
 	const struct commander *c = q->c;
-	int code = check(q, args, f);
+	int code = query_notifier_check(q, args, f);
 
 	if (code < 0)
 		return code;
@@ -69,9 +69,9 @@ int query__notifier(struct query *q, const struct jval *args, struct refusal *f)
 		return refuse(f, E_AGAIN, "", "start sirdar-notifier, see its log",
 		              "no notifier is connected to this server");
 	struct client_request *r = client_request_new(q->req->kind, q->req->args, q->req->args_len);
-	r->letter.discard = forget;
+	r->letter.discard = notifier_forget;
 	r->reply_to = commander_actor(c);
-	r->answered = answered;
+	r->answered = notifier_answered;
 	r->ctx = q;
 	r->session = session;
 	r->id = commander_next_ask(q->c);

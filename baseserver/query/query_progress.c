@@ -8,7 +8,7 @@
 
 enum { IDS_MAX = 500, ID_BYTES_MAX = 64 };
 
-static void print(const char *id, uint32_t permille, struct buf *out)
+static void progress_print(const char *id, uint32_t permille, struct buf *out)
 {
 	put_open(out, NULL, '{');
 	put_text(out, "id", id);
@@ -36,7 +36,7 @@ static int print_named(struct query *q, const char *ids, struct refusal *f)
 			              "args.ids: at most %d at a time", IDS_MAX);
 		const struct progress_item *i = progress_find(commander_progress_of(q->c), key);
 		if (i)
-			print(id, i->permille, &q->out);
+			progress_print(id, i->permille, &q->out);
 		p += len + (p[len] == ',');
 	}
 	return 0;

@@ -16,8 +16,8 @@ struct listing {
 	size_t n;
 };
 
-static void put(struct listing *l, const char *kind, const char *name, size_t waiting,
-                int64_t running, int64_t limit, int64_t oldest_us)
+static void queues_put(struct listing *l, const char *kind, const char *name, size_t waiting,
+                       int64_t running, int64_t limit, int64_t oldest_us)
 {
 	struct buf *out = &l->q->out;
 
@@ -39,7 +39,8 @@ static void each_class(void *ctx, const struct sorter_class *k)
 
 	if (k->queued == 0 && k->running == 0)
 		return;
-	put(l, "type", k->type, k->queued, k->running, (int64_t)k->open + k->running, k->oldest_us);
+	queues_put(l, "type", k->type, k->queued, k->running, (int64_t)k->open + k->running,
+	           k->oldest_us);
 }
 
 const char *query__pool_kind(const char *name, const char **ret_name)
@@ -64,7 +65,7 @@ static void each_limit(void *ctx, const struct sorter_pool *p)
 
 	if (p->size == POOL_NONE || (p->waiting == 0 && p->taken == 0))
 		return;
-	put(l, kind, name, p->waiting, p->taken, p->size, p->oldest_us);
+	queues_put(l, kind, name, p->waiting, p->taken, p->size, p->oldest_us);
 }
 
 static void put_gates(const struct sorter *s, const size_t counts[ST_COUNT], struct buf *out)

@@ -42,7 +42,7 @@ static struct broker *by_id(const struct registrar *r, uint32_t id)
 	return NULL;
 }
 
-static struct broker *add(struct registrar *r, uint32_t id, const char *name)
+static struct broker *registrar_add(struct registrar *r, uint32_t id, const char *name)
 {
 	struct broker *b = mem_new(sizeof *b);
 
@@ -178,7 +178,7 @@ static void on_greet(struct letter *l, void *self)
 		registrar_refuse(g, E_INVALID,
 		                 "a broker's name has letters, digits, '.', '_' and '-'");
 	else if (!b)
-		b = add(r, r->last_id + 1, g->name);
+		b = registrar_add(r, r->last_id + 1, g->name);
 	struct admit at = { actor_mono_us(r->me), r->beat_us, r->ledger };
 	bool admitted = b && machine_admit(&at, b, g) == 0;
 	if (b && !b->stored)
@@ -206,7 +206,7 @@ static void gone(struct broker *b, uint32_t session)
 			b->runners[i].session = 0;
 }
 
-static void count(struct broker *b, uint32_t session, uint32_t held)
+static void registrar_count(struct broker *b, uint32_t session, uint32_t held)
 {
 	for (size_t i = 0; i < b->n_runners; i++)
 		if (b->runners[i].session == session)
@@ -266,7 +266,7 @@ static void on_report(struct letter *l, void *self)
 	if (b && n->runner)
 		runner_news(b, n);
 	if (b && n->count)
-		count(b, n->session, n->held);
+		registrar_count(b, n->session, n->held);
 	if (b && n->starts)
 		starts(b, n);
 	else if (b && !n->gone) {
@@ -276,7 +276,7 @@ static void on_report(struct letter *l, void *self)
 	free(n);
 }
 
-static void discard(struct letter *l)
+static void registrar_discard(struct letter *l)
 {
 	free(l);
 }
@@ -284,14 +284,14 @@ static void discard(struct letter *l)
 int registrar_greet(struct registrar *r, struct greeting *g)
 {
 	g->letter.deliver = on_greet;
-	g->letter.discard = discard;
+	g->letter.discard = registrar_discard;
 	return actor_post(r->me, &g->letter);
 }
 
 int registrar_report(struct registrar *r, struct broker_news *n)
 {
 	n->letter.deliver = on_report;
-	n->letter.discard = discard;
+	n->letter.discard = registrar_discard;
 	return actor_post_credit(r->me, &n->letter);
 }
 
@@ -334,7 +334,7 @@ static int each_doc(void *ctx, const struct store_doc *d)
 
 	if (by_name(ld->r, d->name))
 		return 0;
-	struct broker *b = add(ld->r, d->id, d->name);
+	struct broker *b = registrar_add(ld->r, d->id, d->name);
 	b->stored = true;
 	b->version = d->version;
 	if (read_body(d, b) < 0)

@@ -39,7 +39,7 @@ struct reach {
 	const struct broker *sick, *gone, *not ;
 };
 
-static void look(struct reach *re, const struct broker *b, const struct task *def)
+static void explain_look(struct reach *re, const struct broker *b, const struct task *def)
 {
 	const struct runner *run = runner_of(b, def->type);
 
@@ -117,7 +117,7 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 	if (w->code != WHY_NO_BROKER && w->code != WHY_SLOTS)
 		return;
 	for (size_t i = 0; i < r->n; i++)
-		look(&re, r->brokers[i], def);
+		explain_look(&re, r->brokers[i], def);
 	if (re.works && w->code == WHY_SLOTS)
 		return;
 	if (!re.known) {

@@ -93,7 +93,8 @@ static uint64_t number_of(const char *name, const char *drawn)
 }
 
 /* Who draws the same number under two names is one machine that was renamed. */
-static void know(const struct admit *at, struct broker *b, const struct greeting *g, bool other)
+static void machine_know(const struct admit *at, struct broker *b, const struct greeting *g,
+                         bool other)
 {
 	struct machine_of *m = &b->machine;
 
@@ -153,7 +154,7 @@ int machine_admit(const struct admit *at, struct broker *b, struct greeting *g)
 		take_over(b, g);
 	}
 	m->asked_us = 0;
-	know(at, b, g, other);
+	machine_know(at, b, g, other);
 	CHECK(m->id); /* 0 is nobody's lease */
 	g->holder = (struct holder){ m->id, m->since, b->id };
 	if (other || (g->machine[0] && !m->nonce[0])) {

@@ -22,7 +22,7 @@ struct listing {
 	size_t n, cap;
 };
 
-static void add(struct listing *all, const char *name)
+static void types_add(struct listing *all, const char *name)
 {
 	all->names = mem_room(all->names, &all->cap, all->n + 1, sizeof *all->names);
 	all->names[all->n++] = name;
@@ -102,10 +102,10 @@ void registrar_print_types(const struct registrar *r, struct buf *out)
 	struct listing all = { 0 };
 
 	for (size_t i = 0; i < type_set_count(set); i++)
-		add(&all, type_set_at(set, i)->name);
+		types_add(&all, type_set_at(set, i)->name);
 	for (size_t i = 0; i < r->n; i++)
 		for (size_t k = 0; k < r->brokers[i]->n_runners; k++)
-			add(&all, r->brokers[i]->runners[k].type);
+			types_add(&all, r->brokers[i]->runners[k].type);
 	if (all.n)
 		qsort(all.names, all.n, sizeof *all.names, by_name);
 	put_open(out, NULL, '{');

@@ -51,7 +51,7 @@ static void give_back(struct sorter *s, struct ready *r)
 
 /* --- what runs ----------------------------------------------------------------------------- */
 
-static void run(struct sorter *s, struct ready *r, const struct instance *i)
+static void sorter_run(struct sorter *s, struct ready *r, const struct instance *i)
 {
 	struct queue *q = r->queue;
 	bool was = r->runs;
@@ -84,7 +84,8 @@ static void run_no_more(struct ready *r)
 	heap_node_init(&r->node);
 }
 
-static void follow(struct sorter *s, const struct instance *i, enum state from, uint32_t slot)
+static void sorter_follow(struct sorter *s, const struct instance *i, enum state from,
+                          uint32_t slot)
 {
 	uint32_t index = sorter_of_slot(s, slot);
 	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
@@ -98,7 +99,7 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 	if (r && !holds)
 		run_no_more(r);
 	if (r && holds)
-		run(s, r, i);
+		sorter_run(s, r, i);
 	else if (r && !waits)
 		sorter__set_asked(s, r, false);
 	sorter__count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)inst_holds_slot(i, from));
@@ -116,7 +117,7 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 
 static void fold_instance(struct sorter *s, const struct transition *tr)
 {
-	follow(s, &tr->inst, (enum state)tr->from, tr->slot);
+	sorter_follow(s, &tr->inst, (enum state)tr->from, tr->slot);
 	if (tr->event == EV_EXIT_OK)
 		sorter__lasted(sorter__queue(s, tr->inst.key.task), &tr->inst);
 }
@@ -132,7 +133,7 @@ static void count_seat(struct sorter *s, const struct transition *tr)
 	sorter__starts_fold(s, seat, tr);
 }
 
-static void fold(struct sorter *s)
+static void sorter_fold(struct sorter *s)
 {
 	for (const struct transition *tr; (tr = stream_peek(s->in)); stream_next(s->in)) {
 		if (tr->kind == TK_INSTANCE) {
@@ -165,7 +166,7 @@ static uint32_t moves_of(const struct sorter *s, const struct queue *q)
 
 /* The ledger returned a grant of it, for a gate that is not known here yet: it is not asked
  * again before one of its gates has moved. */
-static void hold(struct sorter *s, struct queue *q)
+static void sorter_hold(struct sorter *s, struct queue *q)
 {
 	q->held = true;
 	q->held_moves = moves_of(s, q);
@@ -196,7 +197,7 @@ static void look_at_held(struct sorter *s)
 	s->n_held = n;
 }
 
-static void spread(struct sorter *s, const struct lane *l)
+static void sorter_spread(struct sorter *s, const struct lane *l)
 {
 	struct queue *q = l->queue;
 	struct ready *r = (struct ready *)heap_top(&l->ready);
@@ -283,7 +284,7 @@ static bool has_room(struct sorter *s)
 		log_warn(s->no_room ? "disk.low" : "disk.enough",
 		         "free=%" PRIu64 " disk_free_min_bytes=%" PRIu64, s->disk_free,
 		         s->disk_min);
-	return !s->no_room; /* turn() looks again */
+	return !s->no_room; /* sorter_turn() looks again */
 }
 
 /* Who stands in a class may have been let in with more than there is room for. */
@@ -297,18 +298,18 @@ static void start_what_may(struct sorter *s)
 	     sorter__limits_settle(s)) {
 		sorter__lane_moved(s, l);
 		if (l->open && !is_passed(s, l))
-			(l->spread ? spread : grant)(s, l);
+			(l->spread ? sorter_spread : grant)(s, l);
 	}
 	if (s->n_dirty > 0)
 		actor_wake(s->me);
 }
 
-static void turn(void *self)
+static void sorter_turn(void *self)
 {
 	struct sorter *s = self;
 
 	s->now_us = actor_wall_us(s->me);
-	fold(s);
+	sorter_fold(s);
 	look_at_held(s);
 	int64_t next = sorter__starts_look(s);
 	start_what_may(s);
@@ -342,14 +343,14 @@ static void returned(struct sorter *s, const struct answer *a)
 	sorter__place(s, r, 0);
 	/* What opens the gate may have been folded before the answer came: then ask again. */
 	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
-		hold(s, q);
+		sorter_hold(s, q);
 	if (a->code != E_REVISION && !says_which_gate(a->code))
 		s->unread_us = actor_mono_us(s->me) + UNREAD_US;
 	sorter__enqueue(s, r);
 	sorter__queue_moved(s, q);
 }
 
-static void answered(struct letter *letter, void *self)
+static void sorter_answered(struct letter *letter, void *self)
 {
 	struct sorter *s = self;
 	struct answers *as = (struct answers *)letter;
@@ -395,13 +396,13 @@ static void on_alarm(void *self)
 	struct sorter *s = self;
 
 	if (!s->unread_us || s->unread_us > actor_mono_us(s->me))
-		return; /* what rests, and brokers that are tried again: turn() */
+		return; /* what rests, and brokers that are tried again: sorter_turn() */
 	s->unread_us = 0;
 	s->marks++;
 }
 
 static const struct actor_ops ops = {
-	.name = "sorter", .letters_max = 65536, .turn = turn, .alarm = on_alarm
+	.name = "sorter", .letters_max = 65536, .turn = sorter_turn, .alarm = on_alarm
 };
 
 static void load_pool(void *ctx, const char *name, int32_t size)
@@ -416,7 +417,7 @@ static void load_task(void *ctx, const struct ledger_task *t)
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
-	follow(ctx, i, ST_NONE, slot);
+	sorter_follow(ctx, i, ST_NONE, slot);
 }
 
 struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
@@ -431,7 +432,7 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 	s->me = actor_new(th, &ops, s);
 	s->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, s->me);
 	s->out = (struct outbox){
-		.ledger = ledger, .me = s->me, .from = PR_SORTER, .answered = answered
+		.ledger = ledger, .me = s->me, .from = PR_SORTER, .answered = sorter_answered
 	};
 	s->began_us = s->now_us = actor_wall_us(s->me);
 	ledger_each_pool(ledger, load_pool, s);

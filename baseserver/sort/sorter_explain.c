@@ -62,7 +62,7 @@ static int64_t end_of(const struct sorter *s, const struct queue *q)
 	return end > s->now_us ? end : 0;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t explain_earlier(int64_t a, int64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
@@ -73,7 +73,7 @@ static int64_t end_of_users(const struct sorter *s, const struct limit *m)
 	int64_t end = 0;
 
 	for (int n = 0; t && n < USERS_LOOKED_AT; n++, t = t->next)
-		end = earlier(end, end_of(s, t->queue));
+		end = explain_earlier(end, end_of(s, t->queue));
 	return end;
 }
 
@@ -83,7 +83,7 @@ static int64_t end_in_class(const struct sorter *s, const struct klass *k)
 	int64_t end = 0;
 
 	for (int n = 0; q && n < USERS_LOOKED_AT; n++, q = q->next_user)
-		end = earlier(end, end_of(s, q));
+		end = explain_earlier(end, end_of(s, q));
 	return end;
 }
 
@@ -230,7 +230,8 @@ void sorter_each_pool(const struct sorter *s, void (*each)(void *ctx, const stru
 			                 .backfill = m->taken[SIDE_BACKFILL],
 			                 .waiting = m->waiting };
 		for (size_t k = 0; k < m->n_stands; k++)
-			p.oldest_us = earlier(p.oldest_us, shelf__oldest_us(&m->stands[k]->parked));
+			p.oldest_us = explain_earlier(p.oldest_us,
+			                              shelf__oldest_us(&m->stands[k]->parked));
 		each(ctx, &p);
 	}
 }

@@ -295,7 +295,7 @@ static void unlink_users(struct queue *q)
 	q->at_user = NULL;
 }
 
-static void take(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
+static void lane_take(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 {
 	q->taken[side] += d;
 	for (size_t i = 0; i < q->n_takes; i++) {
@@ -311,7 +311,7 @@ void sorter__count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_
 {
 	q->asked += d;
 	CHECK(q->asked >= 0);
-	take(s, q, side, d);
+	lane_take(s, q, side, d);
 }
 
 void sorter__count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
@@ -329,7 +329,7 @@ void sorter__count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_
 	q->moves++;
 	for (size_t i = 0; i < q->n_takes; i++)
 		q->takes[i].limit->moves++;
-	take(s, q, side, d);
+	lane_take(s, q, side, d);
 	q->held = false;
 	sorter__queue_moved(s, q);
 }
@@ -359,7 +359,7 @@ static void retake(struct sorter *s, struct queue *q, int d)
 	int32_t taken[SIDES] = { q->taken[0], q->taken[1] };
 
 	for (int side = 0; side < SIDES; side++) {
-		take(s, q, (uint8_t)side, d * taken[side]);
+		lane_take(s, q, (uint8_t)side, d * taken[side]);
 		q->taken[side] = taken[side];
 	}
 }

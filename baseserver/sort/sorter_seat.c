@@ -299,7 +299,7 @@ void sorter__seat_news(struct sorter *s, struct seat *seat, const struct session
 	open_changed(s, seat, was);
 }
 
-static void count(struct seat *seat, int32_t running, int32_t asked)
+static void seat_count(struct seat *seat, int32_t running, int32_t asked)
 {
 	seat->running += running;
 	seat->asked += asked;
@@ -311,7 +311,7 @@ static void count(struct seat *seat, int32_t running, int32_t asked)
 void sorter__seat_runs(struct seat *seat, int32_t more)
 {
 	if (more)
-		count(seat, more, more > 0 && seat->asked > 0 ? -1 : 0);
+		seat_count(seat, more, more > 0 && seat->asked > 0 ? -1 : 0);
 }
 
 void sorter__spend(struct sorter *s, struct seat *seat)
@@ -319,7 +319,7 @@ void sorter__spend(struct sorter *s, struct seat *seat)
 	uint64_t was = open_of(s, seat);
 
 	CHECK(was > 0); /* nothing is granted beyond a session's credit */
-	count(seat, 0, 1);
+	seat_count(seat, 0, 1);
 	seat->granted++;
 	seat->room -= seat->room != STARTS_ANY && seat->room > 0;
 	open_changed(s, seat, was);
@@ -338,7 +338,7 @@ void sorter__regain(struct sorter *s, struct seat *seat)
 	uint64_t was = open_of(s, seat);
 
 	if (seat->asked > 0)
-		count(seat, 0, -1);
+		seat_count(seat, 0, -1);
 	seat->granted--;
 	open_changed(s, seat, was);
 }
@@ -411,7 +411,8 @@ static struct seat *choose_least(const struct sorter *s, const struct klass *k,
 	return best;
 }
 
-static struct seat *choose(struct sorter *s, struct klass *k, const struct ready *r, uint32_t avoid)
+static struct seat *seat_choose(struct sorter *s, struct klass *k, const struct ready *r,
+                                uint32_t avoid)
 {
 	struct seat *best = NULL;
 	uint64_t best_rank = 0;
@@ -436,9 +437,9 @@ static struct seat *choose(struct sorter *s, struct klass *k, const struct ready
 
 struct seat *sorter__choose(struct sorter *s, struct klass *k, const struct ready *r)
 {
-	struct seat *elsewhere = r->avoid ? choose(s, k, r, r->avoid) : NULL;
+	struct seat *elsewhere = r->avoid ? seat_choose(s, k, r, r->avoid) : NULL;
 
-	return elsewhere ? elsewhere : choose(s, k, r, 0);
+	return elsewhere ? elsewhere : seat_choose(s, k, r, 0);
 }
 
 size_t sorter__brokers(const struct klass *k, uint32_t **ret_brokers)

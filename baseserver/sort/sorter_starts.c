@@ -77,7 +77,7 @@ static void give_room(struct sorter *s, const struct starts *b, uint32_t room)
 			sorter__seat_room(s, s->seats[i], room);
 }
 
-static void tell(struct sorter *s, const struct starts *b)
+static void starts_tell(struct sorter *s, const struct starts *b)
 {
 	struct broker_news *n;
 
@@ -106,7 +106,7 @@ static void leave_alone(struct sorter *s, struct starts *b)
 	b->due_us = actor_mono_us(s->me) + b->pause_us;
 	give_room(s, b, 0);
 	if (was_well)
-		tell(s, b);
+		starts_tell(s, b);
 }
 
 static void try_again(struct sorter *s, struct starts *b)
@@ -127,7 +127,7 @@ static void be_well(struct sorter *s, struct starts *b)
 	b->pause_us = b->due_us = 0;
 	b->text[0] = 0;
 	give_room(s, b, STARTS_ANY);
-	tell(s, b);
+	starts_tell(s, b);
 }
 
 static bool has_failed(const struct transition *tr)

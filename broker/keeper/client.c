@@ -145,7 +145,7 @@ static const struct session_ops ops_of_session = { .on_open = on_open,
 	                                           .on_frame = on_frame,
 	                                           .on_end = on_end };
 
-static int greet(struct keeper_client *k)
+static int client_greet(struct keeper_client *k)
 {
 	Sirdar__KeeperHello hello = SIRDAR__KEEPER_HELLO__INIT;
 
@@ -196,7 +196,7 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 		retry_set(k);
 		return;
 	}
-	if (greet(k) < 0)
+	if (client_greet(k) < 0)
 		session_end(k->session, E_CLOSED, "greeting");
 }
 

@@ -44,7 +44,7 @@ static uint32_t sum_of(uint32_t bytes, const uint8_t *p)
 	return ~crc;
 }
 
-static size_t whole(size_t bytes)
+static size_t journal_whole(size_t bytes)
 {
 	return HEAD_BYTES + (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -76,10 +76,10 @@ static Sirdar__KeeperRecord *record_at(const uint8_t *p, size_t left, size_t *re
 	if (left < HEAD_BYTES)
 		return NULL;
 	memcpy(&h, p, sizeof h);
-	if (h.magic != MAGIC || h.bytes > JOURNAL_RECORD_MAX || whole(h.bytes) > left ||
+	if (h.magic != MAGIC || h.bytes > JOURNAL_RECORD_MAX || journal_whole(h.bytes) > left ||
 	    h.sum != sum_of(h.bytes, p + HEAD_BYTES))
 		return NULL;
-	*ret_bytes = whole(h.bytes);
+	*ret_bytes = journal_whole(h.bytes);
 	return sirdar__keeper_record__unpack(NULL, h.bytes, p + HEAD_BYTES);
 }
 
@@ -90,8 +90,9 @@ static size_t zeros_from_end(const uint8_t *p, size_t n)
 	return n;
 }
 
-static size_t walk(const uint8_t *p, size_t n, void (*each)(void *, const Sirdar__KeeperRecord *),
-                   void *ctx, uint64_t *number, struct journal_health *health)
+static size_t journal_walk(const uint8_t *p, size_t n,
+                           void (*each)(void *, const Sirdar__KeeperRecord *), void *ctx,
+                           uint64_t *number, struct journal_health *health)
 {
 	/* Only the start of a record is sought before the zeros: its own end may be zeros too. */
 	size_t at = 0, good_end = 0, bytes = 0, limit = zeros_from_end(p, n);
@@ -177,7 +178,7 @@ int journal_read(const struct journal *j, void (*each)(void *ctx, const Sirdar__
 	}
 	if (rc < 0)
 		return rc;
-	walk(p, n, each, ctx, &number, &health);
+	journal_walk(p, n, each, ctx, &number, &health);
 	place_of(fd, health.place);
 	munmap((void *)p, n);
 	close(fd);
@@ -195,7 +196,7 @@ int journal_resume(struct journal *j, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	j->end = walk(p, j->size, NULL, NULL, &j->number, &health);
+	j->end = journal_walk(p, j->size, NULL, NULL, &j->number, &health);
 	j->live_end = j->end;
 	place_of(j->fd, j->place);
 	munmap((void *)p, j->size);
@@ -256,13 +257,13 @@ void journal_put(struct journal *j, Sirdar__KeeperRecord *r)
 	r->number = ++j->number;
 	size_t bytes = sirdar__keeper_record__get_packed_size(r);
 	CHECK(bytes > 0 && bytes <= JOURNAL_RECORD_MAX);
-	uint8_t *p = buf_room(&j->pending, whole(bytes));
+	uint8_t *p = buf_room(&j->pending, journal_whole(bytes));
 	struct head h = { MAGIC, (uint32_t)bytes, 0, 0 };
-	memset(p, 0, whole(bytes));
+	memset(p, 0, journal_whole(bytes));
 	sirdar__keeper_record__pack(r, p + HEAD_BYTES);
 	h.sum = sum_of(h.bytes, p + HEAD_BYTES);
 	memcpy(p, &h, sizeof h);
-	buf_added(&j->pending, whole(bytes));
+	buf_added(&j->pending, journal_whole(bytes));
 }
 
 /* A failed sync leaves pages that are neither written nor dirty: nothing after it in this

@@ -208,7 +208,7 @@ static int place_open(struct keeper *k, struct err *err)
 	return rc;
 }
 
-static void watch(struct keeper *k)
+static void keeper_keeper_watch(struct keeper *k)
 {
 	CHECK(k->signal_fd >= 0 && k->timer_fd >= 0);
 	ev_io_init(&k->signal, on_signal, k->signal_fd, EV_READ);
@@ -252,7 +252,7 @@ int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_sett
 		rc = lock_take(k, err);
 	if (rc < 0)
 		return rc;
-	watch(k);
+	keeper_keeper_watch(k);
 	k->outputs = outputs_new(loop, k->logs_dir);
 	outputs_set_limits(k->outputs, (uint64_t)s->output_bytes_max, (uint64_t)s->output_rate_max);
 	rc = tree_open(s->cgroup, s->state_dir, &k->tree, err);

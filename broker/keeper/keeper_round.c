@@ -206,7 +206,7 @@ static bool is_tree_gone(struct keeper *k, struct job *job)
 	return k->strangers == 0 || tree_is_gone(k->tree, &of);
 }
 
-static void finish(struct keeper *k, struct job *job)
+static void round_finish(struct keeper *k, struct job *job)
 {
 	Sirdar__KeeperExited *end = &job->end;
 
@@ -243,7 +243,7 @@ void keeper_settle(struct keeper *k, struct job *job)
 	if (!job->is_main_done)
 		return;
 	if (is_tree_gone(k, job)) {
-		finish(k, job);
+		round_finish(k, job);
 		return;
 	}
 	if (job->is_settling)

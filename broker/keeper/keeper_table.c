@@ -274,7 +274,7 @@ struct loading {
 	char boot_id[40], place[JOURNAL_PLACE]; /* place "": of a release that kept none */
 };
 
-static struct job *known(struct keeper *k, uint64_t token, const char *type)
+static struct job *table_known(struct keeper *k, uint64_t token, const char *type)
 {
 	struct job *job = keeper_find(k, token);
 
@@ -283,7 +283,7 @@ static struct job *known(struct keeper *k, uint64_t token, const char *type)
 
 static void load_start(struct keeper *k, const Sirdar__KeeperJob *m)
 {
-	struct job *job = known(k, m->token, m->type);
+	struct job *job = table_known(k, m->token, m->type);
 
 	job_from_message(job, m);
 	job->state = JOB_STARTING; /* until its end is read */
@@ -310,7 +310,7 @@ static void load_end(struct job *job, const Sirdar__KeeperExited *end)
 	}
 }
 
-static void load(void *ctx, const Sirdar__KeeperRecord *r)
+static void table_load(void *ctx, const Sirdar__KeeperRecord *r)
 {
 	struct loading *l = ctx;
 	struct keeper *k = l->k;
@@ -326,16 +326,16 @@ static void load(void *ctx, const Sirdar__KeeperRecord *r)
 			load_start(k, r->job);
 		break;
 	case PID:
-		job = known(k, r->token, "");
+		job = table_known(k, r->token, "");
 		job->pid = (pid_t)r->pid;
 		job->pid_ticks = r->pid_ticks;
 		break;
 	case END:
 		if (r->end)
-			load_end(known(k, r->token, r->end->type), r->end);
+			load_end(table_known(k, r->token, r->end->type), r->end);
 		break;
 	case NOT_STARTED:
-		job = known(k, r->token, "");
+		job = table_known(k, r->token, "");
 		job->state = JOB_NOT_STARTED;
 		job->start_code = r->not_started ? r->not_started->code : E_IO;
 		job->start_text = mem_str(r->not_started ? r->not_started->text : "");
@@ -353,7 +353,7 @@ static void load(void *ctx, const Sirdar__KeeperRecord *r)
 
 /* Nobody saw how it ended. On the same boot its processes may still be there: it is told as
  * lost when they are gone; after a reboot they are gone, and their numbers are others'. */
-static void lose(struct keeper *k, struct job *job, bool is_same_boot)
+static void table_lose(struct keeper *k, struct job *job, bool is_same_boot)
 {
 	CHECK(!job_is_over(job));
 	job->end.lost = true;
@@ -444,7 +444,7 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 {
 	struct loading l = { .k = k };
 	struct journal_health health;
-	int rc = journal_read(&k->journal, load, &l, &health, err);
+	int rc = journal_read(&k->journal, table_load, &l, &health, err);
 
 	if (rc == 0 && l.place[0] && strcmp(l.place, health.place) != 0)
 		rc = disown(k, err);
@@ -462,7 +462,7 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 			continue;
 		launch_files_remove(k->files_dir, job->token);
 		if (!job_is_over(job))
-			lose(k, job, strcmp(l.boot_id, k->boot_id) == 0);
+			table_lose(k, job, strcmp(l.boot_id, k->boot_id) == 0);
 	}
 	rc = journal_rewrite(&k->journal, (size_t)k->settings.journal_bytes, keeper_journal_fill, k,
 	                     err);

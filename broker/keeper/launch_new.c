@@ -152,7 +152,7 @@ static int words_check(const Sirdar__KeeperStart *m, struct err *err)
 	return 0;
 }
 
-static void copy(struct launch *l, const Sirdar__KeeperStart *m, const char *files_dir)
+static void new_copy(struct launch *l, const Sirdar__KeeperStart *m, const char *files_dir)
 {
 	l->argv = mem_array(m->n_argv + 1, sizeof *l->argv);
 	for (size_t i = 0; i < m->n_argv; i++)
@@ -193,7 +193,7 @@ int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *
 	if (rc < 0)
 		return rc;
 	l = mem_new(sizeof *l);
-	copy(l, m, files_dir);
+	new_copy(l, m, files_dir);
 	if (l->user[0]) {
 		text = mem_new(PASSWD_BYTES);
 		rc = user_find(l, &pw, text, err);

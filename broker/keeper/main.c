@@ -69,8 +69,8 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static int64_t number(struct argp_state *state, const char *what, const char *text, int64_t min,
-                      int64_t max)
+static int64_t main_number(struct argp_state *state, const char *what, const char *text,
+                           int64_t min, int64_t max)
 {
 	char *end;
 	long long n;
@@ -83,7 +83,7 @@ static int64_t number(struct argp_state *state, const char *what, const char *te
 	return n;
 }
 
-static error_t option(int key, char *arg, struct argp_state *state)
+static error_t main_option(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	struct keeper_settings *s = &a->settings;
@@ -98,19 +98,19 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		s->cgroup = arg;
 		break;
 	case OPT_JOBS:
-		s->jobs_max = number(state, "jobs-max", arg, 1, 65536);
+		s->jobs_max = main_number(state, "jobs-max", arg, 1, 65536);
 		break;
 	case OPT_OUTPUT:
-		s->output_bytes_max = number(state, "output-max", arg, 0, INT64_MAX);
+		s->output_bytes_max = main_number(state, "output-max", arg, 0, INT64_MAX);
 		break;
 	case OPT_RATE:
-		s->output_rate_max = number(state, "output-rate", arg, 0, INT64_MAX / 4);
+		s->output_rate_max = main_number(state, "output-rate", arg, 0, INT64_MAX / 4);
 		break;
 	case OPT_JOURNAL:
-		s->journal_bytes = number(state, "journal-bytes", arg, 65536, 1 << 30);
+		s->journal_bytes = main_number(state, "journal-bytes", arg, 65536, 1 << 30);
 		break;
 	case OPT_HANG:
-		s->hang_ms = number(state, "hang-ms", arg, 1, 3600000);
+		s->hang_ms = main_number(state, "hang-ms", arg, 1, 3600000);
 		break;
 	case OPT_FILES:
 		s->files_dir = arg;
@@ -119,7 +119,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		a->program = arg;
 		break;
 	case OPT_HANDOVER:
-		a->handover = (int)number(state, "handover", arg, 3, INT_MAX);
+		a->handover = (int)main_number(state, "handover", arg, 3, INT_MAX);
 		break;
 	case OPT_LEVEL:
 		if (log_level_parse(arg, &a->level) < 0)
@@ -185,7 +185,7 @@ static void signals_reset(void)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = { options, option,
+	static const struct argp argp = { options, main_option,
 		                          NULL,    "Holds the processes of this machine's jobs.",
 		                          NULL,    NULL,
 		                          NULL };

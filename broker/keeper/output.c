@@ -86,7 +86,7 @@ static void mark(struct outputs *o, struct output *x, const char *text)
 	x->bytes += n > 0 ? (uint64_t)n : 0;
 }
 
-static void drop(struct outputs *o, struct output *x, uint64_t n, bool no_space)
+static void keeper_output_drop(struct outputs *o, struct output *x, uint64_t n, bool no_space)
 {
 	char text[160];
 
@@ -106,7 +106,7 @@ static void drop(struct outputs *o, struct output *x, uint64_t n, bool no_space)
 	slow_add(o, x);
 }
 
-static void keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
+static void output_keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
 {
 	char text[128];
 	size_t fits = x->bytes >= o->bytes_max || x->is_capped ? 0 : o->bytes_max - x->bytes;
@@ -118,7 +118,7 @@ static void keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n
 		         "\n[sirdar: %" PRIu64 " bytes were dropped, no space]\n", x->gap);
 		mark(o, x, text);
 		if (x->bytes == before) {
-			drop(o, x, n, true);
+			keeper_output_drop(o, x, n, true);
 			return;
 		}
 		x->gap = 0;
@@ -139,7 +139,7 @@ static void keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n
 	CHECK(done <= fits && fits <= n);
 	x->bytes += done;
 	if (done < n)
-		drop(o, x, n - done, done < fits);
+		keeper_output_drop(o, x, n - done, done < fits);
 }
 
 /* --- too fast --- */
@@ -192,7 +192,7 @@ static void keep_slowly(struct outputs *o, struct output *x, const uint8_t *p, s
 		}
 	}
 	if (fits)
-		keep(o, x, p, fits);
+		output_keep(o, x, p, fits);
 	if (fits == n)
 		return;
 	if (!x->hurry)
@@ -218,7 +218,7 @@ static void close_all(struct outputs *o, struct output *x)
 }
 
 /* Read at most `chunks`; false when there was less. */
-static bool take(struct outputs *o, struct output *x, int chunks)
+static bool output_take(struct outputs *o, struct output *x, int chunks)
 {
 	for (int i = 0; i < chunks; i++) {
 		CHECK(x->io.fd >= 0);
@@ -233,13 +233,13 @@ static bool take(struct outputs *o, struct output *x, int chunks)
 	return true;
 }
 
-static void ready(struct ev_loop *loop, struct ev_io *w, int events)
+static void output_ready(struct ev_loop *loop, struct ev_io *w, int events)
 {
 	struct outputs *o = w->data;
 
 	(void)loop;
 	(void)events;
-	take(o, (struct output *)w, CHUNKS_A_ROUND);
+	output_take(o, (struct output *)w, CHUNKS_A_ROUND);
 }
 
 static void ticked(struct ev_loop *loop, struct ev_timer *w, int events)
@@ -250,7 +250,7 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int events)
 	(void)events;
 	for (struct output *x = o->slow, *next; x; x = next) {
 		next = x->next_slow;
-		take(o, x, SLOW_PIPE_BYTES / CHUNK_BYTES);
+		output_take(o, x, SLOW_PIPE_BYTES / CHUNK_BYTES);
 	}
 }
 
@@ -297,7 +297,7 @@ void output_init(struct output *x, struct job *job, int number)
 	x->job = job;
 	x->number = number;
 	x->file = -1;
-	ev_io_init(&x->io, ready, -1, EV_READ);
+	ev_io_init(&x->io, output_ready, -1, EV_READ);
 }
 
 void output_resume(struct outputs *o, struct output *x, int fd)
@@ -332,7 +332,7 @@ int output_open(struct outputs *o, struct output *x, int *ret_write, struct err 
 void output_finish(struct outputs *o, struct output *x)
 {
 	if (x->io.fd >= 0)
-		take(o, x, SLOW_PIPE_BYTES / CHUNK_BYTES + 1);
+		output_take(o, x, SLOW_PIPE_BYTES / CHUNK_BYTES + 1);
 	output_drop(o, x);
 }
 

@@ -116,7 +116,7 @@ void tree_scan_done(struct tree_scan *s)
 	*s = (struct tree_scan){ 0 };
 }
 
-static struct tree_process *find(struct tree_scan *s, pid_t pid)
+static struct tree_process *scan_find(struct tree_scan *s, pid_t pid)
 {
 	struct tree_process key = { .pid = pid };
 
@@ -145,7 +145,7 @@ static bool is_of(struct tree_scan *s, struct tree_process *p, const struct tree
 		      /* A free number may be another job's by now. */
 		      (of->session > 0 && p->session == of->session && !of->is_foreign &&
 		       p->token == 0);
-		p = find(s, p->parent);
+		p = scan_find(s, p->parent);
 	}
 	return hit && ours;
 }

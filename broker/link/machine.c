@@ -43,7 +43,7 @@ static int seal_file(int fd, char ret[TEXT_BYTES])
 }
 
 /* ... and not after a boot. */
-static int seal(int fd, char ret[TEXT_BYTES])
+static int machine_seal(int fd, char ret[TEXT_BYTES])
 {
 	char boot[BOOT_BYTES], file[TEXT_BYTES];
 
@@ -85,7 +85,7 @@ static bool is_drawn(const char *text)
 	return strspn(text, "0123456789abcdef") == MACHINE_HEX - 1;
 }
 
-static void take(char ret[MACHINE_HEX], const char *text)
+static void link_machine_take(char ret[MACHINE_HEX], const char *text)
 {
 	CHECK(is_drawn(text));
 	memcpy(ret, text, MACHINE_HEX - 1);
@@ -105,9 +105,9 @@ static void read_file(const char *path, char ret[MACHINE_HEX], char ret_before[M
 	const char *tail = text + MACHINE_HEX - 1, *file = strstr(text, " file=");
 	if (n >= MACHINE_HEX && is_drawn(text)) {
 		if (seal_file(fd, want) == 0 && file && strcmp(file, want) == 0)
-			take(ret_before, text);
-		if (seal(fd, want) == 0 && strcmp(tail, want) == 0)
-			take(ret, text);
+			link_machine_take(ret_before, text);
+		if (machine_seal(fd, want) == 0 && strcmp(tail, want) == 0)
+			link_machine_take(ret, text);
 	}
 	close(fd);
 }
@@ -117,7 +117,7 @@ static int write_file(const char *path, const char *nonce, struct err *err)
 	char text[TEXT_BYTES * 2], tail[TEXT_BYTES];
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), r = 0;
 
-	if (fd < 0 || seal(fd, tail) < 0) {
+	if (fd < 0 || machine_seal(fd, tail) < 0) {
 		r = err_sys(err, E_IO, errno, "%s", path);
 	} else {
 		int n = snprintf(text, sizeof text, "%s%s", nonce, tail);

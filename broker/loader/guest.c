@@ -57,7 +57,8 @@ struct reader {
 	struct made *made;
 };
 
-static void wrong(struct reader *r, const struct yaml_node *n, const char *key, const char *want)
+static void guest_wrong(struct reader *r, const struct yaml_node *n, const char *key,
+                        const char *want)
 {
 	diag_error(&r->d, (struct place){ r->file, n->line, n->column, key }, "wrong_value", NULL,
 	           "%s is %s%.80s%s, want %s", key, n->kind == YAML_SCALAR ? "'" : "",
@@ -70,13 +71,13 @@ static void read_command(struct reader *r, const struct yaml_node *n)
 	static const char want[] = "a list of texts: the program and its arguments";
 
 	if (n->kind != YAML_LIST || n->n == 0 || n->n > WORDS_MAX) {
-		wrong(r, n, "guest.command", want);
+		guest_wrong(r, n, "guest.command", want);
 		return;
 	}
 	r->made->argv = mem_array(n->n + 1, sizeof *r->made->argv);
 	for (size_t i = 0; i < n->n; i++) {
 		if (n->items[i]->kind != YAML_SCALAR || (i == 0 && !n->items[i]->text[0]))
-			wrong(r, n->items[i], "guest.command", want);
+			guest_wrong(r, n->items[i], "guest.command", want);
 		r->made->argv[i] = n->items[i]->text;
 	}
 	r->made->type.about.argv = r->made->argv;
@@ -85,14 +86,14 @@ static void read_command(struct reader *r, const struct yaml_node *n)
 static void read_environment(struct reader *r, const struct yaml_node *n)
 {
 	if (n->kind != YAML_MAP || n->n > WORDS_MAX) {
-		wrong(r, n, "guest.environment", "a map of texts");
+		guest_wrong(r, n, "guest.environment", "a map of texts");
 		return;
 	}
 	r->made->env = mem_array(n->n + 1, sizeof *r->made->env);
 	r->made->type.about.env = r->made->env;
 	for (size_t i = 0; i < n->n; i++) {
 		if (n->items[i]->kind != YAML_SCALAR || strchr(n->keys[i]->text, '='))
-			wrong(r, n->items[i], "guest.environment", "a map of texts");
+			guest_wrong(r, n->items[i], "guest.environment", "a map of texts");
 		r->made->env[i] = mem_fmt("%s=%s", n->keys[i]->text, n->items[i]->text);
 	}
 }
@@ -100,7 +101,7 @@ static void read_environment(struct reader *r, const struct yaml_node *n)
 static void read_directory(struct reader *r, const struct yaml_node *n)
 {
 	if (n->kind != YAML_SCALAR || !n->text[0]) {
-		wrong(r, n, "guest.directory", "a path");
+		guest_wrong(r, n, "guest.directory", "a path");
 		return;
 	}
 	char *made = n->text[0] == '/' ? mem_str(n->text)
@@ -115,14 +116,14 @@ static void read_concurrency(struct reader *r, const struct yaml_node *n)
 	int64_t value = 0;
 
 	if (!yaml_int(n, 1, CONCURRENCY_MAX, &value))
-		wrong(r, n, "guest.concurrency", "a number, 1 to 1024");
+		guest_wrong(r, n, "guest.concurrency", "a number, 1 to 1024");
 	r->made->type.about.concurrency = (uint32_t)value;
 }
 
 static void read_user(struct reader *r, const struct yaml_node *n)
 {
 	if (n->kind != YAML_SCALAR || !n->text[0])
-		wrong(r, n, "guest.user", "a user of this machine");
+		guest_wrong(r, n, "guest.user", "a user of this machine");
 	r->made->type.about.user = n->text;
 }
 
@@ -132,7 +133,7 @@ static void read_memory(struct reader *r, const struct yaml_node *n)
 
 	if (n->kind != YAML_SCALAR || !param_size_parse(n->text, &bytes) || bytes < MEMORY_MIN ||
 	    bytes > MEMORY_MAX)
-		wrong(r, n, "guest.memory", "a size, 1MiB to 1000TiB");
+		guest_wrong(r, n, "guest.memory", "a size, 1MiB to 1000TiB");
 	r->made->type.about.memory_bytes = (uint64_t)bytes;
 }
 
@@ -141,7 +142,7 @@ static void read_processes(struct reader *r, const struct yaml_node *n)
 	int64_t value = 0;
 
 	if (!yaml_int(n, 1, PROCESSES_MAX, &value))
-		wrong(r, n, "guest.processes", "a number, 1 to 4194304");
+		guest_wrong(r, n, "guest.processes", "a number, 1 to 4194304");
 	r->made->type.processes = (uint32_t)value;
 }
 
@@ -150,7 +151,7 @@ static void read_cpu(struct reader *r, const struct yaml_node *n)
 	int64_t value = 0;
 
 	if (!yaml_int(n, 1, CPU_MAX, &value))
-		wrong(r, n, "guest.cpu", "percent of one processor, 1 to 409600");
+		guest_wrong(r, n, "guest.cpu", "percent of one processor, 1 to 409600");
 	r->made->type.cpu_percent = (uint32_t)value;
 }
 
@@ -160,7 +161,7 @@ static void read_time(struct reader *r, const struct yaml_node *n, const char *k
 	int64_t us = TIME_US;
 
 	if (!yaml_duration_us(n, &us) || us < TIME_MIN_US || us > TIME_MAX_US)
-		wrong(r, n, key, "a duration, 100ms to 1h");
+		guest_wrong(r, n, key, "a duration, 100ms to 1h");
 	*ret_ms = (uint32_t)(us / 1000);
 }
 
@@ -192,7 +193,7 @@ static void read_guest(struct reader *r, const struct yaml_node *n)
 	char hint[NEAREST_HINT_BYTES];
 
 	if (n->kind != YAML_MAP) {
-		wrong(r, n, "guest", "a map: command, concurrency, directory, environment");
+		guest_wrong(r, n, "guest", "a map: command, concurrency, directory, environment");
 		return;
 	}
 	for (size_t i = 0; i < n->n; i++) {
@@ -211,7 +212,7 @@ static void read_guest(struct reader *r, const struct yaml_node *n)
 			           "guest has no key '%.80s'", n->keys[i]->text);
 	}
 	if (!yaml_get(n, "command"))
-		wrong(r, n, "guest", "a command in it");
+		guest_wrong(r, n, "guest", "a command in it");
 }
 
 /* Names of the parameters that are secrets, or target servers. */
@@ -260,9 +261,9 @@ static void judge_file(struct reader *r, const struct yaml_node *n, const char *
 	struct err err;
 
 	if (n->kind != YAML_SCALAR || strlen(n->text) != DIGEST_HEX - 1)
-		wrong(r, n, "files", "the sha256 of each file: 64 small hex digits");
+		guest_wrong(r, n, "files", "the sha256 of each file: 64 small hex digits");
 	else if (digest_file(path, is, &err) < 0)
-		wrong(r, n, "files", err.text);
+		guest_wrong(r, n, "files", err.text);
 	else if (strcmp(is, n->text) != 0)
 		diag_error(&r->d, (struct place){ r->file, n->line, n->column, "files" },
 		           "wrong_value", NULL, "%s has the sha256 %s, here is %s", name, is,
@@ -276,7 +277,7 @@ static void judge_files(struct reader *r, const struct yaml_node *root)
 	const struct yaml_node *files = yaml_get(root, "files");
 
 	if (files && files->kind != YAML_MAP) {
-		wrong(r, files, "files", "a map of file names and their sha256");
+		guest_wrong(r, files, "files", "a map of file names and their sha256");
 		return;
 	}
 	for (size_t i = 0; files && i < files->n; i++)
@@ -349,7 +350,7 @@ static void read_root(struct reader *r, const struct yaml_node *root, const char
 		return;
 	}
 	if (!fs_name_ok(runner->text, 64))
-		wrong(r, runner, "runner", "the name of a plugin beside it, as: foreign");
+		guest_wrong(r, runner, "runner", "the name of a plugin beside it, as: foreign");
 	m->type.plugin_path = find_plugin(m->directory, r->runners, runner->text);
 	if (guest) {
 		read_guest(r, guest);
@@ -406,7 +407,7 @@ static char *directory_of(const char *path)
 	return whole;
 }
 
-static void refuse(void *ctx, const char *text)
+static void guest_refuse(void *ctx, const char *text)
 {
 	struct guest_type *t = ctx;
 
@@ -455,7 +456,7 @@ static int read_manifest(const char *path, const char *type, const char *runners
 	}
 	m->type.about.directory = m->directory;
 	m->type.about.ctx = &m->type;
-	m->type.about.refuse = refuse;
+	m->type.about.refuse = guest_refuse;
 	if (code == 0)
 		*ret_type = &m->type;
 	else

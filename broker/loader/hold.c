@@ -80,8 +80,8 @@ static size_t words(const char *const *list)
 	return n;
 }
 
-static void fill(const struct guest_type *t, const struct runner_guest_start *s, uint64_t token,
-                 const struct policy *policy, Sirdar__KeeperStart *m)
+static void hold_fill(const struct guest_type *t, const struct runner_guest_start *s,
+                      uint64_t token, const struct policy *policy, Sirdar__KeeperStart *m)
 {
 	m->token = token;
 	m->argv = (char **)(uintptr_t)s->argv;
@@ -98,8 +98,9 @@ static void fill(const struct guest_type *t, const struct runner_guest_start *s,
 		m->cpu_percent_max = t->cpu_percent;
 }
 
-static int run(struct hold *h, const Sirdar__KeeperStart *m, const struct runner_guest_start *s,
-               struct runner_guest_process *ret, struct err *err)
+static int hold_run(struct hold *h, const Sirdar__KeeperStart *m,
+                    const struct runner_guest_start *s, struct runner_guest_process *ret,
+                    struct err *err)
 {
 	const struct group_limits limits = { m->memory_max_bytes, m->processes_max,
 		                             m->cpu_percent_max };
@@ -131,8 +132,8 @@ out:
 	return r;
 }
 
-static int start(void *ctx, const struct runner_guest_start *s, struct runner_guest_process *ret,
-                 char *ret_why, uint64_t cap)
+static int hold_start(void *ctx, const struct runner_guest_start *s,
+                      struct runner_guest_process *ret, char *ret_why, uint64_t cap)
 {
 	struct guest_type *t = ctx;
 	struct hold *h = t->hold;
@@ -148,8 +149,8 @@ static int start(void *ctx, const struct runner_guest_start *s, struct runner_gu
 		            "guest.user: %.64s is not among this machine's users", t->about.user);
 	if (r == 0) {
 		ret->token = ++h->last;
-		fill(t, s, ret->token, policy, &m);
-		r = run(h, &m, s, ret, &err);
+		hold_fill(t, s, ret->token, policy, &m);
+		r = hold_run(h, &m, s, ret, &err);
 		policy_free(policy);
 	}
 	if (r < 0)
@@ -250,7 +251,7 @@ int hold_open(struct loader *l, struct guest_type *t, struct err *err)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_sys(err, E_IO, errno, "subreaper");
 	clearenv();
-	t->about.start = start;
+	t->about.start = hold_start;
 	t->about.force = force;
 	t->about.was_over_memory = was_over_memory;
 	t->about.is_gone = is_gone;

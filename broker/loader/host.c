@@ -277,7 +277,7 @@ static size_t fixed_env(const struct job *j, char **ret_env)
 	return n;
 }
 
-static size_t count(const char *const *list)
+static size_t host_count(const char *const *list)
 {
 	size_t n = 0;
 
@@ -320,7 +320,7 @@ static int start_make(struct job *j, const struct runner_process *process,
                       const struct policy *policy)
 {
 	Sirdar__KeeperStart m = SIRDAR__KEEPER_START__INIT;
-	size_t n_env = count(process->env);
+	size_t n_env = host_count(process->env);
 	char **env = mem_array(n_env + ENV_FIXED, sizeof *env);
 	Sirdar__KeeperFile *files = mem_array(process->n_files + 1, sizeof *files);
 	Sirdar__KeeperFile **pointers = mem_array(process->n_files + 1, sizeof *pointers);
@@ -338,7 +338,7 @@ static int start_make(struct job *j, const struct runner_process *process,
 	m.generation = j->pub.generation;
 	m.attempt = j->pub.attempt;
 	m.argv = (char **)(uintptr_t)process->argv;
-	m.n_argv = count(process->argv);
+	m.n_argv = host_count(process->argv);
 	m.env = env;
 	m.n_env = n_env + n_fixed;
 	m.cwd = process->directory ? (char *)process->directory : j->loader->settings->work_dir;

@@ -43,7 +43,7 @@ static size_t bytes_of(const char *s)
 	return strlen(s) + 1;
 }
 
-static char *put(char **at, const char *s)
+static char *loader_job_put(char **at, const char *s)
 {
 	size_t n = bytes_of(s);
 	char *to = memcpy(*at, s, n);
@@ -85,16 +85,16 @@ void job_fill(struct job *j, const Sirdar__Job *g)
 		.part = g->part,
 		.generation = g->generation,
 		.attempt = g->attempt,
-		.task_name = put(&at, g->task_name),
-		.timezone = put(&at, g->timezone),
-		.run_as = put(&at, g->run_as),
+		.task_name = loader_job_put(&at, g->task_name),
+		.timezone = loader_job_put(&at, g->timezone),
+		.run_as = loader_job_put(&at, g->run_as),
 	};
 	j->keep_on_server_lost = g->server_lost_keep;
 	j->created_us = g->created_us;
 	j->is_again = g->is_again;
 	for (size_t i = 0; i < g->n_params; i++) {
-		j->params[2 * i] = put(&at, g->params[i]->name);
-		j->params[2 * i + 1] = put(&at, g->params[i]->value);
+		j->params[2 * i] = loader_job_put(&at, g->params[i]->name);
+		j->params[2 * i + 1] = loader_job_put(&at, g->params[i]->value);
 	}
 	CHECK((size_t)(at - j->store) <= j->store_cap);
 }

@@ -18,7 +18,7 @@
 
 enum { LINE_BYTES_MAX = JOB_OUTPUT_BYTES_MAX + 256 };
 
-static void refused(struct job *j, const char *what, const char *line)
+static void lines_refused(struct job *j, const char *what, const char *line)
 {
 	if (j->lines.is_told)
 		return;
@@ -32,7 +32,7 @@ static void take_output(struct job *j, char *line)
 	char *is = strchr(line, '=');
 
 	if (!is || is == line) {
-		refused(j, "want name=value", line);
+		lines_refused(j, "want name=value", line);
 		return;
 	}
 	*is = 0;
@@ -41,7 +41,7 @@ static void take_output(struct job *j, char *line)
 	int r = job_output(j, line, is + 1);
 	pthread_mutex_unlock(&j->loader->mu);
 	if (r < 0)
-		refused(j, "an output too many or too long", line);
+		lines_refused(j, "an output too many or too long", line);
 }
 
 static void take_progress(struct job *j, char *line)
@@ -50,7 +50,7 @@ static void take_progress(struct job *j, char *line)
 	double percent = strtod(line, &end);
 
 	if (end == line || !(percent >= 0 && percent <= 100) || !strchr(" %", *end)) {
-		refused(j, "want a number of 0..100", line);
+		lines_refused(j, "want a number of 0..100", line);
 		return;
 	}
 	end += *end == '%';
@@ -84,7 +84,7 @@ static bool may_be_ours(const char *p, size_t n)
 static void take_line(struct job *j, const char *p, size_t n)
 {
 	if (n > LINE_BYTES_MAX) {
-		refused(j, "it is too long", marks[0].mark);
+		lines_refused(j, "it is too long", marks[0].mark);
 		return;
 	}
 	char *line = mem_strn(p, n);

@@ -34,7 +34,7 @@
 
 /* --- the link's calls ------------------------------------------------------------- */
 
-static const uint64_t *held(void *ctx, size_t *ret_n)
+static const uint64_t *loader_loader_held(void *ctx, size_t *ret_n)
 {
 	return loader_held(ctx, ret_n);
 }
@@ -96,7 +96,7 @@ static void on_beat(void *ctx)
 }
 
 static const struct link_ops link_calls = {
-	.held = held,
+	.held = loader_loader_held,
 	.others = others,
 	.on_up = on_up,
 	.on_frame = on_frame,
@@ -119,7 +119,7 @@ static void on_bell(struct ev_loop *loop, ev_async *w, int events)
 	(void)events; /* on_round() does it all */
 }
 
-static void wake(void *ctx)
+static void loader_wake(void *ctx)
 {
 	struct loader *l = ctx;
 
@@ -182,7 +182,7 @@ static void count_jobs(struct loader *l)
 }
 
 /* The keeper has told what it holds: HELLO can list it. */
-static void greet(struct loader *l)
+static void loader_greet(struct loader *l)
 {
 	struct err err;
 
@@ -199,7 +199,7 @@ static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 
 	(void)loop;
 	(void)events;
-	greet(l);
+	loader_greet(l);
 	loader_take_done(l);
 	loader_take_starts(l);
 	loader_send_asks(l, false);
@@ -513,7 +513,7 @@ static int open_all(struct loader *l, const struct loader_args *args, struct err
 
 	if (r < 0)
 		return r;
-	l->pool = pool_new(l->slots, loader_run_job, wake, l);
+	l->pool = pool_new(l->slots, loader_run_job, loader_wake, l);
 	ev_prepare_start(l->loop, &l->round);
 	ev_async_start(l->loop, &l->bell);
 	watch_broker(l);

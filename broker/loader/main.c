@@ -41,7 +41,7 @@ static int lock_type(const struct process *p, struct err *err)
 	return r;
 }
 
-static void reload(void *ctx, const struct param_taskbroker *fresh)
+static void loader_main_reload(void *ctx, const struct param_taskbroker *fresh)
 {
 	struct process *p = ctx;
 	struct buf restart;
@@ -59,7 +59,7 @@ static void on_signal(void *ctx, int number)
 	struct process *p = ctx;
 
 	if (number == SIGHUP)
-		program_reload("loader.reload", &p->settings, &p->args, reload, p);
+		program_reload("loader.reload", &p->settings, &p->args, loader_main_reload, p);
 	else if (number == SIGUSR1 && p->loader)
 		loader_retire(p->loader);
 	else if (p->loader)
@@ -103,7 +103,7 @@ static bool read_options(struct process *p, int *argc, char **argv)
 	return !end || (*end == 0 && n > 0 && n <= SLOTS_MAX);
 }
 
-static int run(struct process *p)
+static int loader_main_run(struct process *p)
 {
 	struct err err = { 0 };
 	enum log_level level = LOG_INFO;
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		        SLOTS_MAX);
 		return EX_USAGE;
 	}
-	code = run(&p);
+	code = loader_main_run(&p);
 	if (p.loop)
 		ev_loop_destroy(p.loop);
 	free(p.plugin_path);

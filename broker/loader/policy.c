@@ -61,7 +61,7 @@ static void limit_add(struct policy *p, int resource, int64_t most)
 	p->list[p->n_limits++] = to;
 }
 
-static void fill(struct policy *p, const struct param_taskbroker *s)
+static void policy_fill(struct policy *p, const struct param_taskbroker *s)
 {
 	p->umask = (uint32_t)strtoul(s->job_umask, NULL, 8);
 	p->no_new_privs = !s->new_privileges || p->user[0];
@@ -85,7 +85,7 @@ int policy_take(struct loader *l, const char *user, struct policy **ret_policy)
 	p->user = mem_str(is_own ? "" : user);
 	pthread_mutex_lock(&l->mu);
 	if (is_own || is_allowed(l->settings, user))
-		fill(p, l->settings);
+		policy_fill(p, l->settings);
 	else
 		rc = E_FORBIDDEN;
 	pthread_mutex_unlock(&l->mu);

@@ -116,7 +116,7 @@ static struct job *next_job(struct pool *p)
 	return j;
 }
 
-static void *body(void *arg)
+static void *pool_body(void *arg)
 {
 	struct pool *p = arg;
 	struct job *j;
@@ -129,14 +129,14 @@ static void *body(void *arg)
 }
 
 /* With p->mu held. Without a thread more the queue waits for one that gets free. */
-static void grow(struct pool *p)
+static void pool_grow(struct pool *p)
 {
 	pthread_attr_t attr;
 	char name[16];
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int r = pthread_create(&p->threads[p->n_threads], &attr, body, p);
+	int r = pthread_create(&p->threads[p->n_threads], &attr, pool_body, p);
 
 	pthread_attr_destroy(&attr);
 	if (r != 0) {
@@ -165,7 +165,7 @@ void pool_push(struct pool *p, struct job *head, struct job *tail, size_t n)
 		size_t want = to_wake - asleep, before = p->n_threads;
 
 		while (want-- && p->n_threads < p->threads_max) {
-			grow(p);
+			pool_grow(p);
 			if (p->n_threads == before)
 				break;
 			before = p->n_threads;

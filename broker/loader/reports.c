@@ -62,7 +62,7 @@ struct pack {
 	size_t n, n_params, bytes;
 };
 
-static Sirdar__Report *add(struct pack *p, struct job *j, uint32_t kind)
+static Sirdar__Report *reports_add(struct pack *p, struct job *j, uint32_t kind)
 {
 	CHECK(p->n < REPORTS_PER_FRAME);
 	Sirdar__Report *r = &p->reports[p->n];
@@ -95,7 +95,7 @@ static void add_outputs(struct pack *p, struct job *j, Sirdar__Report *r)
 static void add_end(struct pack *p, struct job *j)
 {
 	CHECK(j->phase == JOB_ENDED && j->report_kind && j->report_kind < REPORT_COUNT);
-	Sirdar__Report *r = add(p, j, j->report_kind);
+	Sirdar__Report *r = reports_add(p, j, j->report_kind);
 
 	if (j->end_seq) { /* told before: the same words again */
 		r->seq = j->end_seq;
@@ -121,15 +121,15 @@ static void add_end(struct pack *p, struct job *j)
 static void add_job(struct pack *p, struct job *j)
 {
 	if (j->due & DUE_KILL_ACK)
-		add(p, j, REPORT_KILL_ACK);
+		reports_add(p, j, REPORT_KILL_ACK);
 	if (j->due & DUE_STARTED && !(j->due & DUE_END)) {
-		Sirdar__Report *r = add(p, j, REPORT_STARTED);
+		Sirdar__Report *r = reports_add(p, j, REPORT_STARTED);
 
 		r->started_us = j->started_us;
 		r->pid = j->pid;
 	}
 	if (j->due & DUE_HANGED && !(j->due & DUE_END)) {
-		Sirdar__Report *r = add(p, j, REPORT_HANGED);
+		Sirdar__Report *r = reports_add(p, j, REPORT_HANGED);
 
 		r->reason = REASON_UNKILLABLE;
 	}
@@ -138,7 +138,7 @@ static void add_job(struct pack *p, struct job *j)
 }
 
 /* Pack jobs from the list until the frame is full. Returns the first that was left. */
-static struct job *fill(struct pack *p, struct job *j)
+static struct job *reports_fill(struct pack *p, struct job *j)
 {
 	p->n = p->n_params = p->bytes = 0;
 	while (j && p->n + REPORTS_PER_JOB <= REPORTS_PER_FRAME && p->bytes < BYTES_PER_FRAME &&
@@ -206,7 +206,7 @@ void loader_flush_reports(struct loader *l)
 	if (!l->dirty || !l->link || !link_is_up(l->link))
 		return;
 	while (l->dirty) {
-		struct job *rest = fill(pack_of(l), l->dirty);
+		struct job *rest = reports_fill(pack_of(l), l->dirty);
 
 		if (send_pack(l, l->pack) < 0)
 			return; /* the next round, or the next welcome, brings us back */
@@ -280,7 +280,7 @@ void loader_send_progress(struct loader *l)
 		}
 		if (p->n == REPORTS_PER_FRAME)
 			break;
-		Sirdar__Report *r = add(p, j, REPORT_PROGRESS);
+		Sirdar__Report *r = reports_add(p, j, REPORT_PROGRESS);
 
 		j->progress_sent = atomic_load(&j->progress);
 		r->progress_permille = j->progress_sent - 1;

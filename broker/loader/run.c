@@ -3,7 +3,7 @@
  *
  * kill() may come only while execute() is inside: `is_executing` changes under kill_mu, and a job
  * that was cancelled before is not executed. A job whose execute() answered RUNNER_PROCESS leaves
- * its thread with `start` set, and comes back with STAGE_FINISH when the process is over. settle()
+ * its thread with `start` set, and comes back with STAGE_FINISH when the process is over. loader_run_settle()
  * says what an answer means; judge_cut() lets a lost lease or a stopped machine burn no attempt.
  * Reports and logs are sent by others.
  */
@@ -21,7 +21,7 @@ static int64_t wall_us(void)
 }
 
 /* What the plugin answered, as the report will say it. */
-static void settle(struct job *j)
+static void loader_run_settle(struct job *j)
 {
 	struct runner_result *r = &j->result;
 
@@ -45,7 +45,7 @@ static void settle(struct job *j)
 	j->report_kind = r->verdict == RUNNER_NOT_YET ? REPORT_NOT_YET : REPORT_ENDED;
 }
 
-static void finish(struct job *j)
+static void run_finish(struct job *j)
 {
 	const struct runner_plugin *p = j->loader->plugin;
 
@@ -82,7 +82,7 @@ static void end_cancelled(struct job *j)
 }
 
 /* prepare and execute, as far as this call may go. */
-static int advance(struct job *j)
+static int run_advance(struct job *j)
 {
 	const struct runner_plugin *p = j->loader->plugin;
 	void *self = j->loader->self;
@@ -110,7 +110,7 @@ static int advance(struct job *j)
 void loader_run_job(struct job *j)
 {
 	if (j->stage == STAGE_FINISH) {
-		finish(j);
+		run_finish(j);
 		if (j->report_kind == REPORT_ENDED && j->result.verdict == RUNNER_NOT_YET)
 			j->report_kind = REPORT_NOT_YET;
 		return;
@@ -119,15 +119,15 @@ void loader_run_job(struct job *j)
 	if (atomic_load(&j->is_cancelled)) {
 		end_cancelled(j);
 		if (j->stage == STAGE_EXECUTE)
-			finish(j);
-		settle(j);
+			run_finish(j);
+		loader_run_settle(j);
 		return;
 	}
-	j->answer = advance(j);
+	j->answer = run_advance(j);
 	if (j->answer == RUNNER_PROCESS && j->start && !j->process_over)
 		return; /* the session thread goes on with it */
-	finish(j);
-	settle(j);
+	run_finish(j);
+	loader_run_settle(j);
 	j->ended_us = wall_us();
 }
 
@@ -139,15 +139,15 @@ int loader_run_inline(struct job *j)
 	j->pub.flags |= RUNNER_JOB_INLINE;
 	j->started_us = wall_us();
 	loader_call_begin(l, "inline execute()");
-	j->answer = advance(j);
+	j->answer = run_advance(j);
 	loader_call_end(l);
 	j->pub.flags &= ~RUNNER_JOB_INLINE;
 	if (j->answer == RUNNER_THREAD || (j->answer == RUNNER_PROCESS && j->start))
 		return j->answer;
 	loader_call_begin(l, "inline finish()");
-	finish(j);
+	run_finish(j);
 	loader_call_end(l);
-	settle(j);
+	loader_run_settle(j);
 	j->ended_us = wall_us();
 	return RUNNER_DONE;
 }

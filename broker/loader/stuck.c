@@ -82,7 +82,7 @@ static int64_t limit_us(struct loader *l)
 	return us;
 }
 
-static void *watch(void *arg)
+static void *stuck_watch(void *arg)
 {
 	struct stuck *s = arg;
 	struct loader *l = s->loader;
@@ -112,7 +112,7 @@ int loader_watch_calls(struct loader *l, struct err *err)
 	pthread_cond_init(&s->cv, NULL);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	code = pthread_create(&s->thread, &attr, watch, s);
+	code = pthread_create(&s->thread, &attr, stuck_watch, s);
 	pthread_attr_destroy(&attr);
 	if (code) {
 		free(s);

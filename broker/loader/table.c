@@ -129,7 +129,7 @@ static void ship_forget(struct loader *l, struct job *j)
 	j->is_shipping = false;
 }
 
-static void leave(struct loader *l, struct job *j)
+static void table_leave(struct loader *l, struct job *j)
 {
 	map_remove(&l->by_token, j->pub.token, j->index);
 	loader_report_forget(l, j);
@@ -148,5 +148,5 @@ void loader_job_settled(struct loader *l, struct job *j)
 	/* A keeper that is not up tells the end again later; then it is forgotten. */
 	if (j->is_process && j->in_keeper)
 		keeper_client_forget(l->keeper, &j->pub.token, 1, NULL);
-	leave(l, j);
+	table_leave(l, j);
 }

@@ -130,7 +130,7 @@ static int take_orders(struct broker *b, const Sirdar__Orders *m)
 
 /* --- the link's calls ------------------------------------------------------------- */
 
-static const uint64_t *held(void *ctx, size_t *ret_n)
+static const uint64_t *broker_held(void *ctx, size_t *ret_n)
 {
 	struct broker *b = ctx;
 
@@ -192,7 +192,7 @@ static void on_beat(void *ctx)
 }
 
 static const struct link_ops link_calls = {
-	.held = held,
+	.held = broker_held,
 	.on_up = on_up,
 	.on_frame = on_frame,
 	.on_lease = on_lease,
@@ -203,7 +203,7 @@ static const struct link_ops link_calls = {
 /* --- life ------------------------------------------------------------------------- */
 
 /* The jobkeeper has told what it holds: HELLO can list it. */
-static void greet(struct broker *b)
+static void broker_greet(struct broker *b)
 {
 	struct err err;
 
@@ -228,7 +228,7 @@ static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 
 	(void)loop;
 	(void)events;
-	greet(b);
+	broker_greet(b);
 	/* Said at once when that opens or closes the door. */
 	if (b->is_full != (load_running(b) >= (uint64_t)b->settings->jobs_max))
 		send_load(b);

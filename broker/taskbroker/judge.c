@@ -30,7 +30,7 @@ static void crashed(struct type *t, const char *how)
 	type_start_later(t);
 }
 
-static void describe(int status, char *ret_how, size_t cap)
+static void judge_describe(int status, char *ret_how, size_t cap)
 {
 	if (WIFSIGNALED(status))
 		snprintf(ret_how, cap, "ended by signal %d (SIG%s)", WTERMSIG(status),
@@ -78,7 +78,7 @@ static void judge_end(struct type *t, int status)
 	char how[80];
 
 	CHECK(!t->pid && t->status_fd < 0);
-	describe(status, how, sizeof how);
+	judge_describe(status, how, sizeof how);
 	log_info("broker.loader_ended", "type=%s how=\"%s\"", t->name, how);
 	if (t->broker->is_stopping || t->is_unwanted)
 		return;
@@ -115,7 +115,7 @@ static void judge_end(struct type *t, int status)
 }
 
 /* It may free t. */
-static void ended(struct type *t, int status)
+static void taskbroker_judge_ended(struct type *t, int status)
 {
 	judge_end(t, status);
 	t->is_met = false;
@@ -127,7 +127,7 @@ static void ended(struct type *t, int status)
 		type_free(t);
 }
 
-static void ready(struct type *t)
+static void judge_ready(struct type *t)
 {
 	CHECK(t->is_listening && !(t->is_coming && t->is_retired));
 	if (t->is_retired || t->is_heir) {
@@ -141,4 +141,4 @@ static void ready(struct type *t)
 	type_say(t, TYPE_READY, "%s", "");
 }
 
-const struct type_life judge_life = { .ready = ready, .ended = ended };
+const struct type_life judge_life = { .ready = judge_ready, .ended = taskbroker_judge_ended };

@@ -39,7 +39,7 @@ static int lock_state(const char *dir, struct err *err)
 	return r;
 }
 
-static void reload(void *ctx, const struct param_taskbroker *fresh)
+static void taskbroker_main_reload(void *ctx, const struct param_taskbroker *fresh)
 {
 	struct process *p = ctx;
 	bool again = link_differs(&p->settings, fresh);
@@ -60,7 +60,7 @@ static void on_signal(void *ctx, int number)
 	struct process *p = ctx;
 
 	if (number == SIGHUP)
-		program_reload("broker.reload", &p->settings, &p->args, reload, p);
+		program_reload("broker.reload", &p->settings, &p->args, taskbroker_main_reload, p);
 	else
 		broker_stop(&p->broker, p->broker.ends_jobs);
 }
@@ -86,7 +86,7 @@ static int find_places(struct broker *b, struct err *err)
 }
 
 /* On a thread of its own: etcd may be slow, the broker may not. */
-static int join(struct broker *b, struct err *err)
+static int main_join(struct broker *b, struct err *err)
 {
 	const struct param_taskbroker *p = b->settings;
 	char host[256] = "";
@@ -111,7 +111,7 @@ static int join(struct broker *b, struct err *err)
 	return member_open(&set, &b->member, err);
 }
 
-static int run(struct process *p)
+static int taskbroker_main_run(struct process *p)
 {
 	struct broker *b = &p->broker;
 	enum log_level level = LOG_INFO;
@@ -133,7 +133,7 @@ static int run(struct process *p)
 		goto out;
 	r = broker_open(b, &err);
 	if (r == 0)
-		r = join(b, &err);
+		r = main_join(b, &err);
 	if (r == 0)
 		ev_run(b->loop, 0);
 	if (r == 0 && b->failed) /* said where it was seen */
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 	p->broker.ends_jobs = take_flag(&argc, argv, "--with-jobs");
 	if (param_main(&param_taskbroker_table, &p->settings, argc, argv,
 	               "[--with-jobs]  (end the jobs too when told to end)", &p->args, &code))
-		code = run(p);
+		code = taskbroker_main_run(p);
 	param_args_done(&p->args);
 	param_done(&param_taskbroker_table, &p->settings);
 	free(p);

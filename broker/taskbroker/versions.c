@@ -12,7 +12,7 @@
 #include "util/log.h"
 
 /* Why not, into ret; "": it may. */
-static void judge(struct type *t, const struct version *v, char *ret, size_t cap)
+static void versions_judge(struct type *t, const struct version *v, char *ret, size_t cap)
 {
 	struct version before = t->wanted;
 	char is[DIGEST_HEX] = "";
@@ -50,7 +50,7 @@ static bool is_same(const struct version *a, const struct version *b)
 }
 
 /* Nothing of it runs: the next loader is of this version. */
-static void want(struct type *t, const struct version *v, const char *text, bool same)
+static void versions_want(struct type *t, const struct version *v, const char *text, bool same)
 {
 	version_note(t, text);
 	t->failed[0] = 0;
@@ -85,7 +85,7 @@ void version_order(struct type *t, const char *text)
 	if (coming && is_same(&v, &coming->wanted))
 		return;
 	bool same = is_same(&v, &t->wanted);
-	judge(t, &v, why, sizeof why);
+	versions_judge(t, &v, why, sizeof why);
 	if (why[0] && !same) {
 		log_warn("broker.version", "type=%s why=\"%s\"", t->name, why);
 		type_say(t, t->state, "%s", why);
@@ -93,7 +93,7 @@ void version_order(struct type *t, const char *text)
 	}
 	lane_cancel(t);
 	if (!t->pid || t->is_met || t->is_disabled) {
-		want(t, &v, text, same);
+		versions_want(t, &v, text, same);
 	} else if (same) {
 		if (t->failed[0] || (t->text[0] && t->state == TYPE_READY))
 			type_say(t, t->state, "%s", ""); /* of a version that is wanted no more */

@@ -33,7 +33,7 @@ struct query {
 
 /* --- one alert as JSON --------------------------------------------------------------- */
 
-static int64_t number(const cJSON *o, const char *key)
+static int64_t alerts_number(const cJSON *o, const char *key)
 {
 	const cJSON *v = json_get(o, key);
 
@@ -51,9 +51,9 @@ static void put_told(struct buf *b, const cJSON *list)
 		put_text(b, "to", json_text(v, "to"));
 		put_text(b, "channel", json_text(v, "channel"));
 		put_text(b, "state", json_text(v, "state"));
-		put_time_us(b, "at", number(v, "at_us"));
-		put_time_us(b, "next", number(v, "next_us"));
-		put_int(b, "tries", number(v, "tries"));
+		put_time_us(b, "at", alerts_number(v, "at_us"));
+		put_time_us(b, "next", alerts_number(v, "next_us"));
+		put_int(b, "tries", alerts_number(v, "tries"));
 		put_text(b, "error", json_text(v, "error"));
 		put_close(b, '}');
 	}
@@ -324,7 +324,7 @@ static int silence_put(void *ctx, const struct store_doc *d)
 
 	if (json_parse(d->body, d->body_len, &body, NULL) < 0)
 		body = cJSON_CreateObject();
-	int64_t from = number(body, "from"), until = number(body, "until");
+	int64_t from = alerts_number(body, "from"), until = alerts_number(body, "until");
 	kind = json_text(body, "kind");
 	if (q->all || until > now) {
 		put_open(&c->out, NULL, '{');
@@ -394,7 +394,7 @@ int silence_delete(struct call *c)
 
 /* --- asked of the notifier ------------------------------------------------------------- */
 
-static int ask(struct call *c, const char *kind, const cJSON *args)
+static int alerts_ask(struct call *c, const char *kind, const cJSON *args)
 {
 	char *text = cJSON_PrintUnformatted(args);
 	int r = call_query(c, kind, text);
@@ -424,7 +424,7 @@ int channel_test(struct call *c)
 	cJSON_AddStringToObject(args, "actor", c->actor);
 	if (to)
 		cJSON_AddStringToObject(args, "to", to);
-	r = ask(c, "channel-test", args);
+	r = alerts_ask(c, "channel-test", args);
 	cJSON_Delete(args);
 	return r;
 }
@@ -442,7 +442,7 @@ int rules_get(struct call *c)
 		return call_fail(c, E_INVALID, "workflow", "which workflow: project/workflow");
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "workflow", workflow);
-	r = ask(c, "rules", args);
+	r = alerts_ask(c, "rules", args);
 	cJSON_Delete(args);
 	return r;
 }

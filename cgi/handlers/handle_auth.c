@@ -50,7 +50,7 @@ static int text_member(struct call *c, const char *key, bool required, char *ret
 	return 0;
 }
 
-static int answered(struct call *c)
+static int auth_answered(struct call *c)
 {
 	return c->err.code < 0 ? c->err.code : reply_json(c, MHD_HTTP_OK);
 }
@@ -111,7 +111,7 @@ static int login_told(struct call *c)
 	put_close(&c->out, '}');
 	log_info("login.done", "user=%s via=%s address=%s token=%s", l->user, l->via, c->address,
 	         l->made.name);
-	c->then = answered;
+	c->then = auth_answered;
 	return call_hash(c, keep_work);
 }
 

@@ -45,7 +45,7 @@ int page_style_get(struct call *c)
 #define CACHE_FOR_EVER "public, max-age=31536000, immutable"
 #define CACHE_ASK      "no-cache"
 
-static void header(struct MHD_Response *r, const char *name, const char *value)
+static void page_header(struct MHD_Response *r, const char *name, const char *value)
 {
 	CHECK(MHD_add_response_header(r, name, value) == MHD_YES);
 }
@@ -61,12 +61,12 @@ static int page_reply(struct call *c, const struct page *p)
 		known ? 0 : b->len, (void *)(uintptr_t)buf_at(b), MHD_RESPMEM_PERSISTENT);
 
 	CHECK(r);
-	header(r, "Content-Type", p->type);
-	header(r, "ETag", etag);
-	header(r, "Cache-Control", p->immutable ? CACHE_FOR_EVER : CACHE_ASK);
-	header(r, "Vary", "Accept-Encoding");
+	page_header(r, "Content-Type", p->type);
+	page_header(r, "ETag", etag);
+	page_header(r, "Cache-Control", p->immutable ? CACHE_FOR_EVER : CACHE_ASK);
+	page_header(r, "Vary", "Accept-Encoding");
 	if (packed)
-		header(r, "Content-Encoding", "gzip");
+		page_header(r, "Content-Encoding", "gzip");
 	return reply_queue(c, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r);
 }
 
@@ -76,9 +76,9 @@ int reply_to(struct call *c, const char *to)
 	                                                         MHD_RESPMEM_PERSISTENT);
 
 	CHECK(r);
-	header(r, "Location", to);
+	page_header(r, "Location", to);
 	if (c->cookie[0] != '\0')
-		header(r, "Set-Cookie", c->cookie);
+		page_header(r, "Set-Cookie", c->cookie);
 	return reply_queue(c, MHD_HTTP_FOUND, r);
 }
 

@@ -94,7 +94,7 @@ int push_get(struct call *c)
 
 /* --- asked of the notifier ------------------------------------------------------------- */
 
-static int ask(struct call *c, const char *kind, const cJSON *args)
+static int push_ask(struct call *c, const char *kind, const cJSON *args)
 {
 	char *text = cJSON_PrintUnformatted(args);
 	int r = call_query(c, kind, text);
@@ -114,14 +114,14 @@ int push_key_get(struct call *c)
 		return c->err.code;
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "owner", c->user[0] != '\0' ? c->user : c->actor);
-	r = ask(c, "push", args);
+	r = push_ask(c, "push", args);
 	cJSON_Delete(args);
 	return r;
 }
 
 /* --- subscribed ------------------------------------------------------------------------ */
 
-static int kept(struct call *c)
+static int push_kept(struct call *c)
 {
 	const struct push *p = c->extra;
 
@@ -135,7 +135,7 @@ static int kept(struct call *c)
 }
 
 /* The notifier can push to it: to be kept. */
-static int keep(struct call *c)
+static int push_keep(struct call *c)
 {
 	const struct push *p = c->extra;
 	int64_t now_s = clock_wall_us(&clock_machine) / US_PER_S;
@@ -148,7 +148,7 @@ static int keep(struct call *c)
 	cJSON_AddStringToObject(args, "device", p->device);
 	cJSON_AddStringToObject(args, "owner", c->user);
 	cJSON_AddNumberToObject(args, "created", (double)now_s);
-	c->then = kept;
+	c->then = push_kept;
 	r = doc_command(c, "device-set", args);
 	cJSON_Delete(args);
 	return r;
@@ -209,8 +209,8 @@ int push_post(struct call *c)
 	args = cJSON_CreateObject();
 	for (int i = 0; i < 3; i++)
 		cJSON_AddStringToObject(args, keys[i], json_text(c->json, keys[i]));
-	c->then = keep;
-	r = ask(c, "push-check", args);
+	c->then = push_keep;
+	r = push_ask(c, "push-check", args);
 	cJSON_Delete(args);
 	return r;
 }
@@ -285,7 +285,7 @@ static int test_it(struct call *c)
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "device", c->params[0]);
 	cJSON_AddStringToObject(args, "actor", c->actor);
-	r = ask(c, "push-test", args);
+	r = push_ask(c, "push-test", args);
 	cJSON_Delete(args);
 	return r;
 }

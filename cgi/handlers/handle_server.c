@@ -25,7 +25,7 @@ enum { DISK_SLOW = 6 };
 
 static const char *const no_args[] = { NULL };
 
-static int ask(struct call *c, const char *kind)
+static int server_ask(struct call *c, const char *kind)
 {
 	if (call_args_only(c, no_args) < 0)
 		return c->err.code;
@@ -34,37 +34,37 @@ static int ask(struct call *c, const char *kind)
 
 int server_get(struct call *c)
 {
-	return ask(c, "server");
+	return server_ask(c, "server");
 }
 
 int brokers_get(struct call *c)
 {
-	return ask(c, "brokers");
+	return server_ask(c, "brokers");
 }
 
 int nodes_get(struct call *c)
 {
-	return ask(c, "nodes");
+	return server_ask(c, "nodes");
 }
 
 int types_get(struct call *c)
 {
-	return ask(c, "types");
+	return server_ask(c, "types");
 }
 
 int retention_logs_get(struct call *c)
 {
-	return ask(c, "logs");
+	return server_ask(c, "logs");
 }
 
 int queues_get(struct call *c)
 {
-	return ask(c, "queues");
+	return server_ask(c, "queues");
 }
 
 int pools_get(struct call *c)
 {
-	return ask(c, "pools");
+	return server_ask(c, "pools");
 }
 
 /* The arguments as they are: the server judges them. */
@@ -126,7 +126,7 @@ static int health_done(struct call *c)
 int health_get(struct call *c)
 {
 	c->then = health_done;
-	return ask(c, "health");
+	return server_ask(c, "health");
 }
 
 /* How long a thread of ours has stalled, us; 0: none does. Who reads the store may take longer. */
@@ -197,7 +197,7 @@ int readyz_get(struct call *c)
 	if (!net_up(c->cgi->net))
 		return call_fail(c, E_AGAIN, "", "no session with the baseserver");
 	c->then = ready_done;
-	return ask(c, "health");
+	return server_ask(c, "health");
 }
 
 struct listing {
@@ -273,7 +273,7 @@ static int metrics_done(struct call *c)
 int metrics_get(struct call *c)
 {
 	c->then = metrics_done;
-	return ask(c, "metrics");
+	return server_ask(c, "metrics");
 }
 
 /* --- numbers of instances by state --- */

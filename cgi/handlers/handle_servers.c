@@ -23,7 +23,7 @@ static void put_extra(struct buf *b, const cJSON *extra)
 	put_close(b, '}');
 }
 
-static int64_t number(const cJSON *root, const char *key)
+static int64_t servers_number(const cJSON *root, const char *key)
 {
 	const cJSON *v = json_get(root, key);
 
@@ -50,11 +50,11 @@ static int target_put(void *ctx, const struct store_doc *d)
 
 	put_text(b, "kind", json_text(root, "kind"));
 	put_text(b, "host", json_text(root, "host"));
-	put_int(b, "port", number(root, "port"));
+	put_int(b, "port", servers_number(root, "port"));
 	put_text(b, "user", json_text(root, "user"));
 	put_text(b, "database", json_text(root, "database"));
 	put_extra(b, json_get(root, "extra"));
-	put_int(b, "concurrency", number(root, "concurrency"));
+	put_int(b, "concurrency", servers_number(root, "concurrency"));
 	put_texts(b, "projects", json_get(root, "projects"));
 	put_bool(b, "has_password", json_text(root, "sealed") != NULL);
 	put_key(b, json_text(root, "sealed"));

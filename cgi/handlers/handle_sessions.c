@@ -27,7 +27,7 @@ static const char *self(struct call *c)
 }
 
 /* Whose the arguments mean: one's own, else an administrator asks. */
-static int whose(struct call *c, struct ask *a)
+static int sessions_whose(struct call *c, struct ask *a)
 {
 	const char *user = call_arg(c, "user");
 	bool all = false;
@@ -53,7 +53,7 @@ int sessions_get(struct call *c)
 	struct ask *a = c->extra = mem_new(sizeof *a);
 	char own[SESSION_ID_MAX];
 
-	if (call_args_only(c, names) < 0 || whose(c, a) < 0)
+	if (call_args_only(c, names) < 0 || sessions_whose(c, a) < 0)
 		return c->err.code;
 	auth_session_own(c->cgi->auth, c, own);
 	put_open(&c->out, NULL, '{');

@@ -69,7 +69,7 @@ static void put_day(struct call *c, struct query *q)
 }
 
 /* Newest day first: a new one closes the one before. */
-static int take(void *ctx, const struct store_stat *s)
+static int stats_take(void *ctx, const struct store_stat *s)
 {
 	struct call *c = ctx;
 	struct query *q = c->extra;
@@ -105,8 +105,8 @@ static int statistics_work(struct call *c, struct reader *r)
 	put_open(&c->out, NULL, '{');
 	put_text(&c->out, "task", c->params[0][0] ? c->params[0] : NULL);
 	put_open(&c->out, "days", '[');
-	code = read_stats(r, &(struct store_stat_days){ q->task, hi - (int32_t)q->days, hi }, take,
-	                  c, &c->err);
+	code = read_stats(r, &(struct store_stat_days){ q->task, hi - (int32_t)q->days, hi },
+	                  stats_take, c, &c->err);
 	if (q->any)
 		put_day(c, q);
 	put_close(&c->out, ']');

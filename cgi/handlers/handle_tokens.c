@@ -116,7 +116,7 @@ static int refresh_work(struct call *c, struct reader *r)
 	return people_refresh(c->cgi->people, r, &c->err);
 }
 
-static int kept(struct call *c)
+static int tokens_kept(struct call *c)
 {
 	struct token_new *t = c->extra;
 	bool away = c->err.code == E_AGAIN && t->owner[0] == '\0' && !t->as_app;
@@ -147,7 +147,7 @@ int token_keep(struct call *c, struct token_new *t, int (*then)(struct call *c))
 		cJSON_AddNumberToObject(args, "expires", (double)(now + t->days * DAY_S));
 	add_list(args, "projects", &t->projects);
 	add_list(args, "rights", &t->rights);
-	c->then = kept;
+	c->then = tokens_kept;
 	c->after = then;
 	r = doc_command(c, "token-set", args);
 	cJSON_Delete(args);

@@ -71,7 +71,7 @@ static int begin_work(struct call *c, struct reader *r)
 	return oidc_begin(ways_oidc(c->cgi->ways), &c->out, t->browser, &c->err);
 }
 
-static int begun(struct call *c)
+static int ways_begun(struct call *c)
 {
 	struct trip *t = c->extra;
 
@@ -88,7 +88,7 @@ int oidc_get(struct call *c)
 	if (oidc_check(c, no_args) < 0)
 		return c->err.code;
 	c->extra = mem_new(sizeof(struct trip));
-	c->then = begun;
+	c->then = ways_begun;
 	return call_way(c, begin_work);
 }
 
@@ -139,7 +139,7 @@ static int entered(struct call *c)
 	return call_hash(c, keep_work);
 }
 
-static int answered(struct call *c)
+static int ways_answered(struct call *c)
 {
 	struct trip *t = c->extra;
 
@@ -150,7 +150,7 @@ static int people_known(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	c->then = answered;
+	c->then = ways_answered;
 	return call_way(c, who_work);
 }
 

@@ -43,7 +43,7 @@ void routes_add(struct routes *l, const struct route *row)
 	l->items[l->n++] = *row;
 }
 
-static int hex(char c)
+static int route_hex(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -51,7 +51,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int decode(const char *p, size_t n, char ret[CALL_PARAM_BYTES])
+static int route_decode(const char *p, size_t n, char ret[CALL_PARAM_BYTES])
 {
 	size_t out = 0;
 
@@ -59,8 +59,8 @@ static int decode(const char *p, size_t n, char ret[CALL_PARAM_BYTES])
 		int ch = (unsigned char)p[i];
 
 		if (ch == '%') {
-			int high = i + 1 < n ? hex(p[i + 1]) : -1;
-			int low = i + 2 < n ? hex(p[i + 2]) : -1;
+			int high = i + 1 < n ? route_hex(p[i + 1]) : -1;
+			int low = i + 2 < n ? route_hex(p[i + 2]) : -1;
 
 			if (high < 0 || low < 0)
 				return E_INVALID;
@@ -108,7 +108,7 @@ static int path_match(const char *pattern, const char *p, const char *end,
 		if (close[1] == '\0' && stop != end)
 			return 0;
 		CHECK(n_params < CALL_PARAMS_MAX && stop > p && stop <= end);
-		if (params && decode(p, (size_t)(stop - p), params[n_params++]) < 0)
+		if (params && route_decode(p, (size_t)(stop - p), params[n_params++]) < 0)
 			return E_INVALID;
 		p = stop;
 		pattern = close + 1;

@@ -56,7 +56,7 @@ static void let_go(struct feed *f)
 }
 
 /* HTTP thread: give what there is, or have the connection wait. */
-static ssize_t take(void *ctx, uint64_t pos, char *to, size_t max)
+static ssize_t feed_take(void *ctx, uint64_t pos, char *to, size_t max)
 {
 	struct feed *f = ctx;
 	ssize_t n;
@@ -96,14 +96,14 @@ static void response_gone(void *ctx)
 struct MHD_Response *feed_response(struct feed *f)
 {
 	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BUFFER_BYTES,
-	                                                           take, f, response_gone);
+	                                                           feed_take, f, response_gone);
 
 	CHECK(r);
 	return r;
 }
 
 /* Locked. */
-static void wake(struct feed *f)
+static void feed_wake(struct feed *f)
 {
 	if (!f->suspended)
 		return;
@@ -121,7 +121,7 @@ bool feed_put(struct feed *f, const void *data, size_t n)
 		buf_put(&f->queue, data, n);
 		CHECK(f->queue.len <= f->max);
 		f->put_us = clock_mono_us(&clock_machine);
-		wake(f);
+		feed_wake(f);
 	}
 	pthread_mutex_unlock(&f->mu);
 	return room;
@@ -152,6 +152,6 @@ void feed_end(struct feed *f)
 	pthread_mutex_lock(&f->mu);
 	CHECK(!f->ended); /* its one writer lets go once */
 	f->ended = true;
-	wake(f);
+	feed_wake(f);
 	let_go(f);
 }

@@ -69,7 +69,7 @@ static int name_check(struct call *c, const cJSON *root, const cJSON *list, cons
 	                 (int)(n < 60 ? n : 60), name);
 }
 
-static int cut(struct call *c, cJSON *root, const char *fields)
+static int http_fields_cut(struct call *c, cJSON *root, const char *fields)
 {
 	cJSON *list = list_of(root), *m;
 	int r = 0;
@@ -103,7 +103,7 @@ int fields_cut(struct call *c)
 		return call_fail(c, E_INVALID, "fields", "fields wants names with commas");
 	r = json_parse((const char *)buf_at(&c->out), c->out.len, &root, &c->err);
 	if (r == 0)
-		r = cut(c, root, fields);
+		r = http_fields_cut(c, root, fields);
 	if (r == 0) {
 		text = cJSON_PrintUnformatted(root);
 		buf_clear(&c->out);

@@ -56,7 +56,7 @@ static bool digits_only(const char *s)
 	return n > 0 && n <= 15 && s[n] == '\0';
 }
 
-static int refuse(struct call *c, int status, const char *place, const char *text)
+static int guard_refuse(struct call *c, int status, const char *place, const char *text)
 {
 	c->refused = true;
 	c->error_status = status;
@@ -70,15 +70,16 @@ static int guard_target(struct call *c)
 	size_t n = strlen(c->raw);
 
 	if (n > 4096)
-		return refuse(c, 414, "target", "the request target is longer than 4096 bytes");
+		return guard_refuse(c, 414, "target",
+		                    "the request target is longer than 4096 bytes");
 	if (c->raw[0] != '/')
-		return refuse(c, 400, "target", "the request target does not begin with '/'");
+		return guard_refuse(c, 400, "target", "the request target does not begin with '/'");
 	if (strstr(c->raw, "%00"))
-		return refuse(c, 400, "target", "NUL in the request target");
+		return guard_refuse(c, 400, "target", "NUL in the request target");
 	for (const unsigned char *p = (const unsigned char *)c->raw; *p != '\0'; p++)
 		if (*p <= 0x20 || *p >= 0x7f || *p == '\\' || *p == '#')
-			return refuse(c, 400, "target",
-			              "the address has a character that is sent as %XX only");
+			return guard_refuse(c, 400, "target",
+			                    "the address has a character that is sent as %XX only");
 	return 0;
 }
 
@@ -91,15 +92,17 @@ int guard_head(struct call *c)
 		return r;
 	MHD_get_connection_values(c->conn, MHD_HEADER_KIND, header_see, &s);
 	if (s.odd_name)
-		return refuse(c, 400, "headers", "a header's name is not a token");
+		return guard_refuse(c, 400, "headers", "a header's name is not a token");
 	if (s.codings > 0)
-		return refuse(c, 400, "Transfer-Encoding", "transfer codings are not taken here");
+		return guard_refuse(c, 400, "Transfer-Encoding",
+		                    "transfer codings are not taken here");
 	if (s.lengths > 1 || (s.lengths == 1 && !digits_only(s.length)))
-		return refuse(c, 400, "Content-Length", "want one Content-Length, a plain number");
+		return guard_refuse(c, 400, "Content-Length",
+		                    "want one Content-Length, a plain number");
 	if (s.hosts != 1)
-		return refuse(c, 400, "Host", "want one Host header");
+		return guard_refuse(c, 400, "Host", "want one Host header");
 	if (s.cookies > 1 || s.authorizations > 1)
-		return refuse(c, 400, "headers", "Cookie or Authorization twice");
+		return guard_refuse(c, 400, "headers", "Cookie or Authorization twice");
 	return 0;
 }
 

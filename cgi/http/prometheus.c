@@ -69,7 +69,7 @@ static int decimals(const char *unit)
 	                                                                  : 0;
 }
 
-static void number(struct buf *out, int64_t value, int digits)
+static void prometheus_number(struct buf *out, int64_t value, int digits)
 {
 	uint64_t v = value < 0 ? -(uint64_t)value : (uint64_t)value, one = 1;
 
@@ -122,7 +122,7 @@ static void line(struct buf *out, const char *name, const char *suffix, const st
 	buf_printf(out, "sirdar_%s%s", name, suffix);
 	put_labels(out, ls, le);
 	buf_putc(out, ' ');
-	number(out, value, digits);
+	prometheus_number(out, value, digits);
 	buf_putc(out, '\n');
 }
 
@@ -132,7 +132,7 @@ static void bucket(struct buf *out, const char *name, const struct labels *ls, i
 	struct buf le;
 
 	buf_init(&le);
-	number(&le, limit, digits);
+	prometheus_number(&le, limit, digits);
 	line(out, name, "_bucket", ls, buf_str(&le), n, 0);
 	buf_done(&le);
 }

@@ -19,7 +19,7 @@
 
 #define RETRY_AFTER_S 2 /* with 503, unless a handler knows better */
 
-static void header(struct MHD_Response *r, const char *name, const char *value)
+static void reply_header(struct MHD_Response *r, const char *name, const char *value)
 {
 	CHECK(MHD_add_response_header(r, name, value) == MHD_YES);
 }
@@ -27,20 +27,20 @@ static void header(struct MHD_Response *r, const char *name, const char *value)
 int reply_queue(struct call *c, int status, struct MHD_Response *r)
 {
 	CHECK(!c->answered && !c->suspended && status >= 100 && status < 600);
-	header(r, "Content-Security-Policy", CSP);
-	header(r, "X-Content-Type-Options", "nosniff");
-	header(r, "X-Frame-Options", "DENY");
-	header(r, "Referrer-Policy", "no-referrer");
-	header(r, "Cross-Origin-Resource-Policy", "same-origin");
-	header(r, "X-Request-Id", c->request_id);
+	reply_header(r, "Content-Security-Policy", CSP);
+	reply_header(r, "X-Content-Type-Options", "nosniff");
+	reply_header(r, "X-Frame-Options", "DENY");
+	reply_header(r, "Referrer-Policy", "no-referrer");
+	reply_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+	reply_header(r, "X-Request-Id", c->request_id);
 	if (!MHD_get_response_header(r, "Cache-Control"))
-		header(r, "Cache-Control", "no-store");
+		reply_header(r, "Cache-Control", "no-store");
 	if (c->etag[0] != '\0')
-		header(r, "ETag", c->etag);
+		reply_header(r, "ETag", c->etag);
 	if (c->cgi->tls)
-		header(r, "Strict-Transport-Security", "max-age=31536000");
+		reply_header(r, "Strict-Transport-Security", "max-age=31536000");
 	if (c->refused)
-		header(r, "Connection", "close");
+		reply_header(r, "Connection", "close");
 	c->answered = true;
 	traffic_count(c->cgi->traffic, c->route, status,
 	              clock_mono_us(&clock_machine) - c->began_us);
@@ -55,7 +55,7 @@ int reply_bytes(struct call *c, int status, const char *type, const char *data, 
 	                                                         MHD_RESPMEM_MUST_COPY);
 
 	CHECK(r);
-	header(r, "Content-Type", type);
+	reply_header(r, "Content-Type", type);
 	return reply_queue(c, status, r);
 }
 
@@ -70,15 +70,15 @@ int reply_empty(struct call *c, int status)
 
 int reply_as_json(struct call *c, int status, struct MHD_Response *r)
 {
-	header(r, "Content-Type", "application/json; charset=utf-8");
+	reply_header(r, "Content-Type", "application/json; charset=utf-8");
 	if (c->number != 0) {
 		char text[24];
 
 		snprintf(text, sizeof text, "%llu", (unsigned long long)c->number);
-		header(r, "X-Sirdar-Number", text);
+		reply_header(r, "X-Sirdar-Number", text);
 	}
 	if (c->cookie[0] != '\0')
-		header(r, "Set-Cookie", c->cookie);
+		reply_header(r, "Set-Cookie", c->cookie);
 	return reply_queue(c, status, r);
 }
 
@@ -94,8 +94,8 @@ struct MHD_Response *reply_packed(struct call *c, const void *p, size_t n)
 		r = MHD_create_response_from_buffer(packed.len, (void *)(uintptr_t)buf_at(&packed),
 		                                    MHD_RESPMEM_MUST_COPY);
 		CHECK(r);
-		header(r, "Content-Encoding", coding);
-		header(r, "Vary", "Accept-Encoding");
+		reply_header(r, "Content-Encoding", coding);
+		reply_header(r, "Vary", "Accept-Encoding");
 	}
 	buf_done(&packed);
 	return r;
@@ -203,19 +203,19 @@ int reply_error(struct call *c)
 	r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
 	                                    MHD_RESPMEM_MUST_COPY);
 	CHECK(r);
-	header(r, "Content-Type", type);
+	reply_header(r, "Content-Type", type);
 	if (c->allow[0] != '\0')
-		header(r, "Allow", c->allow);
+		reply_header(r, "Allow", c->allow);
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE && c->retry_after_s == 0)
 		c->retry_after_s = RETRY_AFTER_S;
 	if (c->retry_after_s > 0) {
 		char text[16];
 
 		snprintf(text, sizeof text, "%d", c->retry_after_s);
-		header(r, "Retry-After", text);
+		reply_header(r, "Retry-After", text);
 	}
 	if (c->err.code == E_AUTH)
-		header(r, "WWW-Authenticate", "Bearer realm=\"sirdar\"");
+		reply_header(r, "WWW-Authenticate", "Bearer realm=\"sirdar\"");
 	atomic_fetch_add_explicit(&c->cgi->refusals, 1, memory_order_relaxed);
 	return reply_queue(c, status, r);
 }

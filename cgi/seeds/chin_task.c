@@ -228,7 +228,7 @@ static int number_work(struct call *c, struct reader *r)
 	return seed_task(c, r);
 }
 
-static int numbered(struct call *c)
+static int task_numbered(struct call *c)
 {
 	char info[40];
 
@@ -238,11 +238,11 @@ static int numbered(struct call *c)
 	return chin_answer(c, info);
 }
 
-static int applied(struct call *c)
+static int task_applied(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	c->then = numbered;
+	c->then = task_numbered;
 	return call_read(c, number_work);
 }
 
@@ -250,7 +250,7 @@ int chin_task_new(struct call *c)
 {
 	cJSON *doc = cJSON_DetachItemFromObjectCaseSensitive(c->json, "document");
 
-	return seed_apply(c, doc, NULL, applied);
+	return seed_apply(c, doc, NULL, task_applied);
 }
 
 /* --- delete ---------------------------------------------------------------------------------- */

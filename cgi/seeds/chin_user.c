@@ -74,7 +74,7 @@ static int absent_work(struct call *c, struct reader *r)
 	return 0;
 }
 
-static int absent(struct call *c)
+static int user_absent(struct call *c)
 {
 	return c->err.code < 0 ? c->err.code : password_take(c, user_send);
 }
@@ -82,7 +82,7 @@ static int absent(struct call *c)
 int chin_user_new(struct call *c)
 {
 	snprintf(seed_of(c)->name, NAMES_MAX, "%s", json_text(c->json, "user_name"));
-	c->then = absent;
+	c->then = user_absent;
 	return call_read(c, absent_work);
 }
 

@@ -28,11 +28,11 @@ static int save(struct call *c);
 static int old_work(struct call *c, struct reader *r);
 static int job_delete(struct call *c);
 static int list_work(struct call *c, struct reader *r);
-static int answer(struct call *c);
+static int crontab_answer(struct call *c);
 static int unfinished_work(struct call *c, struct reader *r);
 static int job_kill(struct call *c);
 static int logs_work(struct call *c, struct reader *r);
-static int logs(struct call *c);
+static int crontab_logs(struct call *c);
 static int workers(struct call *c);
 
 /* The roles are the routes'. */
@@ -46,7 +46,7 @@ static const struct seed_row rows[] = {
 	  save_work,
 	  save },
 	{ "/job/delete", ROLE_NONE, { NAME }, old_work, job_delete },
-	{ "/job/list", ROLE_NONE, { { NULL, SEED_INT, false, 0, 0 } }, list_work, answer },
+	{ "/job/list", ROLE_NONE, { { NULL, SEED_INT, false, 0, 0 } }, list_work, crontab_answer },
 	{ "/job/kill", ROLE_NONE, { NAME }, unfinished_work, job_kill },
 	{ "/job/log",
 	  ROLE_NONE,
@@ -54,7 +54,7 @@ static const struct seed_row rows[] = {
 	    { "skip", SEED_INT, false, 0, 100000 },
 	    { "limit", SEED_INT, false, 1, SEED_ROWS_MAX } },
 	  logs_work,
-	  logs },
+	  crontab_logs },
 	{ "/worker/list", ROLE_NONE, { { NULL, SEED_INT, false, 0, 0 } }, NULL, workers },
 };
 
@@ -65,7 +65,7 @@ int crontab_call(struct call *c)
 	return r < 0 ? r : seed_go(c);
 }
 
-static int answer(struct call *c)
+static int crontab_answer(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
@@ -176,7 +176,7 @@ static int save(struct call *c)
 	if (c->err.code < 0)
 		return c->err.code;
 	return seed_apply(c, cJSON_DetachItemFromObjectCaseSensitive(c->json, "document"), NULL,
-	                  answer);
+	                  crontab_answer);
 }
 
 static int job_delete(struct call *c)
@@ -190,7 +190,7 @@ static int job_delete(struct call *c)
 	cJSON_AddItemToObject(cJSON_AddObjectToObject(args, "selection"), "tasks", names);
 	cJSON_AddTrueToObject(args, "detach");
 	cJSON_AddStringToObject(args, "running", "wait");
-	return seed_ask(c, "retire", args, answer);
+	return seed_ask(c, "retire", args, crontab_answer);
 }
 
 struct jobs {
@@ -253,8 +253,8 @@ static int unfinished_work(struct call *c, struct reader *r)
 static int job_kill(struct call *c)
 {
 	if (c->err.code < 0 || seed_of(c)->n == 0)
-		return answer(c);
-	return seed_kill(c, answer);
+		return crontab_answer(c);
+	return seed_kill(c, crontab_answer);
 }
 
 /* {name, command, cronExpr} is left in c->details for the rows: name and command are in each. */
@@ -294,10 +294,10 @@ static void log_begin(struct call *c, const struct seed_log *l)
 static int logs_done(struct call *c)
 {
 	put_close(&c->details, ']');
-	return answer(c);
+	return crontab_answer(c);
 }
 
-static int logs(struct call *c)
+static int crontab_logs(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
@@ -324,7 +324,7 @@ static int workers_came(struct call *c)
 	}
 	put_close(&c->details, ']');
 	json_free(root);
-	return answer(c);
+	return crontab_answer(c);
 }
 
 static int workers(struct call *c)

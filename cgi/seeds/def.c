@@ -166,7 +166,7 @@ struct cJSON *def_new(struct call *c, const char *name, const char *title, cJSON
 }
 
 /* '$' doubled: a text that is not ours to expand. */
-static char *plain(const char *text)
+static char *def_plain(const char *text)
 {
 	char *ret = mem_array(strlen(text) * 2 + 1, 1), *to = ret;
 
@@ -189,7 +189,7 @@ void def_command_put(cJSON *task, const char *type, const char *command)
 		       { "spark-sql", "sql" },
 		       { "sql", "sql" } };
 	const char *key = "script";
-	char *text = plain(command);
+	char *text = def_plain(command);
 
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		if (strcmp(others[i].type, type) == 0)

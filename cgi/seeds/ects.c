@@ -23,7 +23,7 @@ static int nodes_came(struct call *c)
 	return ects_answer(c);
 }
 
-static int nodes(struct call *c)
+static int ects_nodes(struct call *c)
 {
 	c->then = nodes_came;
 	return call_query(c, "nodes", "{}");
@@ -36,7 +36,7 @@ int ects_call(struct call *c)
 	if (seed_plain(c) < 0)
 		return c->err.code;
 	if (strcmp(c->route->path, "/ects/nodes") == 0)
-		return nodes(c);
+		return ects_nodes(c);
 	c->then = reads ? ects_answer : ects_change;
 	return call_read(c, reads ? ects_list_work : ects_change_work);
 }

@@ -29,7 +29,7 @@ struct change {
 	char node[80]; /* of the last that was asked for */
 };
 
-static void ask(struct change *x, const char *kind, cJSON *args)
+static void change_ask(struct change *x, const char *kind, cJSON *args)
 {
 	struct call *c = x->c;
 
@@ -50,7 +50,7 @@ static void ask_apply(struct change *x, const struct buf *text, uint32_t version
 	cJSON_AddStringToObject(one, "text", buf_str((struct buf *)(uintptr_t)text));
 	cJSON_AddNumberToObject(one, "version", version);
 	cJSON_AddTrueToObject(args, "retire"); /* steps that are no longer in it */
-	ask(x, "apply", args);
+	change_ask(x, "apply", args);
 }
 
 static void name_it(struct change *x, const char *id, const char *name)
@@ -113,7 +113,7 @@ static const char *node_name(void *ctx, const char *id)
 }
 
 /* The pipeline of that id, or (NULL) of that name. E_NOT_FOUND */
-static int find(struct change *x, const char *id, const char *name, struct def *ret)
+static int change_find(struct change *x, const char *id, const char *name, struct def *ret)
 {
 	struct ects_names l = { .project = x->project };
 	char is[ECTS_ID_BYTES];
@@ -179,7 +179,7 @@ static int pipeline_end(struct change *x, const struct def *was)
 	cJSON_AddTrueToObject(args, "detach");
 	cJSON_AddStringToObject(args, "running", "wait"); /* what runs ends as it does */
 	name_it(x, x->c->params[0], name);
-	ask(x, "retire", args);
+	change_ask(x, "retire", args);
 	return 0;
 }
 
@@ -188,13 +188,13 @@ static int pipeline_change(struct change *x)
 	struct call *c = x->c;
 	struct def was = { 0 };
 	const char *name = json_text(c->json, "name"), *id = json_text(c->json, "id");
-	int code = x->makes ? find(x, NULL, name ? name : "", &was)
-	                    : find(x, c->params[0], NULL, &was);
+	int code = x->makes ? change_find(x, NULL, name ? name : "", &was)
+	                    : change_find(x, c->params[0], NULL, &was);
 
 	if (x->makes && code == 0) {
 		code = call_fail(c, E_CONFLICT, "name", "'%s' is there already", name);
 	} else if (x->makes && code == E_NOT_FOUND) {
-		code = id && find(x, id, NULL, &was) == 0
+		code = id && change_find(x, id, NULL, &was) == 0
 		               ? call_fail(c, E_CONFLICT, "id", "a pipeline has the id '%.100s'",
 		                           id)
 		               : pipeline_put(x, &(struct def){ 0 });
@@ -267,7 +267,7 @@ static int task_end(struct change *x, const char *name)
 	snprintf(full, sizeof full, "%s/" ECTS_LIBRARY, x->project);
 	cJSON_AddItemToArray(cJSON_AddArrayToObject(args, "retire_libraries"),
 	                     cJSON_CreateString(full));
-	ask(x, "apply", args);
+	change_ask(x, "apply", args);
 	return 0;
 }
 
@@ -326,7 +326,7 @@ int ects_change_work(struct call *c, struct reader *r)
 	return code;
 }
 
-static int done(struct call *c)
+static int change_done(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
@@ -347,5 +347,5 @@ int ects_change(struct call *c)
 		return c->err.code;
 	snprintf(kind, sizeof kind, "%s", json_text(c->json, "kind"));
 	args = cJSON_DetachItemFromObjectCaseSensitive(c->json, "args");
-	return seed_ask(c, kind, args, done);
+	return seed_ask(c, kind, args, change_done);
 }

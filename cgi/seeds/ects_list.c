@@ -130,7 +130,7 @@ static int put_document(struct listing *l, const char *name, uint32_t id)
 }
 
 /* The one of the list in c->details, in its place. */
-static int pick(struct call *c, const char *id)
+static int list_pick(struct call *c, const char *id)
 {
 	cJSON *list = NULL;
 	const cJSON *m;
@@ -172,7 +172,7 @@ int ects_list_work(struct call *c, struct reader *r)
 	put_close(&c->details, ']');
 	free(names.items);
 	if (code == 0 && l.id[0] != '\0')
-		code = pick(c, l.id);
+		code = list_pick(c, l.id);
 	if (code < 0)
 		buf_clear(&c->details);
 	return code;

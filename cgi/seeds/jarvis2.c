@@ -43,7 +43,7 @@
 static int submit_work(struct call *c, struct reader *r);
 static int submit(struct call *c);
 static int newest_work(struct call *c, struct reader *r);
-static int status(struct call *c);
+static int jarvis2_status(struct call *c);
 static int unfinished_work(struct call *c, struct reader *r);
 static int job_kill(struct call *c);
 static int log_read(struct call *c);
@@ -65,7 +65,7 @@ static const struct seed_row rows[] = {
 	    { "parameters", SEED_MAP, false, 0, 0 } },
 	  submit_work,
 	  submit },
-	{ "/api/job/status", ROLE_VIEWER, { APP, JOB }, newest_work, status },
+	{ "/api/job/status", ROLE_VIEWER, { APP, JOB }, newest_work, jarvis2_status },
 	{ "/api/job/kill", ROLE_OPERATOR, { APP, JOB }, unfinished_work, job_kill },
 	{ "/api/log",
 	  ROLE_VIEWER,
@@ -101,7 +101,7 @@ int jarvis2_call(struct call *c)
 	return r < 0 ? r : seed_go(c);
 }
 
-static int answer(struct call *c)
+static int jarvis2_answer(struct call *c)
 {
 	put_close(&c->out, '}');
 	return reply_json(c, MHD_HTTP_OK);
@@ -310,7 +310,7 @@ static int submit_work(struct call *c, struct reader *r)
 	return code;
 }
 
-static int numbered(struct call *c)
+static int jarvis2_numbered(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
@@ -318,14 +318,14 @@ static int numbered(struct call *c)
 	put_int(&c->out, "job_id", seed_of(c)->id);
 	put_bool(&c->out, "accept", true);
 	put_text(&c->out, "message", "");
-	return answer(c);
+	return jarvis2_answer(c);
 }
 
 static int submitted(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	c->then = numbered;
+	c->then = jarvis2_numbered;
 	return call_read(c, seed_task);
 }
 
@@ -417,7 +417,7 @@ static int newest_work(struct call *c, struct reader *r)
 }
 
 /* The numbers of schema/tbl/state.def; a job that has no instance yet is Ready. */
-static int status(struct call *c)
+static int jarvis2_status(struct call *c)
 {
 	struct seed *s = seed_of(c);
 
@@ -426,7 +426,7 @@ static int status(struct call *c)
 	answer_begin(c);
 	put_int(&c->out, "job_id", s->id);
 	put_int(&c->out, "status", s->n > 0 ? state_number((enum state)s->at) : 0);
-	return answer(c);
+	return jarvis2_answer(c);
 }
 
 static int unfinished_work(struct call *c, struct reader *r)
@@ -453,7 +453,7 @@ static int killed(struct call *c)
 	answer_begin(c);
 	put_int(&c->out, "job_id", seed_of(c)->id);
 	put_bool(&c->out, "success", success);
-	return answer(c);
+	return jarvis2_answer(c);
 }
 
 static int job_kill(struct call *c)
@@ -563,7 +563,7 @@ static int download(struct call *c)
 
 /* --- workers --------------------------------------------------------------------------------- */
 
-static int drained(struct call *c)
+static int jarvis2_drained(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
@@ -571,7 +571,7 @@ static int drained(struct call *c)
 	put_text(&c->out, "ip", json_text(c->json, "ip"));
 	put_int(&c->out, "port", json_int(c->json, "port", 0));
 	put_bool(&c->out, "success", true);
-	return answer(c);
+	return jarvis2_answer(c);
 }
 
 /* Brokers have no port of their own: all at the address are meant. */
@@ -598,7 +598,7 @@ static int workers_came(struct call *c)
 	if (cJSON_GetArraySize(names) > 0)
 		return seed_ask(
 			c, json_int(c->json, "status", 0) == 1 ? "broker-undrain" : "broker-drain",
-			args, drained);
+			args, jarvis2_drained);
 	cJSON_Delete(args);
 	return call_fail(c, E_NOT_FOUND, "ip", "there is no worker at %.64s", ip);
 }

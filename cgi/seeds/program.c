@@ -67,13 +67,13 @@ static void words_done(struct words *w)
 	free(w->items);
 }
 
-static const char *next(struct words *w)
+static const char *program_next(struct words *w)
 {
 	return w->at < w->n ? w->items[w->at++] : NULL;
 }
 
 /* The next one is this program, perhaps with its path: passed over. */
-static bool skip(struct words *w, const char *program)
+static bool program_skip(struct words *w, const char *program)
 {
 	const char *word = w->at < w->n ? w->items[w->at] : "", *slash = strrchr(word, '/');
 	bool is = strcmp(slash ? slash + 1 : word, program) == 0;
@@ -82,7 +82,7 @@ static bool skip(struct words *w, const char *program)
 	return is;
 }
 
-static void add(cJSON *params, const char *key, const char *word)
+static void program_add(cJSON *params, const char *key, const char *word)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(params, key);
 
@@ -93,8 +93,8 @@ static void add(cJSON *params, const char *key, const char *word)
 
 static void add_rest(cJSON *params, const char *key, struct words *w)
 {
-	for (const char *word; (word = next(w));)
-		add(params, key, word);
+	for (const char *word; (word = program_next(w));)
+		program_add(params, key, word);
 }
 
 /* --- types ------------------------------------------------------------------------------- */
@@ -112,19 +112,19 @@ static void java_put(struct words *w, cJSON *params)
 	const char *word;
 	bool is_jar = false;
 
-	(void)skip(w, "java");
-	while ((word = next(w)) && word[0] == '-') {
+	(void)program_skip(w, "java");
+	while ((word = program_next(w)) && word[0] == '-') {
 		is_jar = is_jar || strcmp(word, "-jar") == 0;
 		if (strcmp(word, "-jar") == 0)
 			continue;
 		if (strcmp(word, "-cp") == 0 || strcmp(word, "-classpath") == 0 ||
 		    strcmp(word, "--class-path") == 0) {
-			word = next(w);
+			word = program_next(w);
 			if (word)
 				cJSON_AddStringToObject(params, "classpath", word);
 			continue;
 		}
-		add(params, "options", word);
+		program_add(params, "options", word);
 	}
 	if (word)
 		cJSON_AddStringToObject(params, is_jar || ends_in_jar(word) ? "jar" : "class",
@@ -148,13 +148,13 @@ static void mapreduce_put(struct words *w, cJSON *params)
 {
 	const char *word;
 
-	if (skip(w, "hadoop") || skip(w, "yarn"))
-		(void)skip(w, "jar");
-	word = next(w);
+	if (program_skip(w, "hadoop") || program_skip(w, "yarn"))
+		(void)program_skip(w, "jar");
+	word = program_next(w);
 	if (word)
 		cJSON_AddStringToObject(params, "jar", word);
 	if (w->at < w->n && is_class(w->items[w->at]))
-		cJSON_AddStringToObject(params, "class", next(w));
+		cJSON_AddStringToObject(params, "class", program_next(w));
 	add_rest(params, "args", w);
 }
 
@@ -166,7 +166,7 @@ static const struct program {
 	{ "mapreduce", "jar", "jar", "[hadoop jar] JAR [CLASS] [ARGUMENT...]", mapreduce_put },
 };
 
-static const struct program *find(const char *type)
+static const struct program *program_find(const char *type)
 {
 	for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
 		if (strcmp(programs[i].type, type) == 0)
@@ -176,12 +176,12 @@ static const struct program *find(const char *type)
 
 bool program_is(const char *type)
 {
-	return find(type) != NULL;
+	return program_find(type) != NULL;
 }
 
 int program_put(struct call *c, cJSON *task, const char *type, const char *command)
 {
-	const struct program *p = find(type);
+	const struct program *p = program_find(type);
 	cJSON *params = cJSON_AddObjectToObject(task, "params");
 	struct words w = { 0 };
 	bool is;

@@ -56,7 +56,7 @@ static bool is_text(const char *s)
 	return utf8_is_text((const uint8_t *)s, strlen(s));
 }
 
-static int hex(char ch)
+static int seed_hex(char ch)
 {
 	if (ch >= '0' && ch <= '9')
 		return ch - '0';
@@ -73,8 +73,8 @@ static char *form_word(const char *p, size_t n)
 		char ch = p[i] == '+' ? ' ' : p[i];
 
 		if (ch == '%') {
-			int high = i + 2 < n ? hex(p[i + 1]) : -1;
-			int low = high >= 0 ? hex(p[i + 2]) : -1;
+			int high = i + 2 < n ? seed_hex(p[i + 1]) : -1;
+			int low = high >= 0 ? seed_hex(p[i + 2]) : -1;
 
 			ch = low >= 0 ? (char)(high << 4 | low) : '\0';
 			i += 2;

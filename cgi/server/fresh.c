@@ -129,7 +129,8 @@ static struct slot *slot_of(struct fresh *f, const char *target)
 }
 
 /* Locked. Has nothing been told that the answer does not show? */
-static bool holds(const struct fresh *f, enum fresh_kind kind, struct inst_key key, uint64_t number)
+static bool fresh_holds(const struct fresh *f, enum fresh_kind kind, struct inst_key key,
+                        uint64_t number)
 {
 	uint64_t seen = kind == FRESH_LIST ? f->seen_any : f->seen[place_of(key)];
 
@@ -163,7 +164,7 @@ bool fresh_reply(struct call *c)
 	f->used_us = now;
 	s = slot_of(f, c->raw);
 	if (s->body && strcmp(s->target, c->raw) == 0 && now - s->read_us < AGE_US &&
-	    holds(f, s->kind, s->key, s->body->number)) {
+	    fresh_holds(f, s->kind, s->key, s->body->number)) {
 		b = s->body;
 		atomic_fetch_add(&b->refs, 1);
 	}
@@ -205,7 +206,7 @@ int fresh_keep(struct call *c)
 	pthread_mutex_lock(&f->mu);
 	if (f->live_from == UINT64_MAX)
 		f->want = c->number;
-	else if (b->n <= BODY_MAX && holds(f, c->fresh, c->fresh_key, b->number))
+	else if (b->n <= BODY_MAX && fresh_holds(f, c->fresh, c->fresh_key, b->number))
 		slot_fill(f, c, b);
 	pthread_mutex_unlock(&f->mu);
 	return body_reply(c, b);

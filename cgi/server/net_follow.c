@@ -40,7 +40,7 @@ static void subscribe(struct net *n, uint64_t from)
 		n->subscribed = from != UINT64_MAX;
 }
 
-static void say(struct follower *f, const char *text)
+static void net_follow_say(struct follower *f, const char *text)
 {
 	feed_put(f->feed, text, strlen(text));
 }
@@ -74,7 +74,7 @@ static void log_read_send(struct net *n, struct follower *f, bool cancel)
 static void follower_begin(struct net *n, struct follower *f)
 {
 	if (!client_is_up(n->client)) {
-		say(f, "event: down\ndata: {}\n\n");
+		net_follow_say(f, "event: down\ndata: {}\n\n");
 		return;
 	}
 	if (f->log) {
@@ -95,7 +95,7 @@ static void follow_take(struct letter *l, void *self)
 	net__tell(n); /* what came before it began is not its */
 	f->next = n->followers;
 	n->followers = f;
-	say(f, "retry: 2000\n\n");
+	net_follow_say(f, "retry: 2000\n\n");
 	net__news_say(n, f);
 	follower_begin(n, f);
 }
@@ -105,7 +105,7 @@ static void follow_discard(struct letter *l)
 	follower_free((struct follower *)l);
 }
 
-static int follow(struct net *n, struct follower *f)
+static int net_follow_follow(struct net *n, struct follower *f)
 {
 	int r;
 
@@ -132,7 +132,7 @@ int net_follow_events(struct net *n, struct feed *feed, uint64_t from, uint32_t 
 	f->from = from;
 	f->task = task;
 	f->states = states;
-	return follow(n, f);
+	return net_follow_follow(n, f);
 }
 
 int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
@@ -142,7 +142,7 @@ int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
 	f->feed = feed;
 	f->log = true;
 	f->ask = *ask;
-	return follow(n, f);
+	return net_follow_follow(n, f);
 }
 
 /* --- logs --------------------------------------------------------------------------------- */
@@ -224,7 +224,7 @@ void net__followers_up(struct net *n)
 	bool any = false;
 
 	for (struct follower *f = n->followers; f; f = f->next) {
-		say(f, "event: up\ndata: {}\n\n");
+		net_follow_say(f, "event: up\ndata: {}\n\n");
 		if (f->log) {
 			f->carry_n = 0;
 			log_read_send(n, f, false);
@@ -242,7 +242,7 @@ void net__followers_down(struct net *n)
 {
 	net__tell(n);
 	for (struct follower *f = n->followers; f; f = f->next)
-		say(f, "event: down\ndata: {}\n\n");
+		net_follow_say(f, "event: down\ndata: {}\n\n");
 }
 
 void net__followers_beat(struct net *n)
@@ -264,7 +264,7 @@ void net__followers_beat(struct net *n)
 			continue;
 		}
 		if (feed_idle(f->feed, now, BEAT_US))
-			say(f, ": alive\n\n");
+			net_follow_say(f, ": alive\n\n");
 		if (f->log && f->id == 0)
 			log_read_send(n, f, false);
 		events |= !f->log;

@@ -24,7 +24,7 @@ static size_t place_of(struct told_news *s, uint64_t id)
 }
 
 /* No id: an event's number is not of commands. */
-static void print(const Sirdar__CommandNews *m, struct buf *out)
+static void news_print(const Sirdar__CommandNews *m, struct buf *out)
 {
 	buf_puts(out, "event: command\ndata: ");
 	put_open(out, NULL, '{');
@@ -42,7 +42,7 @@ void net__news_take(struct net *n, const Sirdar__CommandNews *m)
 	struct buf text;
 
 	buf_init(&text);
-	print(m, &text);
+	news_print(m, &text);
 	if (text.len < sizeof s->kept[0].text) {
 		size_t i = place_of(s, m->id);
 		CHECK(i < s->n && s->n <= NEWS_KEPT);

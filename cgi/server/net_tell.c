@@ -30,8 +30,8 @@ static bool lets_through(uint32_t task, uint32_t states, const struct told_event
 	return (task == 0 || task == e->task) && (states == 0 || (e->state & states));
 }
 
-static struct picked *pick(const struct net *n, struct picked *all, size_t *n_all,
-                           const struct follower *f)
+static struct picked *tell_pick(const struct net *n, struct picked *all, size_t *n_all,
+                                const struct follower *f)
 {
 	const struct told *t = &n->told;
 
@@ -56,7 +56,7 @@ static struct picked *pick(const struct net *n, struct picked *all, size_t *n_al
 	return p;
 }
 
-static bool put(struct follower *f, const void *data, size_t bytes)
+static bool tell_put(struct follower *f, const void *data, size_t bytes)
 {
 	static const char gap[] = EVENT_GAP;
 
@@ -76,7 +76,7 @@ static size_t put_rest(const struct told *t, struct follower *f, size_t *lost)
 		const struct told_event *e = &t->events[i];
 		if (e->number <= f->from || !lets_through(f->task, f->states, e))
 			continue;
-		if (put(f, buf_at(&t->text) + e->at, e->bytes))
+		if (tell_put(f, buf_at(&t->text) + e->at, e->bytes))
 			sent++;
 		else
 			(*lost)++;
@@ -95,12 +95,12 @@ void net__tell(struct net *n)
 	for (struct follower *f = n->followers; f; f = f->next) {
 		if (f->log)
 			continue;
-		const struct picked *p = pick(n, all, &n_all, f);
+		const struct picked *p = tell_pick(n, all, &n_all, f);
 		if (p->n == 0)
 			continue;
 		if (p->first <= f->from)
 			sent += put_rest(t, f, &lost);
-		else if (put(f, buf_at(&p->text), p->text.len))
+		else if (tell_put(f, buf_at(&p->text), p->text.len))
 			sent += p->n;
 		else
 			lost += p->n;
@@ -114,7 +114,7 @@ void net__tell(struct net *n)
 	atomic_fetch_add_explicit(&n->cgi->gaps, lost, memory_order_relaxed);
 }
 
-static void keep(struct net *n, const Sirdar__Event *e)
+static void tell_keep(struct net *n, const Sirdar__Event *e)
 {
 	struct told *t = &n->told;
 	enum state to;
@@ -159,7 +159,7 @@ void net__followers_event(struct net *n, const Sirdar__Events *es)
 		            (struct inst_key){
 				    .run_date = e->run_date, .task = e->task_id, .part = e->part });
 		if (some)
-			keep(n, e);
+			tell_keep(n, e);
 		n->seen = e->number > n->seen ? e->number : n->seen;
 	}
 	if (atomic_load(&n->cgi->streams) <= FEW || n->told.text.len > PENDING_MAX)

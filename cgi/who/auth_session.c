@@ -48,7 +48,7 @@ int64_t session__since(const struct session *s)
 
 /* Of somebody who has SESSIONS_EACH_MAX, the one that is unused for longest; else a free place,
  * else the one of all that is. */
-static struct session *place(struct auth *a, const char *user)
+static struct session *session_place(struct auth *a, const char *user)
 {
 	struct session *oldest = &a->sessions[0], *own = NULL, *empty = NULL;
 	size_t n = 0;
@@ -72,7 +72,7 @@ static struct session *place(struct auth *a, const char *user)
 	return empty ? empty : oldest;
 }
 
-static void drop(struct auth *a, struct session *s)
+static void auth_session_drop(struct auth *a, struct session *s)
 {
 	CHECK(s->user[0] != '\0'); /* a free place is no session */
 	*s = (struct session){ 0 };
@@ -105,7 +105,7 @@ void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t
 	snprintf(fresh.address, sizeof fresh.address, "%s", c->address);
 	agent_take(c, fresh.agent, sizeof fresh.agent);
 	pthread_mutex_lock(&a->mu);
-	*place(a, user) = fresh;
+	*session_place(a, user) = fresh;
 	a->sessions_changed = true;
 	pthread_mutex_unlock(&a->mu);
 }
@@ -136,7 +136,7 @@ struct session *session__find(struct auth *a, const char *secret)
 		if (s->user[0] == '\0' || sodium_memcmp(s->hash, hash, sizeof hash) != 0)
 			continue;
 		if (session__over(a, s, now)) {
-			drop(a, s);
+			auth_session_drop(a, s);
 			return NULL;
 		}
 		s->used_us = now;
@@ -166,7 +166,7 @@ bool auth_session_close(struct auth *a, const char *secret, char ret_user[64])
 	s = session__find(a, secret);
 	if (s) {
 		snprintf(ret_user, sizeof s->user, "%s", s->user);
-		drop(a, s);
+		auth_session_drop(a, s);
 	}
 	pthread_mutex_unlock(&a->mu);
 	return s != NULL;
@@ -241,7 +241,7 @@ int auth_sessions_end(struct auth *a, const char *user, const char *id, const ch
 		    (id && strcmp(s->id, id) != 0) || (keep && strcmp(s->id, keep) == 0))
 			continue;
 		memcpy(ret_user, s->user, sizeof s->user);
-		drop(a, s);
+		auth_session_drop(a, s);
 		n++;
 	}
 	pthread_mutex_unlock(&a->mu);

@@ -30,7 +30,7 @@ static const struct mark systems[] = {
 	{ "CrOS", "ChromeOS" },   { "Linux", "Linux" },
 };
 
-static const char *find(const struct mark *marks, size_t n, const char *agent)
+static const char *browser_find(const struct mark *marks, size_t n, const char *agent)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strstr(agent, marks[i].text))
@@ -40,6 +40,6 @@ static const char *find(const struct mark *marks, size_t n, const char *agent)
 
 struct browser browser_of(const char *agent)
 {
-	return (struct browser){ find(names, sizeof names / sizeof names[0], agent),
-		                 find(systems, sizeof systems / sizeof systems[0], agent) };
+	return (struct browser){ browser_find(names, sizeof names / sizeof names[0], agent),
+		                 browser_find(systems, sizeof systems / sizeof systems[0], agent) };
 }

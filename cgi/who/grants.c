@@ -60,7 +60,7 @@ void grant__done(struct grant *g)
 	free(g->in.names);
 }
 
-static bool has(const struct projects *p, const char *name)
+static bool grants_has(const struct projects *p, const char *name)
 {
 	bool found = p->all;
 
@@ -78,7 +78,7 @@ static bool may_in(const struct person *p, const char *name, enum role least, un
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 
-		if (name ? !has(&g->in, name) : !g->in.all)
+		if (name ? !grants_has(&g->in, name) : !g->in.all)
 			continue;
 		role = role || g->role >= least;
 		have |= g->rights;
@@ -88,7 +88,7 @@ static bool may_in(const struct person *p, const char *name, enum role least, un
 
 static bool token_lets(const struct token *t, const char *name)
 {
-	return !t || (name ? has(&t->grant.in, name) : t->grant.in.all);
+	return !t || (name ? grants_has(&t->grant.in, name) : t->grant.in.all);
 }
 
 /* Each name once. */

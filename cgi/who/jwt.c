@@ -34,12 +34,12 @@ static const struct algorithm {
 	{ "ES256", "EC", GNUTLS_SIGN_ECDSA_SHA256 },
 };
 
-static int wrong(struct err *err, const char *what)
+static int jwt_wrong(struct err *err, const char *what)
 {
 	return err_set(err, E_AUTH, "the provider's token: %s", what);
 }
 
-static bool decode(const char *text, size_t n, struct bytes *ret)
+static bool jwt_decode(const char *text, size_t n, struct bytes *ret)
 {
 	ret->p = mem_new(n + 1);
 	if (sodium_base642bin(ret->p, n, text, n, NULL, &ret->n, NULL,
@@ -55,7 +55,7 @@ static cJSON *decode_json(const char *text, size_t n)
 	struct bytes b;
 	cJSON *root = NULL;
 
-	if (!decode(text, n, &b))
+	if (!jwt_decode(text, n, &b))
 		return NULL;
 	if (json_parse((const char *)b.p, b.n, &root, NULL) < 0 || !cJSON_IsObject(root)) {
 		json_free(root);
@@ -71,7 +71,7 @@ static bool key_part(const cJSON *key, const char *name, struct bytes *ret)
 {
 	const char *text = json_text(key, name);
 
-	return text && decode(text, strlen(text), ret);
+	return text && jwt_decode(text, strlen(text), ret);
 }
 
 static bool key_import(const cJSON *key, const struct algorithm *a, gnutls_pubkey_t to)
@@ -98,8 +98,8 @@ static bool key_import(const cJSON *key, const struct algorithm *a, gnutls_pubke
 	return ok;
 }
 
-static bool verify(gnutls_pubkey_t key, const struct algorithm *a, const char *text, size_t n,
-                   const struct bytes *signature)
+static bool jwt_verify(gnutls_pubkey_t key, const struct algorithm *a, const char *text, size_t n,
+                       const struct bytes *signature)
 {
 	gnutls_datum_t data = { (unsigned char *)(uintptr_t)text, (unsigned)n };
 	gnutls_datum_t sig = { signature->p, (unsigned)signature->n }, der = { 0 };
@@ -145,7 +145,7 @@ static int check_signature(const cJSON *head, const cJSON *keys, const char *tex
 		               "or ES256",
 		               alg ? alg : "nothing");
 	if (json_get(head, "crit"))
-		return wrong(err, "its header has parts that must be understood and are not");
+		return jwt_wrong(err, "its header has parts that must be understood and are not");
 	cJSON_ArrayForEach(key, json_get(keys, "keys"))
 	{
 		gnutls_pubkey_t pub = NULL;
@@ -154,12 +154,12 @@ static int check_signature(const cJSON *head, const cJSON *keys, const char *tex
 		if (!key_fits(key, a, id) || gnutls_pubkey_init(&pub) < 0)
 			continue;
 		any = true;
-		ok = key_import(key, a, pub) && verify(pub, a, text, n, signature);
+		ok = key_import(key, a, pub) && jwt_verify(pub, a, text, n, signature);
 		gnutls_pubkey_deinit(pub);
 		if (ok)
 			return 0;
 	}
-	return any ? wrong(err, "its signature is wrong")
+	return any ? jwt_wrong(err, "its signature is wrong")
 	           : err_set(err, E_NOT_FOUND, "the provider's token: no key '%.60s'",
 	                     id ? id : "");
 }
@@ -198,24 +198,24 @@ static int check_claims(const cJSON *claims, const struct jwt_want *want, struct
 	int64_t expires, issued, from;
 
 	if (!issuer || strcmp(issuer, want->issuer) != 0)
-		return wrong(err, "it is of another issuer");
+		return jwt_wrong(err, "it is of another issuer");
 	if (!is_audience(claims, want->audience))
-		return wrong(err, "it is not for this client");
+		return jwt_wrong(err, "it is not for this client");
 	if (time_claim(claims, "exp", &expires) ? expires <= want->now_s - want->skew_s
 	                                        : want->nonce != NULL)
-		return wrong(err, "it is over");
+		return jwt_wrong(err, "it is over");
 	if (!time_claim(claims, "iat", &issued) && !want->nonce)
 		issued = want->now_s;
 	if (issued == 0 || issued > want->now_s + want->skew_s)
-		return wrong(err, "it is of a time to come");
+		return jwt_wrong(err, "it is of a time to come");
 	if (issued < want->now_s - want->skew_s - OLD_S)
-		return wrong(err, "it is too old");
+		return jwt_wrong(err, "it is too old");
 	if (time_claim(claims, "nbf", &from) && from > want->now_s + want->skew_s)
-		return wrong(err, "it is not valid yet");
+		return jwt_wrong(err, "it is not valid yet");
 	if (want->nonce && (!nonce || strcmp(nonce, want->nonce) != 0))
-		return wrong(err, "it does not answer what was asked (nonce)");
+		return jwt_wrong(err, "it does not answer what was asked (nonce)");
 	if (!subject || subject[0] == '\0' || strlen(subject) > 255)
-		return wrong(err, "it names nobody (sub)");
+		return jwt_wrong(err, "it names nobody (sub)");
 	return 0;
 }
 
@@ -228,11 +228,11 @@ int jwt_check(const char *token, const cJSON *keys, const struct jwt_want *want,
 	int r;
 
 	if (strlen(token) > JWT_BYTES_MAX || !two || strchr(two + 1, '.'))
-		return wrong(err, "it is none");
+		return jwt_wrong(err, "it is none");
 	head = decode_json(token, (size_t)(one - token));
 	claims = decode_json(one + 1, (size_t)(two - one - 1));
-	if (!head || !claims || !decode(two + 1, strlen(two + 1), &signature))
-		r = wrong(err, "it does not read");
+	if (!head || !claims || !jwt_decode(two + 1, strlen(two + 1), &signature))
+		r = jwt_wrong(err, "it does not read");
 	else
 		r = check_signature(head, keys, token, (size_t)(two - token), &signature, err);
 	if (r == 0)

@@ -233,7 +233,7 @@ static int take_keys(struct oidc *o, struct err *err)
 	return 0;
 }
 
-static int know(struct oidc *o, struct err *err)
+static int oidc_know(struct oidc *o, struct err *err)
 {
 	int64_t now = clock_mono_us(&clock_machine);
 	const char *issuer = o->cgi->param.oidc_issuer, *said_issuer;
@@ -294,7 +294,7 @@ int oidc_begin(struct oidc *o, struct buf *ret_url, char ret_browser[AUTH_TEXT_M
 	char state[AUTH_TEXT_MAX], challenge[AUTH_TEXT_MAX];
 	struct oidc_trip trip = { 0 };
 	unsigned char hash[32];
-	int r = know(o, err);
+	int r = oidc_know(o, err);
 
 	if (r < 0) {
 		log_warn("oidc.failed", "code=%s why=\"%s\"", err_name(r), err->text);
@@ -346,8 +346,8 @@ bool oidc_back(struct oidc *o, const char *state, const char *browser, struct oi
 
 /* --- who he is --- */
 
-static int exchange(struct oidc *o, const char *code, const struct oidc_trip *trip, cJSON **ret,
-                    struct err *err)
+static int oidc_exchange(struct oidc *o, const char *code, const struct oidc_trip *trip,
+                         cJSON **ret, struct err *err)
 {
 	const struct param_cgi *p = &o->cgi->param;
 	struct fetch_ask ask = { .url = o->token };
@@ -497,11 +497,11 @@ int oidc_who(struct oidc *o, const char *code, const struct oidc_trip *trip, str
 {
 	cJSON *answer = NULL, *claims = NULL;
 	const char *token;
-	int r = know(o, err);
+	int r = oidc_know(o, err);
 
 	*ret = (struct outsider){ .source = "oidc" };
 	if (r == 0)
-		r = exchange(o, code, trip, &answer, err);
+		r = oidc_exchange(o, code, trip, &answer, err);
 	token = json_text(answer, "id_token");
 	if (r == 0 && !token)
 		r = err_set(err, E_AUTH, "the provider's answer has no id_token");

@@ -13,7 +13,7 @@
 #include "util/json_in.h"
 #include "util/log.h"
 
-static void copy(char *ret, size_t size, const cJSON *root, const char *key)
+static void read_copy(char *ret, size_t size, const cJSON *root, const char *key)
 {
 	const char *text = json_text(root, key);
 
@@ -73,8 +73,8 @@ static int each_group(void *ctx, const struct store_doc *d)
 		return 0;
 	snprintf(g.name, sizeof g.name, "%s", d->name);
 	grant__read(root, role, &g.grant);
-	copy(g.source, sizeof g.source, root, "source");
-	copy(g.external, sizeof g.external, root, "external");
+	read_copy(g.source, sizeof g.source, root, "source");
+	read_copy(g.external, sizeof g.external, root, "external");
 	names_read(json_get(root, "members"), &g.members, &g.n_members);
 	json_free(root);
 	r->groups = mem_grow(r->groups, r->n_groups + 1, sizeof *r->groups);
@@ -92,9 +92,9 @@ static int each_person(void *ctx, const struct store_doc *d)
 	if (!root)
 		return 0;
 	snprintf(p.name, sizeof p.name, "%s", d->name);
-	copy(p.secret, sizeof p.secret, root, "secret");
-	copy(p.source, sizeof p.source, root, "source");
-	copy(p.subject, sizeof p.subject, root, "subject");
+	read_copy(p.secret, sizeof p.secret, root, "secret");
+	read_copy(p.source, sizeof p.source, root, "source");
+	read_copy(p.subject, sizeof p.subject, root, "subject");
 	p.disabled = json_true(root, "disabled");
 	p.since = json_int(root, "since", 0);
 	p.grants = mem_new(sizeof *p.grants);
@@ -123,7 +123,7 @@ static int each_token(void *ctx, const struct store_doc *d)
 		return 0;
 	}
 	snprintf(t.name, sizeof t.name, "%s", d->name);
-	copy(t.owner, sizeof t.owner, root, "owner");
+	read_copy(t.owner, sizeof t.owner, root, "owner");
 	t.is_app = json_true(root, "app");
 	t.created_s = json_int(root, "created", 0);
 	t.expires_s = json_int(root, "expires", 0);
@@ -150,7 +150,7 @@ static bool is_among(char *const *names, size_t n, const char *name)
 }
 
 /* A member by name; or told so by the directory that both are of. */
-static bool belongs(const struct person *p, const struct group *g)
+static bool read_belongs(const struct person *p, const struct group *g)
 {
 	return is_among(g->members, g->n_members, p->name) ||
 	       (strcmp(g->source, p->source) == 0 && is_among(p->given, p->n_given, g->name));
@@ -170,7 +170,7 @@ static void person_join(struct person *p, const struct roster *r)
 		const struct group *g = &r->groups[i];
 		struct grant *more;
 
-		if (!belongs(p, g))
+		if (!read_belongs(p, g))
 			continue;
 		p->groups = mem_grow(p->groups, p->n_groups + 1, sizeof *p->groups);
 		p->groups[p->n_groups++] = g;

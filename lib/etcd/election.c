@@ -47,25 +47,25 @@ static void sure_from(struct election *e, int64_t asked_us, int64_t ttl_s)
 	atomic_store(&e->until_us, asked_us + ttl_us - ttl_us / MARGIN);
 }
 
-static void drop(struct election *e)
+static void election_drop(struct election *e)
 {
 	if (e->lease)
 		etcd_lease_revoke(e->etcd, e->lease, NULL); /* unheard: it runs out */
 	e->lease = 0;
 }
 
-static void lose(struct election *e, enum election_news news, const char *why)
+static void election_lose(struct election *e, enum election_news news, const char *why)
 {
 	CHECK(actor_here(e->me));
 	atomic_store(&e->until_us, 0);
 	atomic_store(&e->revision, 0);
 	e->told(e->ctx, news, why);
-	drop(e);
+	election_drop(e);
 }
 
 /* ---- standing for it ---------------------------------------------------------------- */
 
-static int stand(struct election *e, struct err *err)
+static int election_stand(struct election *e, struct err *err)
 {
 	struct etcd_answer a = { 0 };
 	int64_t asked_us = now_us(), ttl_s = 0, revision = 0;
@@ -84,7 +84,7 @@ static int stand(struct election *e, struct err *err)
 	if (r == 0)
 		r = etcd_create(e->etcd, e->key, e->value, e->lease, &revision, err);
 	if (r == E_EXISTS || r == E_STALE || r == E_NOT_FOUND) {
-		drop(e);
+		election_drop(e);
 		return 0;
 	}
 	if (r < 0)
@@ -98,7 +98,7 @@ static int stand(struct election *e, struct err *err)
 /* ---- having it ---------------------------------------------------------------------- */
 
 /* Whether the key still is the one we made. */
-static int look(struct election *e, struct err *err)
+static int election_look(struct election *e, struct err *err)
 {
 	struct etcd_answer a = { 0 };
 	int r = etcd_get(e->etcd, e->key, &a, err);
@@ -109,7 +109,7 @@ static int look(struct election *e, struct err *err)
 	return r == E_NOT_FOUND ? err_set(err, E_STALE, "the key in etcd is gone") : r;
 }
 
-static int keep(struct election *e, struct err *err)
+static int election_keep(struct election *e, struct err *err)
 {
 	int64_t asked_us = now_us(), ttl_s = 0;
 	int r = etcd_lease_keep(e->etcd, e->lease, &ttl_s, err);
@@ -117,12 +117,12 @@ static int keep(struct election *e, struct err *err)
 	CHECK(actor_here(e->me));
 	CHECK(e->lease != 0);
 	if (r == 0)
-		r = look(e, err);
+		r = election_look(e, err);
 	if (r == 0)
 		sure_from(e, asked_us, ttl_s);
 	if (r != E_STALE)
 		return r;
-	lose(e, ELECTION_LOST, err->text);
+	election_lose(e, ELECTION_LOST, err->text);
 	return 0;
 }
 
@@ -138,13 +138,13 @@ static void on_alarm(void *self)
 
 	CHECK(actor_here(e->me));
 	if (has && !wanted)
-		lose(e, ELECTION_GIVEN, "");
+		election_lose(e, ELECTION_GIVEN, "");
 	else if (has)
-		r = keep(e, &err);
+		r = election_keep(e, &err);
 	else if (wanted)
-		r = stand(e, &err);
+		r = election_stand(e, &err);
 	else
-		drop(e);
+		election_drop(e);
 	if (r < 0 && !e->is_away)
 		e->told(e->ctx, ELECTION_AWAY, err.text);
 	else if (r == 0 && e->is_away && (has || wanted))
@@ -155,7 +155,7 @@ static void on_alarm(void *self)
 	actor_alarm(e->me, began_us + ms * US_PER_MS);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int election_init(void *self, struct actor *me, struct err *err)
 {
 	struct election *e = self;
 
@@ -165,21 +165,21 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static void fini(void *self)
+static void election_fini(void *self)
 {
 	struct election *e = self;
 
 	atomic_store(&e->until_us, 0);
 	if (!e->is_away)
-		drop(e);
+		election_drop(e);
 }
 
 static const struct actor_ops ops = { .name = "election",
 	                              .letters_max = 4,
-	                              .init = init,
+	                              .init = election_init,
 	                              .turn = on_alarm,
 	                              .alarm = on_alarm,
-	                              .fini = fini };
+	                              .fini = election_fini };
 
 int election_open(const struct election_settings *set, struct election **ret, struct err *err)
 {

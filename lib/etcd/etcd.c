@@ -121,7 +121,7 @@ int etcd_open(const struct etcd_settings *set, struct etcd **ret, struct err *er
 	return 0;
 }
 
-static void forget(char *secret)
+static void etcd_forget(char *secret)
 {
 	if (secret)
 		explicit_bzero(secret, strlen(secret));
@@ -138,8 +138,8 @@ void etcd_close(struct etcd *e)
 		free(e->endpoints[i]);
 	free(e->endpoints);
 	free(e->user);
-	forget(e->password);
-	forget(e->token);
+	etcd_forget(e->password);
+	etcd_forget(e->token);
 	free(e);
 }
 
@@ -208,14 +208,14 @@ static int ask_any(struct etcd *e, const char *path, struct buf *body, struct et
 	return r < 0 ? err_set(err, r, "%s", other.code ? other.text : first.text) : 0;
 }
 
-static int login(struct etcd *e, struct err *err)
+static int etcd_login(struct etcd *e, struct err *err)
 {
 	struct etcd_answer a = { 0 };
 	struct buf body;
 
 	buf_init(&body);
 	say_login(&body, e->user, e->password);
-	forget(e->token);
+	etcd_forget(e->token);
 	e->token = NULL;
 	int r = ask_any(e, "/v3/auth/authenticate", &body, &a, err);
 	if (r == 0 && !a.token)
@@ -225,22 +225,22 @@ static int login(struct etcd *e, struct err *err)
 	if (body.len)
 		explicit_bzero(body.data, body.cap);
 	buf_done(&body);
-	forget(a.token);
+	etcd_forget(a.token);
 	a.token = NULL;
 	etcd_answer_done(&a);
 	return r < 0 ? err_wrap(err, r, "user of etcd") : 0;
 }
 
 /* Tokens of etcd run out: once more with a new one. */
-static int ask(struct etcd *e, const char *path, struct buf *body, struct etcd_answer *ret,
-               struct err *err)
+static int etcd_ask(struct etcd *e, const char *path, struct buf *body, struct etcd_answer *ret,
+                    struct err *err)
 {
-	int r = e->user && !e->token ? login(e, err) : 0;
+	int r = e->user && !e->token ? etcd_login(e, err) : 0;
 
 	if (r == 0)
 		r = ask_any(e, path, body, ret, err);
 	if (r == E_AUTH && e->user) {
-		r = login(e, err);
+		r = etcd_login(e, err);
 		if (r == 0)
 			r = ask_any(e, path, body, ret, err);
 	}
@@ -262,7 +262,7 @@ int etcd_each(struct etcd *e, const char *prefix, int (*each)(void *ctx, const s
 		struct etcd_answer a = { 0 };
 		struct buf body = { 0 };
 		say_range_prefix(&body, prefix, from, PAGE_KEYS, revision);
-		r = ask(e, "/v3/kv/range", &body, &a, err);
+		r = etcd_ask(e, "/v3/kv/range", &body, &a, err);
 		if (r < 0)
 			break;
 		revision = revision ? revision : a.revision;
@@ -286,7 +286,7 @@ int etcd_get(struct etcd *e, const char *key, struct etcd_answer *ret, struct er
 	int r;
 
 	say_range(&body, key);
-	r = ask(e, "/v3/kv/range", &body, ret, err);
+	r = etcd_ask(e, "/v3/kv/range", &body, ret, err);
 	if (r == 0 && ret->n == 0) {
 		etcd_answer_done(ret);
 		r = err_set(err, E_NOT_FOUND, "etcd has no key %s", key);
@@ -301,17 +301,17 @@ int etcd_revision(struct etcd *e, int64_t *ret_revision, struct err *err)
 	int r;
 
 	say_range(&body, "/");
-	r = ask(e, "/v3/kv/range", &body, &a, err);
+	r = etcd_ask(e, "/v3/kv/range", &body, &a, err);
 	*ret_revision = a.revision;
 	etcd_answer_done(&a);
 	return r;
 }
 
 /* Of a request whose answer says no more than that it is done. */
-static int done(struct etcd *e, const char *path, struct buf *body, struct err *err)
+static int etcd_done(struct etcd *e, const char *path, struct buf *body, struct err *err)
 {
 	struct etcd_answer a = { 0 };
-	int r = ask(e, path, body, &a, err);
+	int r = etcd_ask(e, path, body, &a, err);
 
 	etcd_answer_done(&a);
 	return r;
@@ -322,7 +322,7 @@ int etcd_put(struct etcd *e, const char *key, const char *value, int64_t lease, 
 	struct buf body = { 0 };
 
 	say_put(&body, key, value, lease);
-	return done(e, "/v3/kv/put", &body, err);
+	return etcd_done(e, "/v3/kv/put", &body, err);
 }
 
 int etcd_delete(struct etcd *e, const char *key, struct err *err)
@@ -330,7 +330,7 @@ int etcd_delete(struct etcd *e, const char *key, struct err *err)
 	struct buf body = { 0 };
 
 	say_delete(&body, key);
-	return done(e, "/v3/kv/deleterange", &body, err);
+	return etcd_done(e, "/v3/kv/deleterange", &body, err);
 }
 
 int etcd_change_if(struct etcd *e, const char *key, const char *value, int64_t mod_revision,
@@ -339,7 +339,7 @@ int etcd_change_if(struct etcd *e, const char *key, const char *value, int64_t m
 	struct buf body = { 0 };
 
 	say_change_if(&body, key, value, mod_revision);
-	return ask(e, "/v3/kv/txn", &body, ret, err);
+	return etcd_ask(e, "/v3/kv/txn", &body, ret, err);
 }
 
 int etcd_delete_if(struct etcd *e, const char *key, int64_t mod_revision, struct err *err)
@@ -359,7 +359,7 @@ int etcd_create(struct etcd *e, const char *key, const char *value, int64_t leas
 	int r;
 
 	say_create(&body, key, value, lease);
-	r = ask(e, "/v3/kv/txn", &body, &a, err);
+	r = etcd_ask(e, "/v3/kv/txn", &body, &a, err);
 	if (r < 0)
 		return r;
 	if (a.succeeded)
@@ -384,7 +384,7 @@ int etcd_lease_grant(struct etcd *e, int64_t ttl_s, int64_t *ret_lease, int64_t 
 	int r;
 
 	say_lease_grant(&body, ttl_s);
-	r = ask(e, "/v3/lease/grant", &body, &a, err);
+	r = etcd_ask(e, "/v3/lease/grant", &body, &a, err);
 	if (r == 0 && (a.lease == 0 || a.ttl_s <= 0))
 		r = err_set(err, E_PROTOCOL, "%s gives no lease", etcd_endpoint(e));
 	if (r == 0) {
@@ -402,7 +402,7 @@ int etcd_lease_keep(struct etcd *e, int64_t lease, int64_t *ret_ttl_s, struct er
 	int r;
 
 	say_lease(&body, lease);
-	r = ask(e, "/v3/lease/keepalive", &body, &a, err);
+	r = etcd_ask(e, "/v3/lease/keepalive", &body, &a, err);
 	if (r == E_NOT_FOUND || (r == 0 && a.ttl_s <= 0))
 		r = err_set(err, E_STALE, "the lease in etcd has run out");
 	if (r == 0)
@@ -416,7 +416,7 @@ int etcd_lease_revoke(struct etcd *e, int64_t lease, struct err *err)
 	struct buf body = { 0 };
 
 	say_lease(&body, lease);
-	return done(e, "/v3/lease/revoke", &body, err);
+	return etcd_done(e, "/v3/lease/revoke", &body, err);
 }
 
 /* ---- watches ------------------------------------------------------------------------ */
@@ -442,7 +442,7 @@ int etcd_watch(struct etcd *e, const char *prefix, int64_t from_revision, struct
                struct err *err)
 {
 	struct etcd_watch *w = mem_new(sizeof *w);
-	int r = e->user && !e->token ? login(e, err) : 0;
+	int r = e->user && !e->token ? etcd_login(e, err) : 0;
 
 	w->etcd = e;
 	w->revision = from_revision;
@@ -506,7 +506,7 @@ int etcd_watch_wait(struct etcd_watch *w, int64_t wait_ms,
 	}
 	/* A new one is needed. */
 	if (r == E_AUTH && e->user) {
-		forget(e->token);
+		etcd_forget(e->token);
 		e->token = NULL;
 		r = E_IO;
 	}

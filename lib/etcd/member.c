@@ -93,7 +93,7 @@ static void address_take(struct member *m, const char *address)
 	m->port = has_port ? strtol(colon + 1, NULL, 10) : 0;
 }
 
-static void print(const struct member *m, const char *status, struct buf *out)
+static void member_print(const struct member *m, const char *status, struct buf *out)
 {
 	put_open(out, NULL, '{');
 	put_text(out, "id", m->id);
@@ -123,7 +123,7 @@ static int lease_hold(struct member *m, struct err *err)
 	return etcd_lease_grant(m->etcd, (m->ttl_ms + 999) / 1000, &m->lease, &ttl_s, err);
 }
 
-static int step(struct member *m, struct err *err)
+static int member_step(struct member *m, struct err *err)
 {
 	const char *status = atomic_load(&m->status);
 	struct buf body;
@@ -133,7 +133,7 @@ static int step(struct member *m, struct err *err)
 	if (r < 0 || m->put == status)
 		return r;
 	buf_init(&body);
-	print(m, status, &body);
+	member_print(m, status, &body);
 	r = etcd_put(m->etcd, m->key, buf_str(&body), m->lease, err);
 	buf_done(&body);
 	if (r == 0)
@@ -148,7 +148,7 @@ static void on_alarm(void *self)
 	CHECK(actor_here(((struct member *)self)->me));
 	struct member *m = self;
 	struct err err = { 0 };
-	int r = step(m, &err);
+	int r = member_step(m, &err);
 	int64_t ms = r == 0 || m->ttl_ms / KEEPS < RETRY_MS ? m->ttl_ms / KEEPS : RETRY_MS;
 
 	if (r != m->told_code && r != E_CLOSED)
@@ -157,7 +157,7 @@ static void on_alarm(void *self)
 	actor_alarm(m->me, actor_mono_us(m->me) + ms * US_PER_MS);
 }
 
-static int init(void *self, struct actor *me, struct err *err)
+static int member_init(void *self, struct actor *me, struct err *err)
 {
 	struct member *m = self;
 
@@ -168,7 +168,7 @@ static int init(void *self, struct actor *me, struct err *err)
 }
 
 /* Who does not answer is not waited for once more: the lease runs out. */
-static void fini(void *self)
+static void member_fini(void *self)
 {
 	struct member *m = self;
 
@@ -179,10 +179,10 @@ static void fini(void *self)
 
 static const struct actor_ops ops = { .name = "member",
 	                              .letters_max = 4,
-	                              .init = init,
+	                              .init = member_init,
 	                              .turn = on_alarm,
 	                              .alarm = on_alarm,
-	                              .fini = fini };
+	                              .fini = member_fini };
 
 int member_open(const struct member_settings *set, struct member **ret, struct err *err)
 {

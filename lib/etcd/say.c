@@ -89,8 +89,8 @@ void say_delete(struct buf *out, const char *key)
 }
 
 /* compare: one condition on one key, EQUAL. */
-static void compare(struct buf *out, const char *key, const char *target, const char *field,
-                    int64_t value)
+static void say_compare(struct buf *out, const char *key, const char *target, const char *field,
+                        int64_t value)
 {
 	put_open(out, "compare", '[');
 	put_open(out, NULL, '{');
@@ -128,7 +128,7 @@ static void close_with_range(struct buf *out, const char *key)
 void say_create(struct buf *out, const char *key, const char *value, int64_t lease)
 {
 	put_open(out, NULL, '{');
-	compare(out, key, "CREATE", "create_revision", 0);
+	say_compare(out, key, "CREATE", "create_revision", 0);
 	open_list_of_one(out, "success", "request_put");
 	put_fields(out, key, value, lease);
 	close_with_range(out, key);
@@ -137,7 +137,7 @@ void say_create(struct buf *out, const char *key, const char *value, int64_t lea
 void say_change_if(struct buf *out, const char *key, const char *value, int64_t mod_revision)
 {
 	put_open(out, NULL, '{');
-	compare(out, key, "MOD", "mod_revision", mod_revision);
+	say_compare(out, key, "MOD", "mod_revision", mod_revision);
 	open_list_of_one(out, "success", value ? "request_put" : "request_delete_range");
 	if (value)
 		put_fields(out, key, value, 0);

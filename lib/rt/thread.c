@@ -138,7 +138,7 @@ static void ring(struct thread *th)
 		ev_async_send(th->loop, &th->bell);
 }
 
-static int post(struct actor *a, struct letter *l, bool bounded)
+static int thread_post(struct actor *a, struct letter *l, bool bounded)
 {
 	struct thread *th = a->th;
 	bool bell = false;
@@ -169,12 +169,12 @@ static int post(struct actor *a, struct letter *l, bool bounded)
 
 int actor_post(struct actor *a, struct letter *l)
 {
-	return post(a, l, true);
+	return thread_post(a, l, true);
 }
 
 int actor_post_credit(struct actor *a, struct letter *l)
 {
-	return post(a, l, false);
+	return thread_post(a, l, false);
 }
 
 void actor_wake(struct actor *a)
@@ -457,7 +457,7 @@ static bool asked_to_stop(struct thread *th)
 	return stop;
 }
 
-static void *body(void *arg)
+static void *thread_body(void *arg)
 {
 	struct thread *th = arg;
 
@@ -494,7 +494,7 @@ int thread_start(struct thread *th, struct err *err)
 	if (r < 0)
 		return r;
 	th->start_err = err;
-	int e = pthread_create(&pt, NULL, body, th);
+	int e = pthread_create(&pt, NULL, thread_body, th);
 	if (e != 0)
 		return err_sys(err, E_NOMEM, e, "thread %s", th->name);
 	th->running = true;

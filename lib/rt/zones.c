@@ -86,7 +86,7 @@ static void nearest(const char *name, char ret_near[ZONE_NAME_MAX + 1])
 	buf_done(&list);
 }
 
-static int refuse(const char *name, struct err *err)
+static int zones_refuse(const char *name, struct err *err)
 {
 	char near[ZONE_NAME_MAX + 1];
 
@@ -97,7 +97,7 @@ static int refuse(const char *name, struct err *err)
 	return err_set(err, E_INVALID, "unknown time zone %.64s", name);
 }
 
-static int load(const char *name, struct tz **ret_tz, struct err *err)
+static int zones_load(const char *name, struct tz **ret_tz, struct err *err)
 {
 	struct buf bytes;
 	char *path = mem_fmt("%s/%s", ZONE_DIR, name);
@@ -105,7 +105,7 @@ static int load(const char *name, struct tz **ret_tz, struct err *err)
 
 	buf_init(&bytes);
 	if (fs_read(path, ZONE_BYTES_MAX, &bytes, NULL) < 0)
-		r = refuse(name, err);
+		r = zones_refuse(name, err);
 	else
 		r = tz_parse(buf_at(&bytes), bytes.len, name, ret_tz, err);
 	buf_done(&bytes);
@@ -123,12 +123,12 @@ int zones_get(const char *name, const struct tz **ret_tz, struct err *err)
 		return 0;
 	}
 	if (!name_ok(name))
-		return refuse(name, err);
+		return zones_refuse(name, err);
 	pthread_mutex_lock(&zones.mu);
 	for (struct zone *z = zones.first; z && !tz; z = z->next)
 		if (strcmp(tz_name(z->tz), name) == 0)
 			tz = z->tz;
-	if (!tz && (r = load(name, &tz, err)) == 0) {
+	if (!tz && (r = zones_load(name, &tz, err)) == 0) {
 		struct zone *z = mem_new(sizeof *z);
 		z->tz = tz;
 		z->next = zones.first;

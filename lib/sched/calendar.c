@@ -90,7 +90,7 @@ bool calendar_same(const struct calendar *a, const struct calendar *b)
 }
 
 /* Index of the first listed date >= day. */
-static size_t find(const struct calendar *c, int64_t day)
+static size_t calendar_find(const struct calendar *c, int64_t day)
 {
 	size_t lo = 0, hi = c->n;
 
@@ -106,7 +106,7 @@ static size_t find(const struct calendar *c, int64_t day)
 
 bool calendar_allows(const struct calendar *c, int64_t day)
 {
-	size_t i = find(c, day);
+	size_t i = calendar_find(c, day);
 
 	if (i < c->n && c->days[i].day == day)
 		return c->days[i].allowed;
@@ -117,7 +117,7 @@ bool calendar_allows(const struct calendar *c, int64_t day)
  * listed dates matter. */
 int64_t calendar_next(const struct calendar *c, int64_t day)
 {
-	size_t i = find(c, day);
+	size_t i = calendar_find(c, day);
 
 	for (; c->weekdays; day++) {
 		bool listed = i < c->n && c->days[i].day == day;
@@ -133,7 +133,7 @@ int64_t calendar_next(const struct calendar *c, int64_t day)
 
 int64_t calendar_prev(const struct calendar *c, int64_t day)
 {
-	size_t i = find(c, day + 1); /* listed dates <= day are days[0 .. i) */
+	size_t i = calendar_find(c, day + 1); /* listed dates <= day are days[0 .. i) */
 
 	for (; c->weekdays; day--) {
 		bool listed = i > 0 && c->days[i - 1].day == day;

@@ -43,12 +43,12 @@ struct reader {
 	bool full;
 };
 
-static struct place here(const struct reader *r, const struct yaml_node *n)
+static struct place doc_here(const struct reader *r, const struct yaml_node *n)
 {
 	return (struct place){ r->file, n->line, n->column, r->path };
 }
 
-static void at(struct reader *r, const char *key)
+static void doc_at(struct reader *r, const char *key)
 {
 	snprintf(r->path, sizeof r->path, "%s", key);
 }
@@ -58,13 +58,13 @@ static void at_item(struct reader *r, const char *key, size_t i)
 	snprintf(r->path, sizeof r->path, "%s[%zu]", key, i);
 }
 
-static void wrong(struct reader *r, const struct yaml_node *n, const char *want)
+static void doc_wrong(struct reader *r, const struct yaml_node *n, const char *want)
 {
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
-		diag_error(r->d, here(r, n), "wrong_value", NULL, "%s is '%.80s', want %s", r->path,
-		           n->text, want);
+		diag_error(r->d, doc_here(r, n), "wrong_value", NULL, "%s is '%.80s', want %s",
+		           r->path, n->text, want);
 	else
-		diag_error(r->d, here(r, n), "wrong_value", NULL, "%s is %s, want %s", r->path,
+		diag_error(r->d, doc_here(r, n), "wrong_value", NULL, "%s is %s, want %s", r->path,
 		           yaml_kind_name(n), want);
 }
 
@@ -75,7 +75,7 @@ struct written {
 	int32_t year, month, day;
 };
 
-static const char *number(const char *p, size_t digits, int32_t *ret)
+static const char *doc_number(const char *p, size_t digits, int32_t *ret)
 {
 	if (!p || strspn(p, "0123456789") != digits)
 		return NULL;
@@ -91,21 +91,21 @@ static const char *dash(const char *p)
 }
 
 /* 2026-10-01 or 10-01. NULL: neither. */
-static const char *date(const char *p, struct written *ret)
+static const char *doc_date(const char *p, struct written *ret)
 {
 	*ret = (struct written){ 0 };
 	if (strspn(p, "0123456789") == 4) {
-		p = dash(number(p, 4, &ret->year));
+		p = dash(doc_number(p, 4, &ret->year));
 		if (ret->year < YEAR_LOW)
 			return NULL;
 	}
-	p = number(dash(number(p, 2, &ret->month)), 2, &ret->day);
+	p = doc_number(dash(doc_number(p, 2, &ret->month)), 2, &ret->day);
 	bool is_real = p && ret->month >= 1 && ret->month <= 12 && ret->day >= 1 &&
 	               ret->day <= civil_month_days(ret->year ? ret->year : 2000, ret->month);
 	return is_real ? p : NULL;
 }
 
-static int compare(const struct written *a, const struct written *b)
+static int doc_compare(const struct written *a, const struct written *b)
 {
 	int x = a->month * 32 + a->day, y = b->month * 32 + b->day;
 
@@ -144,11 +144,11 @@ static void add_in_year(struct reader *r, const struct written *lo, const struct
 /* "2026-10-01", "2026-10-01..2026-10-07", the same without years. */
 static bool read_span(const char *text, struct written *lo, struct written *hi)
 {
-	const char *p = date(text, lo);
+	const char *p = doc_date(text, lo);
 
 	*hi = *lo;
 	if (p && strncmp(p, "..", 2) == 0)
-		p = date(p + 2, hi);
+		p = doc_date(p + 2, hi);
 	return p && !*p;
 }
 
@@ -158,13 +158,13 @@ static void read_dates(struct reader *r, const struct yaml_node *n, int32_t year
 
 	if (n->kind != YAML_SCALAR || !read_span(n->text, &lo, &hi) || !lo.year != !hi.year ||
 	    (year && lo.year)) {
-		wrong(r, n,
-		      year ? "a date of that year, 10-01 or 10-01..10-07"
-		           : "a date or a range: 2026-10-01, 2026-10-01..2026-10-07, 12-25");
+		doc_wrong(r, n,
+		          year ? "a date of that year, 10-01 or 10-01..10-07"
+		               : "a date or a range: 2026-10-01, 2026-10-01..2026-10-07, 12-25");
 		return;
 	}
-	if (compare(&lo, &hi) > 0) {
-		diag_error(r->d, here(r, n), "wrong_value", NULL,
+	if (doc_compare(&lo, &hi) > 0) {
+		diag_error(r->d, doc_here(r, n), "wrong_value", NULL,
 		           "%s is '%.80s', which ends before it begins", r->path, n->text);
 		return;
 	}
@@ -175,12 +175,12 @@ static void read_dates(struct reader *r, const struct yaml_node *n, int32_t year
 		return;
 	}
 	if (!year && !r->first_year) {
-		diag_error(r->d, here(r, n), "missing_key", "years: 2020..2035, for one",
+		diag_error(r->d, doc_here(r, n), "missing_key", "years: 2020..2035, for one",
 		           "%s is '%.80s' without a year; say for which `years`", r->path, n->text);
 		return;
 	}
 	if (year && lo.month == 2 && lo.day == 29 && civil_month_days(year, 2) == 28) {
-		diag_error(r->d, here(r, n), "wrong_value", NULL,
+		diag_error(r->d, doc_here(r, n), "wrong_value", NULL,
 		           "%s is '%.80s'; %d has no such day", r->path, n->text, year);
 		return;
 	}
@@ -199,10 +199,10 @@ static void read_named(struct reader *r, const char *key, const struct yaml_node
 
 	for (size_t i = 0; i < n->n; i++)
 		if (strcmp(n->keys[i]->text, "on") != 0 && strcmp(n->keys[i]->text, "name") != 0)
-			diag_error(r->d, here(r, n->keys[i]), "unknown_key", "on, name",
+			diag_error(r->d, doc_here(r, n->keys[i]), "unknown_key", "on, name",
 			           "a named date has no key '%.80s'", n->keys[i]->text);
 	if (!on)
-		diag_error(r->d, here(r, n), "missing_key", "on: 2026-10-01..2026-10-07",
+		diag_error(r->d, doc_here(r, n), "missing_key", "on: 2026-10-01..2026-10-07",
 		           "%s: a named date needs `on`", r->path);
 	else if (on->kind == YAML_LIST)
 		read_list(r, key, on, year, allowed);
@@ -214,7 +214,7 @@ static void read_list(struct reader *r, const char *key, const struct yaml_node 
                       bool allowed)
 {
 	if (n->kind != YAML_LIST) {
-		wrong(r, n, "a list of dates");
+		doc_wrong(r, n, "a list of dates");
 		return;
 	}
 	for (size_t i = 0; i < n->n; i++) {
@@ -234,7 +234,7 @@ static void read_days(struct reader *r, const char *key, bool allowed)
 
 	if (!n)
 		return;
-	at(r, key);
+	doc_at(r, key);
 	if (n->kind != YAML_MAP) {
 		read_list(r, key, n, 0, allowed);
 		return;
@@ -242,14 +242,14 @@ static void read_days(struct reader *r, const char *key, bool allowed)
 	for (size_t i = 0; i < n->n; i++) {
 		int32_t year;
 		char below[40];
-		const char *end = number(n->keys[i]->text, 4, &year);
-		at(r, key);
+		const char *end = doc_number(n->keys[i]->text, 4, &year);
+		doc_at(r, key);
 		if (!end || *end || year < YEAR_LOW) {
-			wrong(r, n->keys[i], "a year of four digits");
+			doc_wrong(r, n->keys[i], "a year of four digits");
 			continue;
 		}
 		snprintf(below, sizeof below, "%s.%d", key, (int)year);
-		at(r, below);
+		doc_at(r, below);
 		read_list(r, below, n->items[i], year, allowed);
 	}
 }
@@ -263,15 +263,15 @@ static void read_years(struct reader *r)
 
 	if (!n)
 		return;
-	at(r, "years");
-	p = number(n->text, 4, &r->first_year);
+	doc_at(r, "years");
+	p = doc_number(n->text, 4, &r->first_year);
 	r->last_year = r->first_year;
 	if (p && strncmp(p, "..", 2) == 0)
-		p = number(p + 2, 4, &r->last_year);
+		p = doc_number(p + 2, 4, &r->last_year);
 	if (n->kind == YAML_SCALAR && p && !*p && r->first_year >= YEAR_LOW &&
 	    r->first_year <= r->last_year)
 		return;
-	wrong(r, n, "2026 or 2020..2035");
+	doc_wrong(r, n, "2026 or 2020..2035");
 	r->first_year = r->last_year = 2000; /* no second complaint about each date */
 }
 
@@ -292,16 +292,16 @@ static uint8_t read_weekdays(struct reader *r, const char *key, const struct yam
 {
 	uint8_t days = 0;
 
-	at(r, key);
+	doc_at(r, key);
 	if (n->kind != YAML_LIST) {
-		wrong(r, n, "a list of weekdays: monday .. sunday");
+		doc_wrong(r, n, "a list of weekdays: monday .. sunday");
 		return 0;
 	}
 	for (size_t i = 0; i < n->n; i++) {
 		int day = n->items[i]->kind == YAML_SCALAR ? weekday_of(n->items[i]->text) : -1;
 		at_item(r, key, i);
 		if (day < 0)
-			wrong(r, n->items[i], "a weekday: monday .. sunday");
+			doc_wrong(r, n->items[i], "a weekday: monday .. sunday");
 		else
 			days |= (uint8_t)(1u << day);
 	}
@@ -312,8 +312,9 @@ static void conflict(struct reader *r, const char *key, const char *other)
 {
 	const struct yaml_node *n = yaml_get(r->root, key);
 
-	at(r, key);
-	diag_error(r->d, here(r, n), "conflict", NULL, "`%s` does not go with `%s`", key, other);
+	doc_at(r, key);
+	diag_error(r->d, doc_here(r, n), "conflict", NULL, "`%s` does not go with `%s`", key,
+	           other);
 }
 
 /* Which weekdays count; `dates` stand alone. */
@@ -331,7 +332,8 @@ static void read_week(struct reader *r)
 		conflict(r, "working", "weekends");
 	r->path[0] = '\0';
 	if (!off && !on && !dates)
-		diag_error(r->d, here(r, r->root), "missing_key", "weekends: [saturday, sunday]",
+		diag_error(r->d, doc_here(r, r->root), "missing_key",
+		           "weekends: [saturday, sunday]",
 		           "a calendar needs `weekends`, `working` or `dates`");
 	if (on)
 		r->weekdays = read_weekdays(r, "working", on);
@@ -344,24 +346,24 @@ static void read_names(struct reader *r)
 	const struct yaml_node *name = yaml_get(r->root, "calendar");
 	const struct yaml_node *text = yaml_get(r->root, "description");
 
-	at(r, "calendar");
+	doc_at(r, "calendar");
 	r->c->line = name->line;
 	char why[NAME_WHY_BYTES];
 	if (name->kind != YAML_SCALAR)
-		wrong(r, name, "a name");
+		doc_wrong(r, name, "a name");
 	else if (word_wrong(name->text, why))
-		diag_error(r->d, here(r, name), "wrong_name", NULL, "'%.*s' is not a name: %s",
+		diag_error(r->d, doc_here(r, name), "wrong_name", NULL, "'%.*s' is not a name: %s",
 		           name_shown(name->text), name->text, why);
 	else
 		r->c->name = name->text;
 	r->c->description = "";
 	if (!text)
 		return;
-	at(r, "description");
+	doc_at(r, "description");
 	if (text->kind == YAML_SCALAR && text->n <= DESCRIPTION_MAX)
 		r->c->description = text->text;
 	else
-		wrong(r, text, "a text of at most 10000 bytes");
+		doc_wrong(r, text, "a text of at most 10000 bytes");
 }
 
 static void check_keys(struct reader *r)
@@ -379,8 +381,8 @@ static void check_keys(struct reader *r)
 			nearest_try(&near, keys[k++]);
 		if (k < n)
 			continue;
-		at(r, key->text);
-		diag_error(r->d, here(r, key), "unknown_key", nearest_hint(&near, hint),
+		doc_at(r, key->text);
+		diag_error(r->d, doc_here(r, key), "unknown_key", nearest_hint(&near, hint),
 		           "a calendar has no key '%.80s'", key->text);
 	}
 }
@@ -391,13 +393,13 @@ static void make_days(struct reader *r)
 
 	r->path[0] = '\0';
 	if (r->full) {
-		diag_error(r->d, here(r, r->root), "limit", NULL,
+		diag_error(r->d, doc_here(r, r->root), "limit", NULL,
 		           "a calendar of more than %d dates", CALENDAR_DAYS_MAX);
 		return;
 	}
 	CHECK(r->n <= CALENDAR_DAYS_MAX);
 	if (calendar_new(r->weekdays, r->days, r->n, &r->c->days, &err) < 0)
-		diag_error(r->d, here(r, r->root), "conflict", NULL, "%s", err.text);
+		diag_error(r->d, doc_here(r, r->root), "conflict", NULL, "%s", err.text);
 }
 
 bool calendar_doc_is(const struct yaml_node *root)

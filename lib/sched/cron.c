@@ -369,7 +369,7 @@ static bool single(uint64_t bits)
 	return (bits & (bits - 1)) == 0;
 }
 
-static enum cycle_unit judge(const struct cron *c)
+static enum cycle_unit cron_judge(const struct cron *c)
 {
 	unsigned units;
 
@@ -388,7 +388,7 @@ void cron__judge(struct cron *c)
 	struct civil begin = { c->has_years ? CRON_YEAR_MIN : 2000, 1, 1 };
 
 	c->is_never = next_day(c, begin) == INT64_MAX;
-	c->unit = judge(c);
+	c->unit = cron_judge(c);
 }
 
 enum cycle_unit cron_unit(const struct cron *c)

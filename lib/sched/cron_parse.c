@@ -56,19 +56,19 @@ static int wrong_at(const struct parser *x, const char *at, const char *what)
 	               (int)(at - x->text) + 1, rules[x->part].name, what);
 }
 
-static int wrong(const struct parser *x, const char *what)
+static int parse_wrong(const struct parser *x, const char *what)
 {
 	return wrong_at(x, x->p, what);
 }
 
-static bool see(const struct parser *x, char c)
+static bool parse_see(const struct parser *x, char c)
 {
 	return x->p < x->end && (*x->p == c || (c >= 'A' && *x->p == c + 'a' - 'A'));
 }
 
-static bool take(struct parser *x, char c)
+static bool parse_take(struct parser *x, char c)
 {
-	if (!see(x, c))
+	if (!parse_see(x, c))
 		return false;
 	x->p++;
 	return true;
@@ -84,11 +84,11 @@ static int take_number(struct parser *x, int32_t *ret)
 	int32_t v = 0;
 
 	if (!see_digit(x))
-		return wrong(x, "a number is missing");
+		return parse_wrong(x, "a number is missing");
 	for (; see_digit(x); x->p++) {
 		v = v * 10 + (*x->p - '0');
 		if (v > 99999)
-			return wrong(x, "the number is out of range");
+			return parse_wrong(x, "the number is out of range");
 	}
 	*ret = v;
 	return 0;
@@ -108,8 +108,8 @@ static int take_value(struct parser *x, int32_t *ret)
 			return 0;
 		}
 	if (!see_digit(x))
-		return wrong(x,
-		             rule->names[0] ? "expected a number or a name" : "expected a number");
+		return parse_wrong(x, rule->names[0] ? "expected a number or a name"
+		                                     : "expected a number");
 	if (take_number(x, ret) < 0)
 		return E_INVALID;
 	if (x->part == P_WEEKDAY) {
@@ -160,7 +160,7 @@ static int take_step(struct parser *x, int32_t *ret_step, bool *ret_given)
 	const char *at;
 
 	*ret_step = 1;
-	*ret_given = take(x, '/');
+	*ret_given = parse_take(x, '/');
 	if (!*ret_given)
 		return 0;
 	at = x->p;
@@ -187,15 +187,15 @@ static int take_hash(struct parser *x)
 		return wrong_at(x, at, "H needs a task, whose name decides it");
 	if (x->part == P_YEAR)
 		return wrong_at(x, at, "H is not for years");
-	if (take(x, '(')) {
+	if (parse_take(x, '(')) {
 		if (take_value(x, &lo) < 0)
 			return E_INVALID;
-		if (!take(x, '-'))
-			return wrong(x, "expected - in the range of H");
+		if (!parse_take(x, '-'))
+			return parse_wrong(x, "expected - in the range of H");
 		if (take_value(x, &hi) < 0)
 			return E_INVALID;
-		if (!take(x, ')'))
-			return wrong(x, "expected ) after the range of H");
+		if (!parse_take(x, ')'))
+			return parse_wrong(x, "expected ) after the range of H");
 		if (lo > hi)
 			return wrong_at(x, at, "the range of H runs backwards");
 	}
@@ -217,11 +217,11 @@ static int take_last_day(struct parser *x)
 	const char *at = x->p;
 	int32_t back = 0;
 
-	if (take(x, '-') && take_number(x, &back) < 0)
+	if (parse_take(x, '-') && take_number(x, &back) < 0)
 		return E_INVALID;
 	if (back > 30)
 		return wrong_at(x, at, "L-n goes back 30 days at most");
-	if (take(x, 'W'))
+	if (parse_take(x, 'W'))
 		x->c->last_work |= 1u << back;
 	else
 		x->c->last_days |= 1u << back;
@@ -235,15 +235,15 @@ static int take_suffix(struct parser *x, int32_t value, bool *ret_done)
 
 	CHECK(value >= 0 && value <= CRON_YEAR_MAX);
 	*ret_done = true;
-	if (x->part == P_DAY && take(x, 'W')) {
+	if (x->part == P_DAY && parse_take(x, 'W')) {
 		x->c->near_work |= 1u << value;
 		return 0;
 	}
-	if (x->part == P_WEEKDAY && take(x, 'L')) {
+	if (x->part == P_WEEKDAY && parse_take(x, 'L')) {
 		x->c->last_weekdays |= (uint8_t)(1u << (value % 7));
 		return 0;
 	}
-	if (x->part == P_WEEKDAY && take(x, '#')) {
+	if (x->part == P_WEEKDAY && parse_take(x, '#')) {
 		const char *at = x->p;
 		if (take_number(x, &n) < 0)
 			return E_INVALID;
@@ -271,7 +271,7 @@ static int take_values(struct parser *x)
 	if (r < 0 || done)
 		return r;
 	hi = lo;
-	ranged = take(x, '-');
+	ranged = parse_take(x, '-');
 	if (ranged && take_value(x, &hi) < 0)
 		return E_INVALID;
 	if (take_step(x, &step, &stepped) < 0)
@@ -288,18 +288,18 @@ static int take_item(struct parser *x)
 	int32_t step;
 	bool given;
 
-	if (take(x, '*') || take(x, '?')) {
+	if (parse_take(x, '*') || parse_take(x, '?')) {
 		if (*at == '?' && x->part != P_DAY && x->part != P_WEEKDAY)
 			return wrong_at(x, at, "? is for the day and the weekday only");
 		if (take_step(x, &step, &given) < 0)
 			return E_INVALID;
 		return set_range(x, at, rule->min, rule->max, step);
 	}
-	if (take(x, 'H'))
+	if (parse_take(x, 'H'))
 		return take_hash(x);
-	if (x->part == P_DAY && take(x, 'L'))
+	if (x->part == P_DAY && parse_take(x, 'L'))
 		return take_last_day(x);
-	if (x->part == P_WEEKDAY && take(x, 'L')) {
+	if (x->part == P_WEEKDAY && parse_take(x, 'L')) {
 		set_bit(x, 6);
 		return 0;
 	}
@@ -315,9 +315,9 @@ static int take_field(struct parser *x)
 		r = take_item(x);
 		if (r < 0)
 			return r;
-	} while (take(x, ','));
+	} while (parse_take(x, ','));
 	if (x->p < x->end)
-		return wrong(x, "unexpected letter");
+		return parse_wrong(x, "unexpected letter");
 	return 0;
 }
 
@@ -365,7 +365,7 @@ static bool is_blank(char c)
 }
 
 /* Fields of the text, up to `max` + 1. */
-static size_t split(const char *text, struct field *ret_fields, size_t max)
+static size_t parse_split(const char *text, struct field *ret_fields, size_t max)
 {
 	size_t n = 0;
 
@@ -446,11 +446,11 @@ static int split_text(const char *text, struct field fields[PARTS + 1], size_t *
 
 	if (strlen(text) > CRON_TEXT_MAX)
 		return err_set(err, E_INVALID, "a cron is at most %d letters long", CRON_TEXT_MAX);
-	n = split(text, fields, PARTS);
+	n = parse_split(text, fields, PARTS);
 	if (n == 1 && *fields[0].p == '@') {
 		for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 			if (is_word(fields[0], words[i].word)) {
-				*ret_n = split(words[i].text, fields, PARTS);
+				*ret_n = parse_split(words[i].text, fields, PARTS);
 				return 0;
 			}
 		return err_set(err, E_INVALID,

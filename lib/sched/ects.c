@@ -16,14 +16,14 @@
 
 /* --- ids --------------------------------------------------------------------------------- */
 
-static const struct yaml_node *get(const struct yaml_node *map, const char *key)
+static const struct yaml_node *ects_get(const struct yaml_node *map, const char *key)
 {
 	return map && map->kind == YAML_MAP ? yaml_get(map, key) : NULL;
 }
 
 static const char *text_of(const struct yaml_node *map, const char *key)
 {
-	const struct yaml_node *n = get(map, key);
+	const struct yaml_node *n = ects_get(map, key);
 
 	return n && n->kind == YAML_SCALAR ? n->text : "";
 }
@@ -70,7 +70,7 @@ void ects_task_id(const char *project, const char *name, const char *given, char
 
 static const struct yaml_node *tasks_of(const struct yaml_node *library)
 {
-	const struct yaml_node *tasks = get(library, "tasks");
+	const struct yaml_node *tasks = ects_get(library, "tasks");
 
 	return tasks && tasks->kind == YAML_MAP ? tasks : NULL;
 }
@@ -105,18 +105,18 @@ static void put_times(const struct printing *p)
 }
 
 /* What a step or hook says, else what it uses. */
-static const struct yaml_node *said(const struct yaml_node *root, const struct yaml_node *n,
-                                    const char *key)
+static const struct yaml_node *ects_said(const struct yaml_node *root, const struct yaml_node *n,
+                                         const char *key)
 {
-	const struct yaml_node *own = get(n, key);
+	const struct yaml_node *own = ects_get(n, key);
 
-	return own || !get(n, "use") ? own : get(workflow_kept(root, n), key);
+	return own || !ects_get(n, "use") ? own : ects_get(workflow_kept(root, n), key);
 }
 
 static const char *said_text(const struct yaml_node *root, const struct yaml_node *n,
                              const char *key)
 {
-	const struct yaml_node *is = said(root, n, key);
+	const struct yaml_node *is = ects_said(root, n, key);
 
 	return is && is->kind == YAML_SCALAR ? is->text : "";
 }
@@ -124,10 +124,10 @@ static const char *said_text(const struct yaml_node *root, const struct yaml_nod
 static const char *param_of(const struct yaml_node *root, const struct yaml_node *n,
                             const char *key)
 {
-	const struct yaml_node *own = get(get(n, "params"), key);
+	const struct yaml_node *own = ects_get(ects_get(n, "params"), key);
 
-	if (!own && get(n, "use"))
-		own = get(get(workflow_kept(root, n), "params"), key);
+	if (!own && ects_get(n, "use"))
+		own = ects_get(ects_get(workflow_kept(root, n), "params"), key);
 	return own && own->kind == YAML_SCALAR ? own->text : "";
 }
 
@@ -205,9 +205,9 @@ static int64_t seconds_of(const struct yaml_node *n)
 /* NAME=value, with ; between; its own over what it uses. */
 static void put_environment(const struct printing *p, const struct yaml_node *n)
 {
-	const struct yaml_node *own = get(n, "environment");
+	const struct yaml_node *own = ects_get(n, "environment");
 	const struct yaml_node *of[] = {
-		get(get(n, "use") ? workflow_kept(p->root, n) : NULL, "environment"), own
+		ects_get(ects_get(n, "use") ? workflow_kept(p->root, n) : NULL, "environment"), own
 	};
 	struct buf text;
 
@@ -215,7 +215,7 @@ static void put_environment(const struct printing *p, const struct yaml_node *n)
 	for (size_t k = 0; k < 2; k++) {
 		for (size_t i = 0; of[k] && of[k]->kind == YAML_MAP && i < of[k]->n; i++) {
 			const char *key = of[k]->keys[i]->text;
-			if (k == 0 && get(own, key))
+			if (k == 0 && ects_get(own, key))
 				continue;
 			buf_printf(&text, "%s%s=%s", text.len ? ";" : "", key,
 			           of[k]->items[i]->text);
@@ -240,8 +240,8 @@ static void put_step(const struct printing *p, const struct yaml_node *n, size_t
 	names_of(p, n, name, id, &task);
 	put_text(b, "task_id", id);
 	put_int(b, "step", (int64_t)i + 1);
-	put_int(b, "timeout", seconds_of(said(p->root, n, "timeout")));
-	put_int(b, "interval", seconds_of(said(p->root, n, "interval")));
+	put_int(b, "timeout", seconds_of(ects_said(p->root, n, "timeout")));
+	put_int(b, "interval", seconds_of(ects_said(p->root, n, "interval")));
 	put_int(b, "retries", strtol(said_text(p->root, n, "retries"), NULL, 10));
 	put_single(b, "directory", said_text(p->root, n, "directory"));
 	put_text(b, "user", said_text(p->root, n, "user"));
@@ -255,7 +255,7 @@ static void put_step(const struct printing *p, const struct yaml_node *n, size_t
 /* finished and failed: the id beside the others', the task behind. */
 static void put_hook(const struct printing *p, const char *hook, bool whole)
 {
-	const struct yaml_node *n = get(p->root, hook);
+	const struct yaml_node *n = ects_get(p->root, hook);
 	char key[20], id[ECTS_ID_BYTES] = "";
 	const char *name;
 
@@ -281,7 +281,7 @@ static bool is_allowed(const struct yaml_node *root)
 void ects_pipeline_print(const struct yaml_node *root, const char *project, const char *created,
                          const char *updated, struct buf *b)
 {
-	const struct yaml_node *list = get(root, "nodes"), *steps = get(root, "steps");
+	const struct yaml_node *list = ects_get(root, "nodes"), *steps = ects_get(root, "steps");
 	const char *state = text_of(root, "state");
 	struct printing p = { root, project, text_of(root, "pipeline"), created, updated, b };
 	char id[ECTS_ID_BYTES];
@@ -326,13 +326,13 @@ void ects_own_tasks_print(const struct yaml_node *root, const char *project, con
                           const char *updated, struct buf *out)
 {
 	static const char *const hooks[] = { "finished", "failed" };
-	const struct yaml_node *steps = get(root, "steps");
+	const struct yaml_node *steps = ects_get(root, "steps");
 	struct printing p = { root, project, text_of(root, "pipeline"), created, updated, out };
 
 	for (size_t i = 0; steps && steps->kind == YAML_LIST && i < steps->n; i++)
-		if (!get(steps->items[i], "use"))
+		if (!ects_get(steps->items[i], "use"))
 			put_task(&p, NULL, steps->items[i], text_of(steps->items[i], "name"));
 	for (size_t i = 0; i < 2; i++)
-		if (get(root, hooks[i]) && !get(get(root, hooks[i]), "use"))
-			put_task(&p, NULL, get(root, hooks[i]), hooks[i]);
+		if (ects_get(root, hooks[i]) && !ects_get(ects_get(root, hooks[i]), "use"))
+			put_task(&p, NULL, ects_get(root, hooks[i]), hooks[i]);
 }

@@ -70,7 +70,8 @@ static bool is_kind(const cJSON *v, char kind)
 	}
 }
 
-static int check(const cJSON *root, const char *what, const struct member *known, struct err *err)
+static int read_check(const cJSON *root, const char *what, const struct member *known,
+                      struct err *err)
 {
 	static const char *const wants[] = { ['t'] = "a text",
 		                             ['n'] = "a number from 0 to 2592000",
@@ -94,14 +95,14 @@ static int check(const cJSON *root, const char *what, const struct member *known
 	return 0;
 }
 
-static const char *text(const cJSON *o, const char *key)
+static const char *ects_read_text(const cJSON *o, const char *key)
 {
 	const char *is = json_text(o, key);
 
 	return is ? is : "";
 }
 
-static int64_t number(const cJSON *o, const char *key)
+static int64_t ects_read_number(const cJSON *o, const char *key)
 {
 	return json_true(o, key) ? 1 : json_int(o, key, 0);
 }
@@ -151,30 +152,30 @@ static int check_id(const char *what, const char *id, struct err *err)
 /* The keys of a task, into an object that is open. */
 static int put_task(const cJSON *task, struct buf *out, struct err *err)
 {
-	int r = check(task, "a task", of_task, err);
-	const char *mode = text(task, "mode"), *name = text(task, "name");
+	int r = read_check(task, "a task", of_task, err);
+	const char *mode = ects_read_text(task, "mode"), *name = ects_read_text(task, "name");
 	bool http = strcmp(mode, "http") == 0;
 
 	if (r == 0)
-		r = check_id("a task", text(task, "id"), err);
+		r = check_id("a task", ects_read_text(task, "id"), err);
 	if (r < 0)
 		return r;
 	if (*mode && !http && strcmp(mode, "shell") != 0)
 		return err_set(err, E_INVALID,
 		               "mode of the task '%.100s' is '%.60s', want shell or http", name,
 		               mode);
-	if (!*text(task, http ? "url" : "content"))
+	if (!*ects_read_text(task, http ? "url" : "content"))
 		return err_set(err, E_INVALID, "the task '%.100s' has no %s", name,
 		               http ? "url" : "content");
-	put_some(out, "id", text(task, "id"));
-	put_some(out, "description", text(task, "description"));
+	put_some(out, "id", ects_read_text(task, "id"));
+	put_some(out, "description", ects_read_text(task, "description"));
 	put_text(out, "type", http ? "http" : "shell");
 	put_open(out, "params", '{');
 	if (http) {
-		put_double(out, "url", text(task, "url"));
-		put_some(out, "method", text(task, "method"));
+		put_double(out, "url", ects_read_text(task, "url"));
+		put_some(out, "method", ects_read_text(task, "method"));
 	}
-	put_double(out, http ? "body" : "script", text(task, "content"));
+	put_double(out, http ? "body" : "script", ects_read_text(task, "content"));
 	put_close(out, '}');
 	return 0;
 }
@@ -280,13 +281,14 @@ static bool is_same(const struct reading *x, const char *name, const cJSON *task
 /* `id` or `task`, as a step or a hook has them. */
 static int put_used(struct reading *x, const char *id, const cJSON *task, const char *what)
 {
-	const char *of = *id ? id : text(task, "id");
+	const char *of = *id ? id : ects_read_text(task, "id");
 	const char *name = *of && x->w->library ? ects_task_find(x->w->library, x->w->project, of)
 	                                        : NULL;
 
 	if (!task && !name)
 		return err_set(x->err, E_INVALID, "%s: there is no task '%.100s'", what, of);
-	if (task && *id && *text(task, "id") && strcmp(id, text(task, "id")) != 0)
+	if (task && *id && *ects_read_text(task, "id") &&
+	    strcmp(id, ects_read_text(task, "id")) != 0)
 		return err_set(x->err, E_INVALID, "%s: its task_id and its task are two", what);
 	if (!name || (task && !is_same(x, name, task)))
 		return put_task(task, x->out, x->err);
@@ -349,8 +351,8 @@ static bool is_taken(const struct reading *x, const char *name)
 static int put_name(struct reading *x, const cJSON *step, const char *what)
 {
 	const cJSON *task = json_get(step, "task");
-	const char *id = text(step, "task_id"), *found = NULL;
-	const char *name = text(task, "name");
+	const char *id = ects_read_text(step, "task_id"), *found = NULL;
+	const char *name = ects_read_text(task, "name");
 	char why[NAME_WHY_BYTES];
 
 	if (!*name && x->w->library)
@@ -377,8 +379,8 @@ static int put_name(struct reading *x, const cJSON *step, const char *what)
 static int put_step(struct reading *x, const cJSON *step, size_t i)
 {
 	char what[40];
-	const char *dependence = text(step, "dependence");
-	int r = check(step, "a step", of_step, x->err);
+	const char *dependence = ects_read_text(step, "dependence");
+	int r = read_check(step, "a step", of_step, x->err);
 
 	snprintf(what, sizeof what, "step %zu", i + 1);
 	if (r == 0 && *dependence && strcmp(dependence, "weak") != 0 &&
@@ -389,17 +391,17 @@ static int put_step(struct reading *x, const cJSON *step, size_t i)
 	if (r == 0)
 		r = put_name(x, step, what);
 	if (r == 0)
-		r = put_used(x, text(step, "task_id"), json_get(step, "task"), what);
+		r = put_used(x, ects_read_text(step, "task_id"), json_get(step, "task"), what);
 	if (r == 0)
-		r = put_environment(x, text(step, "environment"));
+		r = put_environment(x, ects_read_text(step, "environment"));
 	if (r < 0)
 		return r;
-	put_seconds(x->out, "timeout", number(step, "timeout"));
-	put_seconds(x->out, "interval", number(step, "interval"));
-	if (number(step, "retries"))
-		put_int(x->out, "retries", number(step, "retries"));
-	put_double(x->out, "directory", text(step, "directory"));
-	put_some(x->out, "user", text(step, "user"));
+	put_seconds(x->out, "timeout", ects_read_number(step, "timeout"));
+	put_seconds(x->out, "interval", ects_read_number(step, "interval"));
+	if (ects_read_number(step, "retries"))
+		put_int(x->out, "retries", ects_read_number(step, "retries"));
+	put_double(x->out, "directory", ects_read_text(step, "directory"));
+	put_some(x->out, "user", ects_read_text(step, "user"));
 	put_some(x->out, "dependence", dependence);
 	put_close(x->out, '}');
 	return 0;
@@ -434,10 +436,10 @@ static int put_hook(struct reading *x, const cJSON *root, const char *hook)
 	char key[20];
 
 	snprintf(key, sizeof key, "%s_task", hook);
-	if (!*text(root, hook) && !json_get(root, key))
+	if (!*ects_read_text(root, hook) && !json_get(root, key))
 		return 0;
 	put_open(x->out, hook, '{');
-	int r = put_used(x, text(root, hook), json_get(root, key), hook);
+	int r = put_used(x, ects_read_text(root, hook), json_get(root, key), hook);
 	put_close(x->out, '}');
 	return r;
 }
@@ -528,8 +530,8 @@ int ects_pipeline_read(const cJSON *root, const struct ects_world *w, struct buf
                        struct err *err)
 {
 	struct reading x = { .w = w, .out = out, .err = err };
-	int r = check(root, "a pipeline", of_pipeline, err);
-	const char *name = text(root, "name"), *spec = text(root, "spec");
+	int r = read_check(root, "a pipeline", of_pipeline, err);
+	const char *name = ects_read_text(root, "name"), *spec = ects_read_text(root, "spec");
 	char why[NAME_WHY_BYTES];
 
 	if (r == 0 && !*name)
@@ -543,13 +545,13 @@ int ects_pipeline_read(const cJSON *root, const struct ects_world *w, struct buf
 	put_open(out, NULL, '{');
 	put_text(out, "pipeline", name);
 	put_text(out, "project", w->project);
-	r = keep_id(&x, text(root, "id"));
-	put_some(out, "description", text(root, "description"));
+	r = keep_id(&x, ects_read_text(root, "id"));
+	put_some(out, "description", ects_read_text(root, "description"));
 	if (*spec)
 		put_cron(out, spec);
 	put_rest(&x, *spec != '\0');
 	if (json_get(root, "overlap"))
-		put_text(out, "overlap", number(root, "overlap") ? "allow" : "skip");
+		put_text(out, "overlap", ects_read_number(root, "overlap") ? "allow" : "skip");
 	if (r == 0)
 		r = put_nodes(&x, json_get(root, "nodes"));
 	if (r == 0)

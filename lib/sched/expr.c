@@ -35,7 +35,7 @@ static double either(double a, double b)
 	return isnan(a) || isnan(b) ? NAN : 0;
 }
 
-static double compare(enum expr_code code, double a, double b)
+static double expr_compare(enum expr_code code, double a, double b)
 {
 	if (isnan(a) || isnan(b))
 		return NAN;
@@ -71,7 +71,7 @@ static double of_numbers(enum expr_code code, double a, double b)
 	case EXPR_OR:
 		return either(a, b);
 	default:
-		return compare(code, a, b);
+		return expr_compare(code, a, b);
 	}
 }
 
@@ -98,8 +98,8 @@ static double of_two(enum expr_code code, union expr_value a, union expr_value b
 }
 
 /* What stands on the stack before the step, its top last. */
-static union expr_value step(const struct expr *e, const struct expr_op *op,
-                             const union expr_value *values, const union expr_value *top)
+static union expr_value expr_step(const struct expr *e, const struct expr_op *op,
+                                  const union expr_value *values, const union expr_value *top)
 {
 	switch (op->code) {
 	case EXPR_PUT_NUMBER:
@@ -135,7 +135,7 @@ double expr_number(const struct expr *e, const union expr_value *values)
 
 	for (const struct expr_op *op = e->ops; op < e->ops + e->n; op++) {
 		CHECK(n >= takes(op->code));
-		union expr_value got = step(e, op, values, stack + n);
+		union expr_value got = expr_step(e, op, values, stack + n);
 		n -= takes(op->code);
 		CHECK(n < EXPR_OPS_MAX);
 		stack[n++] = got;

@@ -36,9 +36,10 @@ struct reading {
 };
 
 /* The first that is found stands. */
-__attribute__((format(printf, 4, 5))) static enum expr_type wrong(struct reading *r, const char *at,
-                                                                  const char *hint, const char *fmt,
-                                                                  ...)
+__attribute__((format(printf, 4, 5))) static enum expr_type read_wrong(struct reading *r,
+                                                                       const char *at,
+                                                                       const char *hint,
+                                                                       const char *fmt, ...)
 {
 	va_list args;
 
@@ -69,7 +70,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static const char *digits(const char *p)
+static const char *read_digits(const char *p)
 {
 	while (is_digit(*p))
 		p++;
@@ -79,21 +80,21 @@ static const char *digits(const char *p)
 /* 12, 1.5, .5, 1e9, 2.5e-3. */
 static void read_number(struct reading *r)
 {
-	const char *p = digits(r->begin);
+	const char *p = read_digits(r->begin);
 
 	if (*p == '.' && is_digit(p[1]))
-		p = digits(p + 1);
+		p = read_digits(p + 1);
 	if (*p == 'e' || *p == 'E') {
 		const char *power = p + 1 + (p[1] == '+' || p[1] == '-');
-		p = is_digit(*power) ? digits(power) : p;
+		p = is_digit(*power) ? read_digits(power) : p;
 	}
 	r->at = p;
 	r->number = strtod(r->begin, NULL);
 	if (is_letter(*p) || *p == '.')
-		wrong(r, r->begin, "write 12, 1.5 or 1e9", "'%.*s' is not a number",
-		      (int)(p - r->begin) + 1, r->begin);
+		read_wrong(r, r->begin, "write 12, 1.5 or 1e9", "'%.*s' is not a number",
+		           (int)(p - r->begin) + 1, r->begin);
 	else if (!isfinite(r->number))
-		wrong(r, r->begin, "numbers are at most 1.7e308", "a number is too large");
+		read_wrong(r, r->begin, "numbers are at most 1.7e308", "a number is too large");
 }
 
 static void read_text(struct reading *r)
@@ -104,12 +105,12 @@ static void read_text(struct reading *r)
 		p++;
 	r->at = p + 1;
 	if (*p == '\\' || (*p && *p != *r->begin))
-		wrong(r, p, "names of brokers and groups have none of these",
-		      "a text has no \\ and no control characters");
+		read_wrong(r, p, "names of brokers and groups have none of these",
+		           "a text has no \\ and no control characters");
 	else if (!*p)
-		wrong(r, r->begin, "close it with the same quote", "a text has no end");
+		read_wrong(r, r->begin, "close it with the same quote", "a text has no end");
 	else if (p == r->begin + 1)
-		wrong(r, r->begin, "write a name between the quotes", "a text is empty");
+		read_wrong(r, r->begin, "write a name between the quotes", "a text is empty");
 }
 
 static void read_sign(struct reading *r)
@@ -123,13 +124,14 @@ static void read_sign(struct reading *r)
 		}
 	r->at = r->begin + 1;
 	if (!strchr("+-*/<>!?:()", *r->begin))
-		wrong(r, r->begin, "+ - * / < <= > >= == != && || ! ? : ( ) and in",
-		      "'%c' is no sign of an expression",
-		      (unsigned char)*r->begin < ' ' || (unsigned char)*r->begin > '~' ? '?'
-		                                                                       : *r->begin);
+		read_wrong(r, r->begin, "+ - * / < <= > >= == != && || ! ? : ( ) and in",
+		           "'%c' is no sign of an expression",
+		           (unsigned char)*r->begin < ' ' || (unsigned char)*r->begin > '~'
+		                   ? '?'
+		                   : *r->begin);
 }
 
-static void next(struct reading *r)
+static void read_next(struct reading *r)
 {
 	if (r->is_wrong)
 		return;
@@ -160,29 +162,30 @@ static bool is(const struct reading *r, const char *word)
 	       strncmp(r->begin, word, r->length) == 0;
 }
 
-static bool take(struct reading *r, const char *word)
+static bool read_take(struct reading *r, const char *word)
 {
 	bool found = is(r, word);
 
 	if (found)
-		next(r);
+		read_next(r);
 	return found;
 }
 
 static void need(struct reading *r, const char *word, const char *what)
 {
-	if (!take(r, word))
-		wrong(r, r->begin, what,
-		      r->word == W_END ? "it ends where '%s' is missing" : "want '%s' here", word);
+	if (!read_take(r, word))
+		read_wrong(r, r->begin, what,
+		           r->word == W_END ? "it ends where '%s' is missing" : "want '%s' here",
+		           word);
 }
 
 /* --- steps */
 
-static void put(struct reading *r, struct expr_op op, const char *at)
+static void read_put(struct reading *r, struct expr_op op, const char *at)
 {
 	if (r->n == EXPR_OPS_MAX)
-		wrong(r, at, "divide both sides by the same, or leave something out",
-		      "an expression has at most %d values and signs", EXPR_OPS_MAX);
+		read_wrong(r, at, "divide both sides by the same, or leave something out",
+		           "an expression has at most %d values and signs", EXPR_OPS_MAX);
 	if (!r->is_wrong)
 		r->ops[r->n++] = op;
 }
@@ -197,17 +200,18 @@ static const char *type_name(enum expr_type t)
 	return names[t];
 }
 
-static void want(struct reading *r, enum expr_type got, enum expr_type type, const char *at,
-                 const char *sign)
+static void read_want(struct reading *r, enum expr_type got, enum expr_type type, const char *at,
+                      const char *sign)
 {
 	if (got != type)
-		wrong(r, at,
-		      got == EXPR_BOOL ? "write (... ? 1 : 0) for a number"
-		      : got == EXPR_TEXT
-		              ? "compare a text with == or !=, or look for it: \"etl\" in groups"
-		      : got == EXPR_TEXTS ? "ask whether it has one: \"etl\" in groups"
-		                          : "compare it: cpu < 0.5",
-		      "%s wants %s, this is %s", sign, type_name(type), type_name(got));
+		read_wrong(
+			r, at,
+			got == EXPR_BOOL ? "write (... ? 1 : 0) for a number"
+			: got == EXPR_TEXT
+				? "compare a text with == or !=, or look for it: \"etl\" in groups"
+			: got == EXPR_TEXTS ? "ask whether it has one: \"etl\" in groups"
+					    : "compare it: cpu < 0.5",
+			"%s wants %s, this is %s", sign, type_name(type), type_name(got));
 }
 
 /* --- by precedence, the weakest first */
@@ -237,15 +241,16 @@ static enum expr_type name(struct reading *r)
 	snprintf(word, sizeof word, "%.*s", (int)r->length, r->begin);
 	for (size_t i = 0; i < r->n_names; i++)
 		if (is(r, r->names[i].name)) {
-			next(r);
-			put(r, (struct expr_op){ .code = EXPR_PUT_NAME, .at = (uint32_t)i }, at);
+			read_next(r);
+			read_put(r, (struct expr_op){ .code = EXPR_PUT_NAME, .at = (uint32_t)i },
+			         at);
 			return r->names[i].type;
 		}
 	hint_of_names(r, word, hint);
-	return wrong(r, at, hint, "there is no name '%s'", word);
+	return read_wrong(r, at, hint, "there is no name '%s'", word);
 }
 
-static enum expr_type text(struct reading *r)
+static enum expr_type expr_read_text(struct reading *r)
 {
 	struct expr_op op = { .code = EXPR_PUT_TEXT, .at = (uint32_t)r->n_texts };
 	const char *at = r->begin;
@@ -256,29 +261,29 @@ static enum expr_type text(struct reading *r)
 	memcpy(r->texts + r->n_texts, at + 1, n);
 	r->texts[r->n_texts + n] = '\0';
 	r->n_texts += n + 1;
-	next(r);
-	put(r, op, at);
+	read_next(r);
+	read_put(r, op, at);
 	return EXPR_TEXT;
 }
 
-static enum expr_type value(struct reading *r)
+static enum expr_type read_value(struct reading *r)
 {
 	const char *at = r->begin;
 	struct expr_op op = { .code = EXPR_PUT_NUMBER, .number = r->number };
 
 	if (r->word == W_NUMBER) {
-		next(r);
-		put(r, op, at);
+		read_next(r);
+		read_put(r, op, at);
 		return EXPR_NUMBER;
 	}
 	if (r->word == W_TEXT)
-		return text(r);
+		return expr_read_text(r);
 	if (r->word == W_NAME && !is(r, "in"))
 		return name(r);
-	if (!take(r, "("))
-		return wrong(r, at, "a number, a name, a text in quotes, or ( )",
-		             r->word == W_END ? "it ends where a value is missing"
-		                              : "want a value here");
+	if (!read_take(r, "("))
+		return read_wrong(r, at, "a number, a name, a text in quotes, or ( )",
+		                  r->word == W_END ? "it ends where a value is missing"
+		                                   : "want a value here");
 	enum expr_type got = choice(r);
 	need(r, ")", "close what was opened");
 	return got;
@@ -291,13 +296,13 @@ static enum expr_type unary(struct reading *r)
 	bool minus = is(r, "-");
 	size_t n = 0;
 
-	while (take(r, minus ? "-" : "!"))
+	while (read_take(r, minus ? "-" : "!"))
 		n++;
-	enum expr_type got = value(r);
+	enum expr_type got = read_value(r);
 	if (n)
-		want(r, got, minus ? EXPR_NUMBER : EXPR_BOOL, at, minus ? "-" : "!");
+		read_want(r, got, minus ? EXPR_NUMBER : EXPR_BOOL, at, minus ? "-" : "!");
 	if (n % 2)
-		put(r, (struct expr_op){ .code = minus ? EXPR_NEGATE : EXPR_NOT }, at);
+		read_put(r, (struct expr_op){ .code = minus ? EXPR_NEGATE : EXPR_NOT }, at);
 	return got;
 }
 
@@ -309,7 +314,7 @@ struct sign {
 static const struct sign *take_one_of(struct reading *r, const struct sign *signs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (take(r, signs[i].text))
+		if (read_take(r, signs[i].text))
 			return &signs[i];
 	return NULL;
 }
@@ -322,10 +327,10 @@ static enum expr_type row_of(struct reading *r, enum expr_type type, const struc
 	enum expr_type got = stronger(r);
 
 	for (const struct sign *s; at = r->begin, (s = take_one_of(r, signs, n));) {
-		want(r, got, type, left, s->text);
+		read_want(r, got, type, left, s->text);
 		const char *right = r->begin;
-		want(r, stronger(r), type, right, s->text);
-		put(r, (struct expr_op){ .code = s->code }, at);
+		read_want(r, stronger(r), type, right, s->text);
+		read_put(r, (struct expr_op){ .code = s->code }, at);
 	}
 	return got;
 }
@@ -360,14 +365,14 @@ static enum expr_type relation(struct reading *r)
 		return got;
 	bool is_in = s->code == EXPR_IN;
 	bool texts = got == EXPR_TEXT && (s->code == EXPR_SAME || s->code == EXPR_OTHER);
-	want(r, got, is_in || texts ? EXPR_TEXT : EXPR_NUMBER, left, s->text);
+	read_want(r, got, is_in || texts ? EXPR_TEXT : EXPR_NUMBER, left, s->text);
 	const char *right = r->begin;
-	want(r, sum(r), is_in ? EXPR_TEXTS : texts ? EXPR_TEXT : EXPR_NUMBER, right, s->text);
-	put(r,
-	    (struct expr_op){ .code = !texts                 ? s->code
-	                              : s->code == EXPR_SAME ? EXPR_SAME_TEXT
-	                                                     : EXPR_OTHER_TEXT },
-	    at);
+	read_want(r, sum(r), is_in ? EXPR_TEXTS : texts ? EXPR_TEXT : EXPR_NUMBER, right, s->text);
+	read_put(r,
+	         (struct expr_op){ .code = !texts                 ? s->code
+	                                   : s->code == EXPR_SAME ? EXPR_SAME_TEXT
+	                                                          : EXPR_OTHER_TEXT },
+	         at);
 	return EXPR_BOOL;
 }
 
@@ -390,21 +395,21 @@ static enum expr_type choice(struct reading *r)
 	const char *at = r->begin;
 
 	if (++r->deep > EXPR_DEEP_MAX)
-		return wrong(r, at, "take some out",
-		             "( ) and ? : stand in each other more than %d "
-		             "deep",
-		             EXPR_DEEP_MAX);
+		return read_wrong(r, at, "take some out",
+		                  "( ) and ? : stand in each other more than %d "
+		                  "deep",
+		                  EXPR_DEEP_MAX);
 	enum expr_type got = any_of(r);
-	if (take(r, "?")) {
-		want(r, got, EXPR_BOOL, at, "?");
+	if (read_take(r, "?")) {
+		read_want(r, got, EXPR_BOOL, at, "?");
 		const char *one = r->begin;
 		got = any_of(r);
 		if (got != EXPR_BOOL)
-			want(r, got, EXPR_NUMBER, one, "?");
+			read_want(r, got, EXPR_NUMBER, one, "?");
 		need(r, ":", "condition ? this : that");
 		const char *other = r->begin;
-		want(r, choice(r), got, other, ":");
-		put(r, (struct expr_op){ .code = EXPR_PICK }, at);
+		read_want(r, choice(r), got, other, ":");
+		read_put(r, (struct expr_op){ .code = EXPR_PICK }, at);
 	}
 	r->deep--;
 	return got;
@@ -453,14 +458,14 @@ int expr_read(const char *text, const struct expr_name *names, size_t n, struct 
 		             .wrong = ret_wrong };
 
 	if (strlen(text) >= EXPR_BYTES_MAX)
-		wrong(&r, text, "leave something out", "an expression has at most %d bytes",
-		      EXPR_BYTES_MAX - 1);
-	next(&r);
+		read_wrong(&r, text, "leave something out", "an expression has at most %d bytes",
+		           EXPR_BYTES_MAX - 1);
+	read_next(&r);
 	enum expr_type got = choice(&r);
 	if (r.word != W_END)
-		wrong(&r, r.begin, "a sign such as + between two values",
-		      "nothing can follow here");
-	want(&r, got, EXPR_NUMBER, text, "the whole");
+		read_wrong(&r, r.begin, "a sign such as + between two values",
+		           "nothing can follow here");
+	read_want(&r, got, EXPR_NUMBER, text, "the whole");
 	if (r.is_wrong)
 		return E_INVALID;
 	*ret_expr = assemble(&r);

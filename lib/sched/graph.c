@@ -124,7 +124,7 @@ struct growth {
 	uint32_t *seen;
 };
 
-static bool grow(struct growth *g)
+static bool graph_grow(struct growth *g)
 {
 	bool grew = false;
 
@@ -180,7 +180,8 @@ static void rotate(uint32_t *cycle, size_t n)
 	free(copy);
 }
 
-static size_t search(size_t nodes, const struct graph_edge *edges, size_t n, uint32_t *ret_cycle)
+static size_t graph_search(size_t nodes, const struct graph_edge *edges, size_t n,
+                           uint32_t *ret_cycle)
 {
 	struct growth g = { .nodes = nodes, .n = n, .edges = edges };
 	size_t found = 0;
@@ -189,7 +190,7 @@ static size_t search(size_t nodes, const struct graph_edge *edges, size_t n, uin
 	g.via = mem_array(nodes + 1, sizeof *g.via);
 	g.seen = mem_array(nodes + 1, sizeof *g.seen);
 	/* A look for the cycle costs as much as a round: take it at rounds 1, 2, 4, 8, ... */
-	for (size_t round = 1; grow(&g) && !found; round++)
+	for (size_t round = 1; graph_grow(&g) && !found; round++)
 		if ((round & (round - 1)) == 0)
 			found = cycle_of(&g, ret_cycle);
 	free(g.sum);
@@ -210,7 +211,7 @@ size_t graph_cycle(size_t nodes, const struct graph_edge *edges, size_t n, uint3
 		if (component[edges[i].child] == component[edges[i].parent])
 			inner[kept++] = edges[i];
 	if (kept)
-		found = search(nodes, inner, kept, ret_cycle);
+		found = graph_search(nodes, inner, kept, ret_cycle);
 	free(inner);
 	free(component);
 	return found;

@@ -84,9 +84,9 @@ static const struct {
 
 /* --- walking ----------------------------------------------------------------------------- */
 
-static int expand(struct walk *w, const char *text, int depth);
+static int sched_macro_expand(struct walk *w, const char *text, int depth);
 
-static int unknown(const struct walk *w, const char *name)
+static int macro_unknown(const struct walk *w, const char *name)
 {
 	const char *own[BUILT_IN + 1] = { NULL }, *near;
 
@@ -112,7 +112,7 @@ static int put_value(struct walk *w, const char *name, const char *otherwise, in
 		return 0;
 	}
 	if (!value)
-		return unknown(w, name);
+		return macro_unknown(w, name);
 	if (strchr(name, '.')) { /* data from elsewhere, not text that the author wrote */
 		buf_puts(w->out, value);
 		return 0;
@@ -121,7 +121,7 @@ static int put_value(struct walk *w, const char *name, const char *otherwise, in
 		return err_set(w->err, E_LIMIT, "${%s}: values within values, more than %d deep",
 		               name, MACRO_DEPTH_MAX);
 	own = mem_str(value); /* the next lookup may reuse it */
-	r = expand(w, own, depth + 1);
+	r = sched_macro_expand(w, own, depth + 1);
 	free(own);
 	return r;
 }
@@ -137,7 +137,7 @@ static int put_name(struct walk *w, const char *name, const char *otherwise, int
 		}
 	if (w->scope)
 		return put_value(w, name, otherwise, depth);
-	return w->is_known && w->is_known(w->ctx, name) ? 0 : unknown(w, name);
+	return w->is_known && w->is_known(w->ctx, name) ? 0 : macro_unknown(w, name);
 }
 
 static int malformed(const struct walk *w, const char *text, const char *at, const char *what)
@@ -181,7 +181,7 @@ static int take_macro(struct walk *w, const char *text, const char **p, int dept
 	return r;
 }
 
-static int expand(struct walk *w, const char *text, int depth)
+static int sched_macro_expand(struct walk *w, const char *text, int depth)
 {
 	const char *p = text;
 	int r = 0;
@@ -215,7 +215,7 @@ int macro_expand(const char *text, const struct macro_scope *scope, struct buf *
 		          .err = err,
 		          .left = MACRO_COUNT_MAX };
 
-	return expand(&w, text, 0);
+	return sched_macro_expand(&w, text, 0);
 }
 
 int macro_check(const char *text, bool (*is_known)(void *ctx, const char *name),
@@ -227,7 +227,7 @@ int macro_check(const char *text, bool (*is_known)(void *ctx, const char *name),
 		          .err = err,
 		          .left = MACRO_COUNT_MAX };
 
-	return expand(&w, text, 0);
+	return sched_macro_expand(&w, text, 0);
 }
 
 bool macro_has(const char *text)

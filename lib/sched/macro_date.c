@@ -309,8 +309,8 @@ static int64_t in_years(int64_t label)
 }
 
 /* pattern, or pattern, amount. With tz NULL it is only judged: what was saved once is formatted. */
-static const char *call(size_t f, struct text args, const struct tz *tz, int64_t run_date,
-                        struct buf *out)
+static const char *date_call(size_t f, struct text args, const struct tz *tz, int64_t run_date,
+                             struct buf *out)
 {
 	struct amount n = { 0, 1 };
 	const char *comma = memrchr(args.p, ',', args.len);
@@ -362,8 +362,8 @@ static int64_t shown_only(int64_t label, unsigned seen)
 	return civil_to_day(d.year, d.month, d.day) * DAY_S + clock;
 }
 
-static const char *plain(struct text pattern, bool as_seconds, const struct tz *tz,
-                         int64_t run_date, struct buf *out)
+static const char *date_plain(struct text pattern, bool as_seconds, const struct tz *tz,
+                              int64_t run_date, struct buf *out)
 {
 	struct amount days = cut_amount(&pattern);
 	unsigned seen;
@@ -394,16 +394,16 @@ const char *macro_date(const char *text, size_t len, const struct tz *tz, int64_
 	const char *open = memchr(x.p, '(', x.len);
 
 	if (!open)
-		return plain(x, false, tz, run_date, out);
+		return date_plain(x, false, tz, run_date, out);
 	if (x.p[x.len - 1] != ')')
 		return "expected ) at the end";
 	size_t n = (size_t)(open - x.p);
 	struct text args = { open + 1, x.len - n - 2 };
 	if (is_name(x, n, "timestamp"))
-		return plain(trim(args), true, tz, run_date, out);
+		return date_plain(trim(args), true, tz, run_date, out);
 	for (size_t f = 0; f < sizeof functions / sizeof functions[0]; f++)
 		if (is_name(x, n, functions[f].name))
-			return call(f, args, tz, run_date, out);
+			return date_call(f, args, tz, run_date, out);
 	return "unknown function: there are add_months, month_first_day, month_last_day, "
 	       "week_first_day, week_last_day, year_first_day, year_last_day, timestamp";
 }

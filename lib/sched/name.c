@@ -202,7 +202,7 @@ static bool take_digit(struct word *w, ucs4_t c)
 	return true;
 }
 
-static const char *take(struct word *w, ucs4_t c, char why[NAME_WHY_BYTES])
+static const char *sched_name_take(struct word *w, ucs4_t c, char why[NAME_WHY_BYTES])
 {
 	char point[24];
 
@@ -270,7 +270,7 @@ const char *name_wrong(const char *text, char why[NAME_WHY_BYTES])
 			snprintf(why, NAME_WHY_BYTES, "byte %zu is not UTF-8", i + 1);
 			return why;
 		}
-		if ((wrong = take(&w, c, why)))
+		if ((wrong = sched_name_take(&w, c, why)))
 			return wrong;
 		if (i == 0 && c != '_' && !is_letter(c)) {
 			snprintf(why, NAME_WHY_BYTES, "it begins with %s, not with a letter or _",
@@ -311,7 +311,7 @@ bool word_ok(const char *text)
 	return !word_wrong(text, why);
 }
 
-static void make(const char *text, bool ascii, size_t max, char ret[NAME_BYTES_MAX + 1])
+static void sched_name_make(const char *text, bool ascii, size_t max, char ret[NAME_BYTES_MAX + 1])
 {
 	size_t bytes = strlen(text), n = 0;
 	bool any = false;
@@ -342,9 +342,9 @@ void name_make(const char *text, size_t max, char ret[NAME_BYTES_MAX + 1])
 	char *nfc = name_nfc(text);
 
 	max = max < NAME_BYTES_MAX ? max : NAME_BYTES_MAX;
-	make(nfc ? nfc : text, false, max, ret);
+	sched_name_make(nfc ? nfc : text, false, max, ret);
 	if (*ret && !name_ok(ret)) /* a mixture of scripts */
-		make(text, true, max, ret);
+		sched_name_make(text, true, max, ret);
 	free(nfc);
 }
 

@@ -63,7 +63,7 @@ static void remove_at(struct outcomes *o, size_t at)
 	memmove(o->ranges + at, o->ranges + at + 1, (o->len - at) * sizeof *o->ranges);
 }
 
-static bool same(const struct outcome_range *a, const struct outcome_range *b)
+static bool outcome_same(const struct outcome_range *a, const struct outcome_range *b)
 {
 	return a->generation == b->generation && a->state == b->state && a->reason == b->reason;
 }
@@ -75,7 +75,7 @@ static void join_next(struct outcomes *o, const struct plan *plan, size_t at)
 	if (!plan || at + 1 >= o->len)
 		return;
 	struct outcome_range *a = &o->ranges[at], *b = a + 1;
-	if (!same(a, b) || plan_next(plan, a->hi) != b->lo || !plan_has(plan, a->hi))
+	if (!outcome_same(a, b) || plan_next(plan, a->hi) != b->lo || !plan_has(plan, a->hi))
 		return;
 	a->hi = b->hi;
 	remove_at(o, at + 1);
@@ -126,7 +126,7 @@ void outcomes_set(struct outcomes *o, const struct plan *plan, int64_t run_date,
 	size_t at = outcomes_from(o, run_date);
 
 	if (at < o->len && o->ranges[at].lo <= run_date) {
-		if (same(&o->ranges[at], &r))
+		if (outcome_same(&o->ranges[at], &r))
 			return;
 		outcomes_clear(o, plan, run_date);
 		at = outcomes_from(o, run_date);

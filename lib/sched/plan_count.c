@@ -20,7 +20,7 @@ static bool is_plain(const struct day *d)
 	return d->next - d->first == DAY_S;
 }
 
-static int64_t walk(const struct plan *p, int64_t lo, int64_t hi)
+static int64_t count_walk(const struct plan *p, int64_t lo, int64_t hi)
 {
 	int64_t n = 0;
 
@@ -49,10 +49,10 @@ static int64_t by_day(const struct plan *p, int64_t lo, int64_t hi)
 		int64_t last = d.next - 1 < hi ? d.next - 1 : hi;
 		bool whole = lo <= d.first && last == d.next - 1 && is_plain(&d);
 		if (!whole) {
-			n += walk(p, at, last);
+			n += count_walk(p, at, last);
 		} else {
 			if (of_plain < 0)
-				of_plain = walk(p, d.first, last);
+				of_plain = count_walk(p, d.first, last);
 			n += of_plain;
 		}
 		CHECK(d.first <= at && at < d.next);
@@ -81,6 +81,6 @@ int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi)
 		return n + by_day(p, lo, hi);
 	bool is_elapsed = !p->s.cron && p->has_cycle && !unit_is_long(p->unit);
 	if (p->s.calendar || !is_elapsed)
-		return n + walk(p, lo, hi);
+		return n + count_walk(p, lo, hi);
 	return n + floor_div(hi - c.base, c.step_s) - floor_div(lo - 1 - c.base, c.step_s);
 }

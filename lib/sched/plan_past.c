@@ -55,8 +55,8 @@ bool plan_same_dates(const struct plan *a, const struct plan *b)
 }
 
 /* `depth` versions more at most: edits long ago matter to nobody who waits. */
-static void follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial,
-                   int depth)
+static void past_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial,
+                        int depth)
 {
 	CHECK(!p->past);
 	p->past = mem_new(sizeof *p->past);
@@ -71,7 +71,7 @@ static void follow(struct plan *p, const struct plan *was, int64_t since, uint32
 	CHECK(plan_new(&s, &p->past->plan, NULL) == 0);
 	if (!was->past || depth <= 1)
 		return;
-	follow(p->past->plan, was->past->plan, was->past->since, was->past->serial, depth - 1);
+	past_follow(p->past->plan, was->past->plan, was->past->since, was->past->serial, depth - 1);
 	p->past->plan->past->was_off = was->past->was_off;
 }
 
@@ -80,14 +80,14 @@ void plan_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t
 	/* Versions that began later are as if they had not been. */
 	while (was->past && was->past->since >= since)
 		was = was->past->plan;
-	follow(p, was, since, serial, VERSIONS_MAX);
+	past_follow(p, was, since, serial, VERSIONS_MAX);
 }
 
 void plan_take_past(struct plan *p, const struct plan *was)
 {
 	if (!was->past)
 		return;
-	follow(p, was->past->plan, was->past->since, was->past->serial, VERSIONS_MAX);
+	past_follow(p, was->past->plan, was->past->since, was->past->serial, VERSIONS_MAX);
 	p->past->was_off = was->past->was_off;
 }
 

@@ -9,7 +9,7 @@
 
 /* --- events */
 
-static bool before(const struct sim_event *a, const struct sim_event *b)
+static bool play_before(const struct sim_event *a, const struct sim_event *b)
 {
 	if (a->at_us != b->at_us)
 		return a->at_us < b->at_us;
@@ -21,7 +21,7 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 	return a->number < b->number;
 }
 
-static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint32_t link)
+static void play_push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint32_t link)
 {
 	CHECK(kind <= EV_DUE);
 	struct sim_event e = { at_us, kind, row, link, s->counter++, 0 };
@@ -30,7 +30,7 @@ static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint
 		e.date = s->rows[row].row.run_date;
 	s->heap = mem_room(s->heap, &s->events_room, s->n_events + 1, sizeof *s->heap);
 	size_t at = s->n_events++;
-	for (; at && before(&e, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+	for (; at && play_before(&e, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		s->heap[at] = s->heap[(at - 1) / 2];
 	s->heap[at] = e;
 }
@@ -42,9 +42,9 @@ static struct sim_event pop(struct sim *s)
 	size_t at = 0;
 
 	for (size_t child; (child = at * 2 + 1) < s->n_events; at = child) {
-		if (child + 1 < s->n_events && before(&s->heap[child + 1], &s->heap[child]))
+		if (child + 1 < s->n_events && play_before(&s->heap[child + 1], &s->heap[child]))
 			child++;
-		if (!before(&s->heap[child], &last))
+		if (!play_before(&s->heap[child], &last))
 			break;
 		s->heap[at] = s->heap[child];
 	}
@@ -64,21 +64,21 @@ static void start_all(struct sim *s)
 		CHECK(r->phase == SIM_READY);
 		r->phase = SIM_RUNS;
 		r->row.start_us = s->now_us;
-		push(s, s->now_us + takes, EV_END, row, 0);
+		play_push(s, s->now_us + takes, EV_END, row, 0);
 	}
 }
 
 /* --- what becomes of a row */
 
 /* What follows from it is an event of its own: chains may be long. */
-static void skip(struct sim *s, uint32_t row, enum simulate_reason reason)
+static void play_skip(struct sim *s, uint32_t row, enum simulate_reason reason)
 {
 	CHECK(s->rows[row].phase != SIM_DONE && s->rows[row].phase != SIM_RUNS);
 	s->rows[row].phase = SIM_SKIPS;
 	s->rows[row].row.is_skipped = true;
 	s->rows[row].row.reason = reason;
 	s->rows[row].cause = s->actor;
-	push(s, s->now_us, EV_SKIP, row, 0);
+	play_push(s, s->now_us, EV_SKIP, row, 0);
 }
 
 static uint32_t links_of(const struct sim *s, uint32_t row)
@@ -105,7 +105,7 @@ static bool has_turn(const struct sim *s, const struct sim_task *t, uint32_t row
 }
 
 /* Has anything changed for a row that waits? */
-static void look(struct sim *s, uint32_t row)
+static void play_look(struct sim *s, uint32_t row)
 {
 	struct sim_row *r = &s->rows[row];
 	struct sim_task *t = &s->tasks[r->row.task];
@@ -113,7 +113,7 @@ static void look(struct sim *s, uint32_t row)
 	if (r->phase != SIM_WAITS || !r->is_due)
 		return;
 	if (!r->is_free && r->dead > links_of(s, row) - join_of(s, row)) {
-		skip(s, row, SIM_LINK);
+		play_skip(s, row, SIM_LINK);
 		return;
 	}
 	if (!r->is_free &&
@@ -128,7 +128,7 @@ static void look(struct sim *s, uint32_t row)
 }
 
 /* Is a link decided? */
-static void settle(struct sim *s, uint32_t row, uint32_t link)
+static void play_settle(struct sim *s, uint32_t row, uint32_t link)
 {
 	struct sim_row *r = &s->rows[row];
 	struct sim_slot *slot = &s->slots[r->slot + link];
@@ -154,7 +154,7 @@ static bool meets(const struct sim_row *parent, enum link_on on)
 	return parent->row.is_bad == (on == ON_FAILURE);
 }
 
-static void finish(struct sim *s, uint32_t row)
+static void play_finish(struct sim *s, uint32_t row)
 {
 	struct sim_row *r = &s->rows[row];
 	struct sim_task *t = &s->tasks[r->row.task];
@@ -163,7 +163,7 @@ static void finish(struct sim *s, uint32_t row)
 		return; /* it was replaced while it was to be skipped */
 	r->phase = SIM_DONE;
 	s->actor = r->row.was_over && !r->row.is_bad ? UINT32_MAX : row;
-	sim__line_leave(s, row, look);
+	sim__line_leave(s, row, play_look);
 	for (uint32_t i = s->edge_at[row]; i < s->edge_at[row + 1]; i++) {
 		const struct sim_edge *e = &s->edges[s->edge_by[i]];
 		struct sim_row *child = &s->rows[e->child];
@@ -176,16 +176,16 @@ static void finish(struct sim *s, uint32_t row)
 			slot->met++;
 		else
 			slot->can--;
-		settle(s, e->child, e->slot);
-		look(s, e->child);
+		play_settle(s, e->child, e->slot);
+		play_look(s, e->child);
 	}
 	if (t->def->serial == SERIAL_ORDERED && row + 1 < t->end)
-		look(s, row + 1);
+		play_look(s, row + 1);
 	sim__mark(s, t);
 }
 
 /* It is killed, for the later one. */
-static void replace(struct sim *s, uint32_t old, uint32_t by)
+static void play_replace(struct sim *s, uint32_t old, uint32_t by)
 {
 	struct sim_row *r = &s->rows[old];
 
@@ -197,7 +197,7 @@ static void replace(struct sim *s, uint32_t old, uint32_t by)
 	r->row.is_skipped = false; /* as it may be about to, for one that was replaced before it */
 	r->row.reason = SIM_REPLACED;
 	r->cause = by;
-	finish(s, old);
+	play_finish(s, old);
 	s->actor = UINT32_MAX;
 }
 
@@ -211,16 +211,16 @@ static void on_due(struct sim *s, uint32_t row)
 		r->row.reason = SIM_FROZEN;
 	enum sim_entry e = sim__line_enter(s, row, true);
 	if (e == SIM_IS_LEFT_OUT) {
-		skip(s, row, SIM_OVERLAP);
+		play_skip(s, row, SIM_OVERLAP);
 		return;
 	}
 	for (uint32_t old; e == SIM_REPLACES && (old = sim__line_older(s, row)) != UINT32_MAX;)
-		replace(s, old, row);
+		play_replace(s, old, row);
 	for (uint32_t i = 0; i < def->n_links; i++)
 		if (def->links[i].pass_after_s && !s->slots[r->slot + i].is_settled)
-			push(s, (r->row.due + def->links[i].pass_after_s) * 1000000, EV_PASS, row,
-			     i);
-	look(s, row);
+			play_push(s, (r->row.due + def->links[i].pass_after_s) * 1000000, EV_PASS,
+			          row, i);
+	play_look(s, row);
 }
 
 static void on_pass(struct sim *s, uint32_t row, uint32_t link)
@@ -232,7 +232,7 @@ static void on_pass(struct sim *s, uint32_t row, uint32_t link)
 		return;
 	slot->is_settled = true;
 	s->rows[row].met++;
-	look(s, row);
+	play_look(s, row);
 }
 
 static void on_end(struct sim *s, uint32_t row)
@@ -243,7 +243,7 @@ static void on_end(struct sim *s, uint32_t row)
 		return; /* it was replaced */
 	r->row.end_us = s->now_us;
 	sim__free_slots(s, row);
-	finish(s, row);
+	play_finish(s, row);
 }
 
 /* --- from how it is now -------------------------------------------------------------------- */
@@ -258,7 +258,7 @@ static void begin_over(struct sim *s, uint32_t row, const struct simulate_state 
 	r->row.reason = st->is == SIM_OVER_DEAD ? SIM_LINK : SIM_NONE;
 	r->phase = SIM_SKIPS; /* nothing that happens changes it */
 	r->row.end_us = st->at_us;
-	push(s, s->in->now_us, EV_KNOWN, row, 0);
+	play_push(s, s->in->now_us, EV_KNOWN, row, 0);
 }
 
 static void begin_running(struct sim *s, uint32_t row, const struct simulate_state *st)
@@ -271,10 +271,10 @@ static void begin_running(struct sim *s, uint32_t row, const struct simulate_sta
 	r->row.was_running = true;
 	sim__line_enter(s, row, false);
 	r->row.start_us = st->at_us;
-	push(s, st->until_us > s->in->now_us ? st->until_us : s->in->now_us, EV_END, row, 0);
+	play_push(s, st->until_us > s->in->now_us ? st->until_us : s->in->now_us, EV_END, row, 0);
 }
 
-static void begin(struct sim *s, uint32_t row)
+static void play_begin(struct sim *s, uint32_t row)
 {
 	struct sim_row *r = &s->rows[row];
 	struct simulate_state st = { .is = SIM_AHEAD };
@@ -289,7 +289,8 @@ static void begin(struct sim *s, uint32_t row)
 	} else if (st.is != SIM_HELD) {
 		r->is_free = st.is == SIM_AGAIN;
 		at = st.is == SIM_AGAIN ? st.at_us : at;
-		push(s, s->in->state && at < s->in->now_us ? s->in->now_us : at, EV_DUE, row, 0);
+		play_push(s, s->in->state && at < s->in->now_us ? s->in->now_us : at, EV_DUE, row,
+		          0);
 	} else {
 		sim__line_enter(s, row, false);
 	}
@@ -313,20 +314,20 @@ static void blame_waiting(struct sim *s)
 void sim__play(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->n_rows; i++) {
-		begin(s, i);
+		play_begin(s, i);
 		for (uint32_t k = 0; k < links_of(s, i); k++)
-			settle(s, i, k);
+			play_settle(s, i, k);
 	}
 	for (uint32_t i = 0; s->in->gates && i < s->in->gates->n_others; i++) {
 		int64_t until = s->in->gates->others[i].until_us;
-		push(s, until > s->in->now_us ? until : s->in->now_us, EV_OTHER, i, 0);
+		play_push(s, until > s->in->now_us ? until : s->in->now_us, EV_OTHER, i, 0);
 	}
 	while (s->n_events) {
 		struct sim_event e = pop(s);
 		s->now_us = e.at_us;
 		s->actor = UINT32_MAX;
 		if (e.kind == EV_SKIP || e.kind == EV_KNOWN)
-			finish(s, e.row);
+			play_finish(s, e.row);
 		else if (e.kind == EV_END)
 			on_end(s, e.row);
 		else if (e.kind == EV_OTHER)

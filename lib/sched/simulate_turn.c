@@ -88,7 +88,7 @@ static struct sim_run *run_place(struct sim_line *l, int64_t first, bool *ret_is
 	return &l->runs[i];
 }
 
-static void join(struct sim *s, struct sim_line *l, struct sim_run *run, uint32_t row)
+static void turn_join(struct sim *s, struct sim_line *l, struct sim_run *run, uint32_t row)
 {
 	CHECK(!s->rows[row].in_line);
 	run->rows = mem_room(run->rows, &run->room, run->n + 1, sizeof *run->rows);
@@ -113,7 +113,7 @@ enum sim_entry sim__line_enter(struct sim *s, uint32_t row, bool is_due)
 		run->is_left_out = has_older(l, first);
 	if (is_due && run->is_left_out)
 		return SIM_IS_LEFT_OUT;
-	join(s, l, run, row);
+	turn_join(s, l, run, row);
 	return is_due && o == OVERLAP_REPLACE && has_older(l, first) ? SIM_REPLACES : SIM_ENTERS;
 }
 

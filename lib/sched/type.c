@@ -46,14 +46,15 @@ struct reader {
 	char path[160];
 };
 
-static struct place here(const struct reader *r, const struct yaml_node *n)
+static struct place type_here(const struct reader *r, const struct yaml_node *n)
 {
 	return (struct place){ r->file, n->line, n->column, r->path };
 }
 
-static void wrong(struct reader *r, const struct yaml_node *n, const char *key, const char *want)
+static void type_wrong(struct reader *r, const struct yaml_node *n, const char *key,
+                       const char *want)
 {
-	diag_error(r->d, here(r, n), "wrong_value", NULL, "%s is %s%.80s%s, want %s", key,
+	diag_error(r->d, type_here(r, n), "wrong_value", NULL, "%s is %s%.80s%s, want %s", key,
 	           n->kind == YAML_SCALAR ? "'" : "",
 	           n->kind == YAML_SCALAR ? n->text : yaml_kind_name(n),
 	           n->kind == YAML_SCALAR ? "'" : "", want);
@@ -70,7 +71,7 @@ static void check_keys(struct reader *r, const struct yaml_node *map, const char
 		while (known[k] && strcmp(known[k], map->keys[i]->text) != 0)
 			nearest_try(&near, known[k++]);
 		if (!known[k])
-			diag_error(r->d, here(r, map->keys[i]), "unknown_key",
+			diag_error(r->d, type_here(r, map->keys[i]), "unknown_key",
 			           nearest_hint(&near, hint), "%s has no key '%.80s'", what,
 			           map->keys[i]->text);
 	}
@@ -85,7 +86,7 @@ static const char *read_text(struct reader *r, const struct yaml_node *map, cons
 		return otherwise;
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
 		return n->text;
-	wrong(r, n, key, "a text");
+	type_wrong(r, n, key, "a text");
 	return otherwise;
 }
 
@@ -95,7 +96,7 @@ static bool read_truth(struct reader *r, const struct yaml_node *map, const char
 	bool value = false;
 
 	if (n && !yaml_bool(n, &value))
-		wrong(r, n, key, "true or false");
+		type_wrong(r, n, key, "true or false");
 	return value;
 }
 
@@ -114,7 +115,7 @@ static void read_both(struct reader *r, const struct yaml_node *map, const char 
 		return;
 	}
 	if (n->kind != YAML_MAP) {
-		wrong(r, n, key, "a text, or {en: TEXT, zh: TEXT}");
+		type_wrong(r, n, key, "a text, or {en: TEXT, zh: TEXT}");
 		return;
 	}
 	check_keys(r, n, key, languages);
@@ -129,8 +130,8 @@ static enum type_kind read_kind(struct reader *r, const struct yaml_node *map)
 	for (size_t i = 0; i < TYPE_KINDS; i++)
 		if (strcmp(kinds[i].word, word) == 0)
 			return (enum type_kind)i;
-	wrong(r, yaml_get(map, "type"), "type",
-	      "text, script, integer, number, boolean, duration, choice, list, map or server");
+	type_wrong(r, yaml_get(map, "type"), "type",
+	           "text, script, integer, number, boolean, duration, choice, list, map or server");
 	return TYPE_TEXT;
 }
 
@@ -141,15 +142,15 @@ static void read_choices(struct reader *r, const struct yaml_node *map, struct t
 	if (!n && p->kind != TYPE_CHOICE)
 		return;
 	if (!n || p->kind != TYPE_CHOICE) {
-		diag_error(r->d, here(r, n ? n : map), n ? "conflict" : "missing_key", NULL,
+		diag_error(r->d, type_here(r, n ? n : map), n ? "conflict" : "missing_key", NULL,
 		           "`choices` belongs to `type: choice`, and to that alone");
 		return;
 	}
 	for (size_t i = 0; n->kind == YAML_LIST && i < n->n; i++)
 		if (n->items[i]->kind != YAML_SCALAR)
-			wrong(r, n->items[i], "choices", "texts");
+			type_wrong(r, n->items[i], "choices", "texts");
 	if (n->kind != YAML_LIST || n->n == 0)
-		wrong(r, n, "choices", "a list of texts");
+		type_wrong(r, n, "choices", "a list of texts");
 	else
 		p->choices = n;
 }
@@ -165,16 +166,16 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 
 	CHECK(t->n_params > 0 && p == &t->params[t->n_params - 1]);
 	if (n->kind != YAML_MAP) {
-		wrong(r, n, "a parameter", "a map: name, type, help");
+		type_wrong(r, n, "a parameter", "a map: name, type, help");
 		return;
 	}
 	check_keys(r, n, "a parameter", keys);
 	p->name = read_text(r, n, "name", "");
 	if (!word_ok(p->name))
-		diag_error(r->d, here(r, n), "wrong_name", NULL,
+		diag_error(r->d, type_here(r, n), "wrong_name", NULL,
 		           "'%.80s' is no name of a parameter", p->name);
 	else if (type_param_find(t, p->name) != p)
-		diag_error(r->d, here(r, n), "twice", NULL, "'%s' is declared twice", p->name);
+		diag_error(r->d, type_here(r, n), "twice", NULL, "'%s' is declared twice", p->name);
 	p->kind = read_kind(r, n);
 	p->required = read_truth(r, n, "required");
 	p->secret = read_truth(r, n, "secret");
@@ -184,10 +185,10 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 	value = yaml_get(n, "default");
 	p->value = read_text(r, n, "default", NULL);
 	if (value && p->required)
-		diag_error(r->d, here(r, value), "conflict", NULL,
+		diag_error(r->d, type_here(r, value), "conflict", NULL,
 		           "what is required needs no default");
 	else if (value && !type_value_ok(p, value, room, sizeof room, &want))
-		wrong(r, value, "default", want);
+		type_wrong(r, value, "default", want);
 }
 
 static void read_params(struct reader *r, struct type_file *f, const struct yaml_node *root)
@@ -197,7 +198,7 @@ static void read_params(struct reader *r, struct type_file *f, const struct yaml
 	if (!n)
 		return;
 	if (n->kind != YAML_LIST || n->n > TYPE_PARAMS_MAX) {
-		wrong(r, n, "params", "a list of at most 200 parameters");
+		type_wrong(r, n, "params", "a list of at most 200 parameters");
 		return;
 	}
 	f->type.params = pile_take(f->pile, n->n * sizeof *f->type.params + 1);
@@ -217,12 +218,13 @@ static void read_one_of(struct reader *r, struct type *t, const struct yaml_node
 	if (!n)
 		return;
 	if (n->kind != YAML_LIST || n->n < 2) {
-		wrong(r, n, "one_of", "a list of two names or more");
+		type_wrong(r, n, "one_of", "a list of two names or more");
 		return;
 	}
 	for (size_t i = 0; i < n->n; i++)
 		if (!type_param_find(t, n->items[i]->text))
-			wrong(r, n->items[i], "one_of", "the name of a parameter declared here");
+			type_wrong(r, n->items[i], "one_of",
+			           "the name of a parameter declared here");
 	t->one_of = n;
 }
 
@@ -235,13 +237,13 @@ static void read_root(struct reader *r, struct type_file *f, const struct yaml_n
 
 	t->name = "";
 	if (root->kind != YAML_MAP) {
-		wrong(r, root, "a manifest", "a map: type, label, help, params");
+		type_wrong(r, root, "a manifest", "a map: type, label, help, params");
 		return;
 	}
 	check_keys(r, root, "a manifest", keys);
 	t->name = read_text(r, root, "type", "");
 	if (!word_ok(t->name))
-		diag_error(r->d, here(r, root), "wrong_name", "type: shell",
+		diag_error(r->d, type_here(r, root), "wrong_name", "type: shell",
 		           "'%.80s' is no name of a task type", t->name);
 	read_both(r, root, "label", &t->label, &t->label_zh);
 	read_both(r, root, "help", &t->help, &t->help_zh);
@@ -273,7 +275,7 @@ static int add_doc(struct type_set *set, struct yaml_doc *doc, const char *file,
 	f->pile = pile_new();
 	read_root(&r, f, yaml_root(doc));
 	if (d->errors == errors && type_set_find(set, f->type.name))
-		diag_error(d, here(&r, yaml_root(doc)), "twice", NULL,
+		diag_error(d, type_here(&r, yaml_root(doc)), "twice", NULL,
 		           "the task type '%s' has a manifest already", f->type.name);
 	if (d->errors != errors) {
 		file_free(f);

@@ -62,7 +62,7 @@ static int64_t label_limited(int64_t label)
 }
 
 /* How many transitions are at or before t: the index into offset[]. */
-static size_t find(const struct tz *tz, int64_t t)
+static size_t tz_find(const struct tz *tz, int64_t t)
 {
 	const int64_t *base = tz->at;
 	size_t n = tz->n;
@@ -93,7 +93,7 @@ struct tz_span tz_span_at(const struct tz *tz, int64_t t)
 			s.from = tz->at[tz->n - 1];
 		return s;
 	}
-	size_t i = find(tz, t);
+	size_t i = tz_find(tz, t);
 	s.from = i ? tz->at[i - 1] : INT64_MIN;
 	s.to = i < tz->n ? tz->at[i] : INT64_MAX;
 	s.offset = tz->offset[i];
@@ -104,7 +104,7 @@ struct tz_span tz_span_at(const struct tz *tz, int64_t t)
 int32_t tz_offset(const struct tz *tz, int64_t t)
 {
 	t = limited(t);
-	return by_rule(tz, t) ? tz_rule_span(&tz->rule, t).offset : tz->offset[find(tz, t)];
+	return by_rule(tz, t) ? tz_rule_span(&tz->rule, t).offset : tz->offset[tz_find(tz, t)];
 }
 
 int32_t tz_offset_hint(const struct tz *tz, int64_t t, size_t *hint)
@@ -116,7 +116,7 @@ int32_t tz_offset_hint(const struct tz *tz, int64_t t, size_t *hint)
 	t = limited(t);
 	if (by_rule(tz, t))
 		return tz_rule_span(&tz->rule, t).offset;
-	*hint = find(tz, t);
+	*hint = tz_find(tz, t);
 	return tz->offset[*hint];
 }
 
@@ -180,7 +180,7 @@ struct reader {
 	size_t left;
 };
 
-static const uint8_t *take(struct reader *r, size_t n)
+static const uint8_t *tz_take(struct reader *r, size_t n)
 {
 	const uint8_t *p = r->p;
 
@@ -208,7 +208,7 @@ struct header {
 
 static bool read_header(struct reader *r, struct header *h)
 {
-	const uint8_t *p = take(r, 44);
+	const uint8_t *p = tz_take(r, 44);
 
 	if (!p || memcmp(p, "TZif", 4) != 0)
 		return false;
@@ -291,7 +291,7 @@ static void write_out_rule(struct tz *tz, int64_t last)
 static const char *read_footer(struct tz *tz, struct reader *r, int64_t last)
 {
 	char text[FOOTER_MAX];
-	const uint8_t *p = take(r, 1);
+	const uint8_t *p = tz_take(r, 1);
 	const uint8_t *end;
 
 	if (!p || *p != '\n' || !(end = memchr(r->p, '\n', r->left)))
@@ -317,11 +317,11 @@ static const char *read_file(struct tz *tz, struct reader *r)
 	const char *wrong;
 	int64_t last = INT64_MIN;
 
-	if (!read_header(r, &h) || !take(r, body_size(&h, 4)))
+	if (!read_header(r, &h) || !tz_take(r, body_size(&h, 4)))
 		return "not a TZif file";
 	if (h.version < '2')
 		return "a TZif file of version 1, which ends in 2038";
-	if (!read_header(r, &h) || !(body = take(r, body_size(&h, 8))))
+	if (!read_header(r, &h) || !(body = tz_take(r, body_size(&h, 8))))
 		return "the 64-bit block is missing";
 	if (h.types == 0)
 		return "no offset at all";

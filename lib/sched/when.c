@@ -13,7 +13,7 @@
 #include "util/json_put.h"
 
 /* Exactly n digits. */
-static bool digits(const char **p, int n, int32_t *ret)
+static bool when_digits(const char **p, int n, int32_t *ret)
 {
 	int32_t v = 0;
 
@@ -27,7 +27,7 @@ static bool digits(const char **p, int n, int32_t *ret)
 	return true;
 }
 
-static bool skip(const char **p, char c)
+static bool when_skip(const char **p, char c)
 {
 	if (**p != c)
 		return false;
@@ -35,12 +35,12 @@ static bool skip(const char **p, char c)
 	return true;
 }
 
-static bool date(const char **p, int64_t *ret_day)
+static bool when_date(const char **p, int64_t *ret_day)
 {
 	int32_t y, m, d;
 
-	if (!digits(p, 4, &y) || !skip(p, '-') || !digits(p, 2, &m) || !skip(p, '-') ||
-	    !digits(p, 2, &d))
+	if (!when_digits(p, 4, &y) || !when_skip(p, '-') || !when_digits(p, 2, &m) ||
+	    !when_skip(p, '-') || !when_digits(p, 2, &d))
 		return false;
 	if (y < 1 || m < 1 || m > 12 || d < 1 || d > civil_month_days(y, m))
 		return false;
@@ -52,9 +52,9 @@ static bool clock_time(const char **p, int64_t *ret_s)
 {
 	int32_t h, m, s = 0;
 
-	if (!digits(p, 2, &h) || !skip(p, ':') || !digits(p, 2, &m))
+	if (!when_digits(p, 2, &h) || !when_skip(p, ':') || !when_digits(p, 2, &m))
 		return false;
-	if (skip(p, ':') && !digits(p, 2, &s))
+	if (when_skip(p, ':') && !when_digits(p, 2, &s))
 		return false;
 	if (h > 23 || m > 59 || s > 59)
 		return false;
@@ -67,7 +67,7 @@ static bool fraction(const char **p)
 {
 	int n = 0;
 
-	if (!skip(p, '.'))
+	if (!when_skip(p, '.'))
 		return true;
 	for (; **p >= '0' && **p <= '9'; (*p)++)
 		n++;
@@ -79,13 +79,14 @@ static bool offset(const char **p, int64_t *ret_s)
 	int sign = **p == '-' ? -1 : 1;
 	int32_t h, m;
 
-	if (skip(p, 'Z') || skip(p, 'z')) {
+	if (when_skip(p, 'Z') || when_skip(p, 'z')) {
 		*ret_s = 0;
 		return true;
 	}
-	if (!skip(p, '+') && !skip(p, '-'))
+	if (!when_skip(p, '+') && !when_skip(p, '-'))
 		return false;
-	if (!digits(p, 2, &h) || !skip(p, ':') || !digits(p, 2, &m) || h > 23 || m > 59)
+	if (!when_digits(p, 2, &h) || !when_skip(p, ':') || !when_digits(p, 2, &m) || h > 23 ||
+	    m > 59)
 		return false;
 	*ret_s = sign * (h * 3600 + m * 60);
 	return true;
@@ -97,12 +98,12 @@ bool when_parse(const char *text, struct when *ret)
 	int64_t day, time = 0, off = 0;
 	const char *p = text;
 
-	if (!date(&p, &day))
+	if (!when_date(&p, &day))
 		return false;
 	if (*p == 0) {
 		w.is_date = true;
 	} else {
-		if (!skip(&p, 'T') && !skip(&p, 't') && !skip(&p, ' '))
+		if (!when_skip(&p, 'T') && !when_skip(&p, 't') && !when_skip(&p, ' '))
 			return false;
 		if (!clock_time(&p, &time) || !fraction(&p))
 			return false;
@@ -131,7 +132,7 @@ int64_t when_instant(const struct when *w, const struct tz *tz, bool as_end)
 	return tz_first(tz, w->label);
 }
 
-static void print(int64_t s, int64_t us, bool with_us, char ret[WHEN_TEXT])
+static void sched_when_print(int64_t s, int64_t us, bool with_us, char ret[WHEN_TEXT])
 {
 	int64_t day = floor_div(s, DAY_S), in_day = floor_mod(s, DAY_S);
 	struct civil c = civil_of_day(day);
@@ -146,12 +147,12 @@ static void print(int64_t s, int64_t us, bool with_us, char ret[WHEN_TEXT])
 
 void when_print(int64_t s, char ret[WHEN_TEXT])
 {
-	print(time_clamp(s), 0, false, ret);
+	sched_when_print(time_clamp(s), 0, false, ret);
 }
 
 void when_print_us(int64_t us, char ret[WHEN_TEXT])
 {
-	print(time_clamp(floor_div(us, 1000000)), floor_mod(us, 1000000), true, ret);
+	sched_when_print(time_clamp(floor_div(us, 1000000)), floor_mod(us, 1000000), true, ret);
 }
 
 void put_time(struct buf *b, const char *key, int64_t s)

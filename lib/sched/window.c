@@ -44,7 +44,7 @@ struct text {
 	struct err *err;
 };
 
-static int wrong(const struct text *x, const char *what)
+static int window_wrong(const struct text *x, const char *what)
 {
 	return err_set(x->err, E_INVALID, "window \"%.120s\", column %d: %s", x->all,
 	               (int)(x->p - x->all) + 1, what);
@@ -56,7 +56,7 @@ static void skip_blanks(struct text *x)
 		x->p++;
 }
 
-static bool take(struct text *x, const char *word)
+static bool window_take(struct text *x, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -73,18 +73,18 @@ static int take_offset(struct text *x, int sign, struct bound *b)
 
 	skip_blanks(x);
 	if (*x->p < '0' || *x->p > '9')
-		return wrong(x, "a number is missing after the sign");
+		return window_wrong(x, "a number is missing after the sign");
 	for (; *x->p >= '0' && *x->p <= '9'; x->p++) {
 		v = v * 10 + (*x->p - '0');
 		if (v > WINDOW_AMOUNT_MAX)
-			return wrong(x, "the number is too large");
+			return window_wrong(x, "the number is too large");
 	}
 	skip_blanks(x);
 	if (!*x->p || !strchr("mhdwMy", *x->p))
-		return wrong(x, "the unit is missing: m minutes, h hours, d days, w weeks, "
-		                "M months, y years");
+		return window_wrong(x, "the unit is missing: m minutes, h hours, d days, w weeks, "
+		                       "M months, y years");
 	if (b->n == WINDOW_OFFSETS_MAX)
-		return wrong(x, "too many offsets in one bound");
+		return window_wrong(x, "too many offsets in one bound");
 	b->offsets[b->n++] = (struct offset){ sign * v, *x->p++ };
 	return 0;
 }
@@ -102,15 +102,15 @@ static int take_bound(struct text *x, struct bound *b)
 	size_t i = 0, n = sizeof anchors / sizeof anchors[0];
 	int r = 0;
 
-	while (i < n && !take(x, anchors[i].word))
+	while (i < n && !window_take(x, anchors[i].word))
 		i++;
 	if (i == n)
-		return wrong(x, "expected t, @minute, @hour, @day, @week, @month or @year");
+		return window_wrong(x, "expected t, @minute, @hour, @day, @week, @month or @year");
 	b->anchor = anchors[i].unit;
 	while (r == 0) {
-		if (take(x, "+"))
+		if (window_take(x, "+"))
 			r = take_offset(x, 1, b);
-		else if (take(x, "-"))
+		else if (window_take(x, "-"))
 			r = take_offset(x, -1, b);
 		else
 			break;
@@ -126,15 +126,15 @@ static int take_range(struct text *x, struct item *item)
 	r = take_bound(x, &item->lo);
 	if (r < 0)
 		return r;
-	if (!take(x, ","))
-		return wrong(x, "expected a comma between the two bounds");
+	if (!window_take(x, ","))
+		return window_wrong(x, "expected a comma between the two bounds");
 	r = take_bound(x, &item->hi);
 	if (r < 0)
 		return r;
-	if (take(x, "]"))
+	if (window_take(x, "]"))
 		item->with_hi = true;
-	else if (!take(x, ")"))
-		return wrong(x, "expected ) or ] at the end of the range");
+	else if (!window_take(x, ")"))
+		return window_wrong(x, "expected ) or ] at the end of the range");
 	return 0;
 }
 
@@ -143,10 +143,10 @@ static int take_list(struct text *x, struct window_expr *e)
 	int r = 0;
 
 	e->form = WF_LIST;
-	if (take(x, "latest")) {
+	if (window_take(x, "latest")) {
 		e->form = WF_LATEST;
 		e->n = 1;
-		return take(x, "}") ? 0 : wrong(x, "expected } after latest");
+		return window_take(x, "}") ? 0 : window_wrong(x, "expected } after latest");
 	}
 	do {
 		if (e->n == LINK_SPANS_MAX)
@@ -155,8 +155,8 @@ static int take_list(struct text *x, struct window_expr *e)
 		r = take_bound(x, &e->items[e->n++].lo);
 		if (r < 0)
 			return r;
-	} while (take(x, ","));
-	return take(x, "}") ? 0 : wrong(x, "expected a comma or } in the list");
+	} while (window_take(x, ","));
+	return window_take(x, "}") ? 0 : window_wrong(x, "expected a comma or } in the list");
 }
 
 int window_parse(const char *text, struct window_expr **ret_expr, struct err *err)
@@ -169,18 +169,18 @@ int window_parse(const char *text, struct window_expr **ret_expr, struct err *er
 		return err_set(err, E_INVALID, "a window is at most %d letters long",
 		               WINDOW_TEXT_MAX);
 	e = mem_new(sizeof *e + LINK_SPANS_MAX * sizeof e->items[0]);
-	if (take(&x, "[") || take(&x, "(")) {
+	if (window_take(&x, "[") || window_take(&x, "(")) {
 		e->form = WF_RANGE;
 		e->n = 1;
 		r = take_range(&x, &e->items[0]);
-	} else if (take(&x, "{")) {
+	} else if (window_take(&x, "{")) {
 		r = take_list(&x, e);
 	} else {
-		r = wrong(&x, "a window begins with [, ( or {");
+		r = window_wrong(&x, "a window begins with [, ( or {");
 	}
 	skip_blanks(&x);
 	if (r == 0 && *x.p)
-		r = wrong(&x, "nothing may follow the window");
+		r = window_wrong(&x, "nothing may follow the window");
 	if (r < 0) {
 		free(e);
 		return r;

@@ -329,7 +329,7 @@ const char *workflow_owner(const struct workflow *wf)
 	return wf->base.owner.text ? wf->base.owner.text : "";
 }
 
-static bool says(const struct wf_texts *list, const char *word)
+static bool workflow_says(const struct wf_texts *list, const char *word)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->items[i].text, word) == 0)
@@ -365,7 +365,7 @@ const char *workflow_scope_silence(const struct workflow_scope *scope, const cha
 	for (size_t i = 0; i < scope->silences.n; i++) {
 		const struct wf_silence *s = &scope->silences.items[i];
 		if (at >= s->from_s && at < s->until_s && is_of(&s->tasks, task) &&
-		    (s->when.n == 0 || says(&s->when, word)))
+		    (s->when.n == 0 || workflow_says(&s->when, word)))
 			return s->reason.text;
 	}
 	return NULL;
@@ -381,7 +381,7 @@ const char *wf_alert_recipient(const struct wf_alerts *all, const char *task, co
 {
 	for (size_t k = 0; k < all->n; k++) {
 		const struct wf_alert *a = &all->items[k];
-		if (!says(&a->when, word) || !is_of(&a->tasks, task))
+		if (!workflow_says(&a->when, word) || !is_of(&a->tasks, task))
 			continue;
 		*ret_after_us = a->after_us.us;
 		if (i < a->to.n)
@@ -437,7 +437,7 @@ void workflow_set_free(struct workflow_set *set)
 	free(set);
 }
 
-static void cut(struct workflow_set *set, size_t n, size_t n_calendars, size_t n_scopes)
+static void workflow_cut(struct workflow_set *set, size_t n, size_t n_calendars, size_t n_scopes)
 {
 	while (set->n > n) {
 		struct workflow *wf = set->items[--set->n];
@@ -514,7 +514,7 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
 	free(docs);
 	if (d->errors == errors)
 		return 0;
-	cut(set, before, calendars, scopes);
+	workflow_cut(set, before, calendars, scopes);
 	return E_INVALID;
 }
 

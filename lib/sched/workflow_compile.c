@@ -128,7 +128,7 @@ static void one_task(struct wf_compiler *c, struct wf_made *m)
 }
 
 /* A piece: one task, or what is done with all of them. */
-static void piece(struct wf_compiler *c)
+static void compile_piece(struct wf_compiler *c)
 {
 	bool each = c->phase == CP_PLANS || c->phase == CP_LINKS || c->phase == CP_MACROS ||
 	            c->phase == CP_TYPES || c->phase == CP_PACK;
@@ -159,7 +159,7 @@ static void piece(struct wf_compiler *c)
 int wf__prepare(struct wf_compiler *c)
 {
 	while (c->phase < CP_PREPARED)
-		piece(c);
+		compile_piece(c);
 	return c->d->errors == c->errors ? 0 : E_INVALID;
 }
 
@@ -194,7 +194,7 @@ bool workflow_compile_some(struct wf_compiler *c, bool (*enough)(void *ctx), voi
 	for (size_t n = 1; c->phase < CP_OVER; n++) {
 		if (c->phase == CP_PREPARED && c->d->errors != c->errors)
 			return true;
-		piece(c);
+		compile_piece(c);
 		if (n % 32 == 0 && enough && enough(ctx))
 			return c->phase == CP_OVER;
 	}

@@ -179,7 +179,7 @@ static void put_use(const struct resolving *x, const struct workflow *wf, const 
 	yaml_print(is, 4, out);
 }
 
-static void resolve(const struct resolving *x, struct workflow *wf)
+static void library_resolve(const struct resolving *x, struct workflow *wf)
 {
 	size_t errors = x->d->errors, n = 0;
 	struct yaml_doc **docs = NULL;
@@ -242,6 +242,6 @@ int workflow_set_resolve(struct workflow_set *set,
 
 	for (size_t i = 0; i < set->n; i++)
 		if (!set->items[i]->is_library)
-			resolve(&x, set->items[i]);
+			library_resolve(&x, set->items[i]);
 	return d->errors == errors ? 0 : E_INVALID;
 }

@@ -133,8 +133,8 @@ static bool pick_window(struct wf_compiler *c, const struct wf_made *m, size_t i
 	return true;
 }
 
-static bool pick(struct wf_compiler *c, const struct wf_made *m, size_t i,
-                 const struct wf_need *need, const struct plan *parent, struct task_link *l)
+static bool link_pick(struct wf_compiler *c, const struct wf_made *m, size_t i,
+                      const struct wf_need *need, const struct plan *parent, struct task_link *l)
 {
 	static const enum link_kind kinds[] = { 0, LK_SAME, LK_LARGE, LK_SMALL };
 	int32_t depend = need->depend.value;
@@ -200,7 +200,7 @@ static void make_link(struct wf_compiler *c, struct wf_made *m, size_t i)
 		           "a link on failure cannot pass after a time");
 		return;
 	}
-	if (plan && m->plan && pick(c, m, i, need, plan, &l))
+	if (plan && m->plan && link_pick(c, m, i, need, plan, &l))
 		add_link(m, &l, need, parent, plan, outside);
 }
 

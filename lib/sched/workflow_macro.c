@@ -51,7 +51,7 @@ static const char *output_at(const struct wf_made *m, size_t i, size_t k)
 	return m->parents[i] ? m->parents[i]->t->outputs.items[k].text : m->outside[i]->outputs[k];
 }
 
-static bool declares(const struct wf_made *m, size_t i, const char *key)
+static bool workflow_macro_declares(const struct wf_made *m, size_t i, const char *key)
 {
 	for (size_t k = 0; k < outputs_of(m, i); k++)
 		if (strcmp(output_at(m, i, k), key) == 0)
@@ -90,7 +90,7 @@ static bool is_output(struct asking *a, const char *name)
 		if (!is_parent(m, i, name, (size_t)(dot - name)))
 			continue;
 		seen = true;
-		if (declares(m, i, dot + 1)) {
+		if (workflow_macro_declares(m, i, dot + 1)) {
 			add_input(a, name, dot + 1, i);
 			return true;
 		}
@@ -111,7 +111,7 @@ static bool is_bare_output(struct asking *a, const char *name)
 	if (strchr(name, '.'))
 		return false;
 	for (size_t i = 0; i < m->n_links; i++) {
-		if (!declares(m, i, name))
+		if (!workflow_macro_declares(m, i, name))
 			continue;
 		if (at < m->n_links && strcmp(parent_name(m, i), parent_name(m, at)) != 0) {
 			a->why = pile_fmt(a->c->pile, "say which: ${%s.%s} or ${%s.%s}",
@@ -174,7 +174,7 @@ struct known {
 	size_t n, cap;
 };
 
-static void know(struct known *k, const char *name)
+static void macro_know(struct known *k, const char *name)
 {
 	CHECK(k->n + 1 < k->cap);
 	k->names[k->n++] = name;
@@ -183,7 +183,7 @@ static void know(struct known *k, const char *name)
 static void know_pairs(struct known *k, const struct wf_pairs *p)
 {
 	for (size_t i = 0; p && i < p->n; i++)
-		know(k, p->items[i].name);
+		macro_know(k, p->items[i].name);
 }
 
 /* For "did you mean"; NULL-terminated. */
@@ -207,7 +207,8 @@ static const char *const *known_names(const struct asking *a)
 	}
 	for (size_t i = 0; m && i < m->n_links; i++)
 		for (size_t o = 0; o < outputs_of(m, i); o++)
-			know(&k, pile_fmt(k.pile, "%s.%s", parent_name(m, i), output_at(m, i, o)));
+			macro_know(&k, pile_fmt(k.pile, "%s.%s", parent_name(m, i),
+			                        output_at(m, i, o)));
 	know_pairs(&k, own ? &own->parameters : NULL);
 	know_pairs(&k, all ? &all->parameters : NULL);
 	return k.names;

@@ -32,7 +32,7 @@ static void normal_list(struct yaml_doc *doc, const struct yaml_node *list, cons
 	}
 }
 
-static const struct yaml_node *get(const struct yaml_node *n, const char *key)
+static const struct yaml_node *workflow_names_get(const struct yaml_node *n, const char *key)
 {
 	return n && n->kind == YAML_MAP ? yaml_get(n, key) : NULL;
 }
@@ -41,30 +41,30 @@ static const struct yaml_node *get(const struct yaml_node *n, const char *key)
 static void normal_lists(struct yaml_doc *doc, const struct yaml_node *list, const char *key)
 {
 	for (size_t i = 0; list && list->kind == YAML_LIST && i < list->n; i++)
-		normal_list(doc, get(list->items[i], key), "");
+		normal_list(doc, workflow_names_get(list->items[i], key), "");
 }
 
 void wf__normal_names(struct yaml_doc *doc)
 {
 	static const char *const of_document[] = { "workflow", "pipeline", "library", "project" };
 	static const char *const hooks[] = { "finished", "failed" };
-	const struct yaml_node *root = yaml_root(doc), *tasks = get(root, "tasks");
+	const struct yaml_node *root = yaml_root(doc), *tasks = workflow_names_get(root, "tasks");
 
 	for (size_t i = 0; i < sizeof of_document / sizeof of_document[0]; i++)
-		normal(doc, get(root, of_document[i]));
+		normal(doc, workflow_names_get(root, of_document[i]));
 	for (size_t i = 0; tasks && tasks->kind == YAML_MAP && i < tasks->n; i++) {
 		normal(doc, tasks->keys[i]);
-		normal_list(doc, get(tasks->items[i], "needs"), "task");
-		normal(doc, get(tasks->items[i], "use"));
+		normal_list(doc, workflow_names_get(tasks->items[i], "needs"), "task");
+		normal(doc, workflow_names_get(tasks->items[i], "use"));
 	}
-	normal_list(doc, get(get(root, "defaults"), "needs"), "task");
-	normal_list(doc, get(root, "steps"), "name");
-	normal_list(doc, get(root, "steps"), "use");
+	normal_list(doc, workflow_names_get(workflow_names_get(root, "defaults"), "needs"), "task");
+	normal_list(doc, workflow_names_get(root, "steps"), "name");
+	normal_list(doc, workflow_names_get(root, "steps"), "use");
 	for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
-		normal(doc, get(get(root, hooks[i]), "use"));
-	normal_list(doc, get(root, "baselines"), "task");
-	normal_lists(doc, get(root, "alerts"), "tasks");
-	normal_lists(doc, get(root, "silences"), "tasks");
+		normal(doc, workflow_names_get(workflow_names_get(root, hooks[i]), "use"));
+	normal_list(doc, workflow_names_get(root, "baselines"), "task");
+	normal_lists(doc, workflow_names_get(root, "alerts"), "tasks");
+	normal_lists(doc, workflow_names_get(root, "silences"), "tasks");
 }
 
 /* --- names that look alike ------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static const struct yaml_node *node_of(const struct one *o)
 	return o->m->t->step_name.node ? o->m->t->step_name.node : o->m->t->node;
 }
 
-static void refuse(struct wf_compiler *c, const struct one *o, const struct one *other)
+static void names_refuse(struct wf_compiler *c, const struct one *o, const struct one *other)
 {
 	const struct yaml_node *n = node_of(o);
 	struct place at = { o->m->wf->file, n->line, n->column, o->level < 2 ? "" : o->m->t->path };
@@ -130,8 +130,8 @@ static void refuse(struct wf_compiler *c, const struct one *o, const struct one 
 	           "'%s' and '%s' look the same", o->full, other->full);
 }
 
-static void add(struct wf_compiler *c, struct one *all, size_t *n, const char *full,
-                const struct wf_made *m, size_t level)
+static void workflow_names_add(struct wf_compiler *c, struct one *all, size_t *n, const char *full,
+                               const struct wf_made *m, size_t level)
 {
 	char *fold = name_fold(full);
 
@@ -147,10 +147,10 @@ void wf__check_alike(struct wf_compiler *c)
 	for (size_t i = 0; i < c->n; i++) {
 		const struct wf_made *m = &c->made[i];
 		if (i == 0 || c->made[i - 1].wf != m->wf) {
-			add(c, all, &n, m->wf->project.text, m, 0);
-			add(c, all, &n, m->wf->full, m, 1);
+			workflow_names_add(c, all, &n, m->wf->project.text, m, 0);
+			workflow_names_add(c, all, &n, m->wf->full, m, 1);
 		}
-		add(c, all, &n, m->t->full, m, 2);
+		workflow_names_add(c, all, &n, m->t->full, m, 2);
 	}
 	qsort(all, n, sizeof *all, by_fold);
 	for (size_t i = 1; i < n; i++) {
@@ -160,6 +160,6 @@ void wf__check_alike(struct wf_compiler *c)
 			continue;
 		/* the later one of the text is the one to change */
 		bool later = o->m >= other->m;
-		refuse(c, later ? o : other, later ? other : o);
+		names_refuse(c, later ? o : other, later ? other : o);
 	}
 }

@@ -80,7 +80,7 @@ void wf_read_node(struct wf_reader *r, const struct wf_key *k, const struct yaml
 }
 
 /* Which of the words separated by |; -1 for none. */
-static int choose(const char *words, const char *text)
+static int read_choose(const char *words, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -111,7 +111,7 @@ static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const stru
 void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                     void *field)
 {
-	int value = n->kind == YAML_SCALAR ? choose(k->want, n->text) : -1;
+	int value = n->kind == YAML_SCALAR ? read_choose(k->want, n->text) : -1;
 
 	if (value < 0)
 		wrong_choice(r, k, n, "");
@@ -321,7 +321,7 @@ void wf_read_dispatch(struct wf_reader *r, const struct wf_key *k, const struct 
 	t->least = (struct wf_least){ 0 };
 	t->dispatch = (struct wf_choice){ DISPATCH_LEAST, n };
 	if (n->kind != YAML_MAP) {
-		t->dispatch.value = n->kind == YAML_SCALAR ? choose(k->want, n->text) : -1;
+		t->dispatch.value = n->kind == YAML_SCALAR ? read_choose(k->want, n->text) : -1;
 		if (t->dispatch.value < 0)
 			wrong_choice(r, k, n, " | {least: EXPRESSION}");
 		return;

@@ -51,7 +51,7 @@ void wf_read_used(struct wf_reader *r, const struct wf_key *k, const struct yaml
 		wf__wrong(r, n, k->want);
 }
 
-static const struct yaml_node *kept(const struct yaml_node *list, const char *shared)
+static const struct yaml_node *shared_kept(const struct yaml_node *list, const char *shared)
 {
 
 	for (size_t i = 0; list && list->kind == YAML_LIST && i < list->n; i++) {
@@ -76,7 +76,7 @@ const struct yaml_node *workflow_kept(const struct yaml_node *root, const struct
 	if (!strchr(strchr(use->text, '/') + 1, '/'))
 		buf_printf(&full, "%s/", project ? project->text : "default");
 	buf_puts(&full, use->text);
-	const struct yaml_node *is = kept(yaml_get(root, "used"), buf_str(&full));
+	const struct yaml_node *is = shared_kept(yaml_get(root, "used"), buf_str(&full));
 	buf_done(&full);
 	return is;
 }
@@ -100,7 +100,7 @@ void wf__read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_t
 	bool is_full = strchr(strchr(use->text, '/') + 1, '/') != NULL;
 	t->shared = is_full ? use->text
 	                    : pile_fmt(r->pile, "%s/%s", r->wf->project.text, use->text);
-	t->of_library = kept(r->wf->used.node, t->shared);
+	t->of_library = shared_kept(r->wf->used.node, t->shared);
 	if (t->of_library)
 		read_kept(r, t);
 	if (yaml_get(n, "type"))

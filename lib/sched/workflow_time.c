@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int wrong(struct wf_compiler *c, const struct wf_made *m, const struct yaml_node *n,
-                 const char *key, const char *code, const char *text)
+static int time_wrong(struct wf_compiler *c, const struct wf_made *m, const struct yaml_node *n,
+                      const char *key, const char *code, const char *text)
 {
 	return diag_error(c->d, wf__place(m, n, key), code, NULL, "%s", text);
 }
@@ -40,7 +40,7 @@ static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 		return false;
 	}
 	if (!c->world->zone && strcmp(name, "UTC") != 0) {
-		wrong(c, m, zone->node, "timezone", "timezone", "only UTC is known here");
+		time_wrong(c, m, zone->node, "timezone", "timezone", "only UTC is known here");
 		return false;
 	}
 	/* Tasks with zones of their own share their workflow's runs. */
@@ -80,9 +80,10 @@ static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct sch
 		if (base->start.node && !read_instant(c, m, &base->start, "start_date", &outer))
 			return false;
 		if (base->start.node && own.t < outer.t)
-			return wrong(c, m, t->start.node, "start_date", "conflict",
-			             "the start is before the workflow's; a task may only narrow "
-			             "it") == 0;
+			return time_wrong(
+				       c, m, t->start.node, "start_date", "conflict",
+				       "the start is before the workflow's; a task may only narrow "
+				       "it") == 0;
 	}
 	s->end = PLAN_NEVER;
 	if (t->end.node) {
@@ -92,9 +93,9 @@ static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct sch
 		if (base->end.node && !read_instant(c, m, &base->end, "end_date", &outer))
 			return false;
 		if (base->end.node && s->end > last_second(m, &outer))
-			return wrong(c, m, t->end.node, "end_date", "conflict",
-			             "the end is after the workflow's; a task may only narrow "
-			             "it") == 0;
+			return time_wrong(c, m, t->end.node, "end_date", "conflict",
+			                  "the end is after the workflow's; a task may only narrow "
+			                  "it") == 0;
 	}
 	return true;
 }
@@ -140,13 +141,14 @@ static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule 
 		return false;
 	}
 	if (s->step != 1 || s->unit == CU_ONCE || is_never(c, t)) {
-		wrong(c, m, t->cycle.node, "cycle", "conflict",
-		      "the cron says when it runs; beside it a cycle names the unit of its periods "
-		      "alone, minute to year");
+		time_wrong(c, m, t->cycle.node, "cycle", "conflict",
+		           "the cron says when it runs; beside it a cycle names the unit of its "
+		           "periods "
+		           "alone, minute to year");
 		return false;
 	}
 	if (cron_parse(t->cron.text, t->full, &m->cron, &err) < 0) {
-		wrong(c, m, t->cron.node, "cron", "cron", err.text);
+		time_wrong(c, m, t->cron.node, "cron", "cron", err.text);
 		return false;
 	}
 	m->cron = shared_cron(c, m->cron);
@@ -209,7 +211,7 @@ static bool make_offset(struct wf_compiler *c, const struct wf_made *m, struct s
 	s->fire = m->t->fire.value ? FIRE_END : FIRE_START;
 	if (!m->t->offset.node || offset_parse(m->t->offset.text, &s->offset, &err) == 0)
 		return true;
-	wrong(c, m, m->t->offset.node, "offset", "offset", err.text);
+	time_wrong(c, m, m->t->offset.node, "offset", "offset", err.text);
 	return false;
 }
 
@@ -246,6 +248,6 @@ bool wf__make_plan(struct wf_compiler *c, struct wf_made *m)
 	if (plan_new(&s, &m->plan, &err) == 0)
 		return true;
 	const struct yaml_node *n = m->t->cron.node ? m->t->cron.node : m->t->cycle.node;
-	wrong(c, m, n, m->t->cron.node ? "cron" : "cycle", "schedule", err.text);
+	time_wrong(c, m, n, m->t->cron.node ? "cron" : "cycle", "schedule", err.text);
 	return false;
 }

@@ -41,8 +41,8 @@ static bool is_given(const struct wf_compiler *c, const struct wf_made *m, const
 	return c->world->parameter && c->world->parameter(c->world->ctx, m->wf->project.text, name);
 }
 
-static void unknown(struct wf_compiler *c, const struct wf_made *m, const struct type *t,
-                    const struct wf_pair *p, const char *key)
+static void type_unknown(struct wf_compiler *c, const struct wf_made *m, const struct type *t,
+                         const struct wf_pair *p, const char *key)
 {
 	struct nearest near = nearest_to(p->name);
 	char hint[NEAREST_HINT_BYTES];
@@ -64,7 +64,7 @@ static void check_given(struct wf_compiler *c, const struct wf_made *m, const st
 
 		snprintf(key, sizeof key, "params.%s", p->name);
 		if (!declared && !t->takes_others && is_own(m, p))
-			unknown(c, m, t, p, key);
+			type_unknown(c, m, t, p, key);
 		if (!declared || type_value_ok(declared, p->node, room, sizeof room, &want))
 			continue;
 		diag_error(c->d, wf__place(m, p->node, key), "wrong_value", NULL,

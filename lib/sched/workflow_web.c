@@ -64,7 +64,7 @@ static const struct plan *plan_of(const struct web *w, uint32_t node)
 	return node < w->c->n ? w->c->made[node].plan : w->outside[node - w->c->n]->plan;
 }
 
-static void gather(struct web *w)
+static void web_gather(struct web *w)
 {
 	struct wf_compiler *c = w->c;
 
@@ -163,7 +163,7 @@ void wf__check_cycles(struct wf_compiler *c)
 	map_init(&w.node_by_id);
 	for (size_t i = 0; i < c->n; i++)
 		map_add(&w.node_by_id, c->made[i].known.id, (uint32_t)i);
-	gather(&w);
+	web_gather(&w);
 	find_leads(&w);
 	uint32_t *cycle = mem_array(c->n + w.n_outside + 1, sizeof *cycle);
 	size_t n = graph_cycle(c->n + w.n_outside, w.edges, w.n_edges, cycle);

@@ -35,7 +35,7 @@ static uint32_t sum_of(const char line[LINE_BYTES])
 }
 
 /* Whatever the bytes are: no NUL ends them. */
-static bool parse(const char bytes[LINE_BYTES], struct anchor *ret)
+static bool anchor_parse(const char bytes[LINE_BYTES], struct anchor *ret)
 {
 	struct anchor a = { 0 };
 	char line[LINE_BYTES + 1], sum[9], epoch[11], seq[21], number[21], chain[9], at_us[21];
@@ -72,7 +72,7 @@ int anchor_read(const char *dir, struct anchor *ret, struct err *err)
 	struct anchor a;
 
 	for (off_t at = 0; fd >= 0 && at < (off_t)2 * LINE_BYTES; at += LINE_BYTES)
-		if (pread(fd, line, LINE_BYTES, at) == LINE_BYTES && parse(line, &a) &&
+		if (pread(fd, line, LINE_BYTES, at) == LINE_BYTES && anchor_parse(line, &a) &&
 		    (n++ == 0 || is_newer(&a, ret)))
 			*ret = a;
 	if (fd >= 0)

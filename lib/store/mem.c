@@ -71,7 +71,7 @@ static bool fault_now(struct mem_store *m)
 	return true;
 }
 
-static int fault(const struct mem_store *m, struct err *err)
+static int mem_fault(const struct mem_store *m, struct err *err)
 {
 	return err_set(err, m->fault_code, "ordered fault, %s",
 	               m->fault_when == STORE_FAULT_BEFORE ? "nothing stored"
@@ -90,7 +90,7 @@ static bool read_fails(struct mem_store *m)
 	return true;
 }
 
-static int prove(const struct mem_store *m, uint32_t epoch, struct err *err)
+static int mem_prove(const struct mem_store *m, uint32_t epoch, struct err *err)
 {
 	if (m->disk->epoch == epoch)
 		return 0;
@@ -106,8 +106,8 @@ static int begin_change(struct mem_store *m, uint32_t epoch, bool may_fail, bool
 
 	*ret_fails = r == 0 && may_fail && fault_now(m);
 	if (r == 0 && *ret_fails && m->fault_when == STORE_FAULT_BEFORE)
-		r = fault(m, err);
-	return r == 0 ? prove(m, epoch, err) : r;
+		r = mem_fault(m, err);
+	return r == 0 ? mem_prove(m, epoch, err) : r;
 }
 
 static int mem_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err)
@@ -120,11 +120,11 @@ static int mem_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch,
 	if (r < 0)
 		return r;
 	if (fails && m->fault_when == STORE_FAULT_BEFORE)
-		return fault(m, err);
+		return mem_fault(m, err);
 	CHECK(m->disk->epoch < UINT32_MAX);
 	m->disk->epoch++;
 	if (fails)
-		return fault(m, err);
+		return mem_fault(m, err);
 	*ret_epoch = m->disk->epoch;
 	return 0;
 }
@@ -167,7 +167,7 @@ static int mem_renew_lease(struct store *s, uint32_t epoch, int64_t now_us, stru
 	int r = alive(m, err);
 
 	if (r == 0)
-		r = prove(m, epoch, err);
+		r = mem_prove(m, epoch, err);
 	if (r == 0)
 		m->disk->lease.beat++;
 	if (r == 0 && now_us > 0)
@@ -182,7 +182,7 @@ static int mem_add_gap(struct store *s, uint32_t epoch, const struct store_gap *
 	int r = alive(m, err);
 
 	if (r == 0)
-		r = prove(m, epoch, err);
+		r = mem_prove(m, epoch, err);
 	if (r == 0)
 		mem_disk_add_gap(m->disk, g, oldest);
 	return r;
@@ -265,7 +265,7 @@ static int mem_commit(struct store *s, const struct store_batch *b, struct err *
 		return r;
 	if (r == 0)
 		mem_disk_write(m->disk, b);
-	return fails ? fault(m, err) : 0;
+	return fails ? mem_fault(m, err) : 0;
 }
 
 static void mem_idle(struct store *s)
@@ -542,7 +542,7 @@ static int mem_save_outcomes(struct store *s, uint32_t epoch, const struct store
 	if (r < 0)
 		return r;
 	mem_disk_save_outcomes(m->disk, o, n, upto_number);
-	return fails ? fault(m, err) : 0;
+	return fails ? mem_fault(m, err) : 0;
 }
 
 static int mem_retain(struct store *s, uint32_t epoch, const struct store_retention *ask,
@@ -557,7 +557,7 @@ static int mem_retain(struct store *s, uint32_t epoch, const struct store_retent
 		return r;
 	rows = mem_disk_retain(m->disk, ask->before_us, ask->rows_max, ask->dry_run);
 	if (fails)
-		return fault(m, err);
+		return mem_fault(m, err);
 	*ret_rows = rows;
 	return 0;
 }
@@ -597,7 +597,7 @@ static int mem_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t r
 	int r = alive(m, err);
 
 	if (r == 0)
-		r = prove(m, epoch, err);
+		r = mem_prove(m, epoch, err);
 	if (r == 0)
 		*ret_rows = mem_disk_drop_stats(m->disk, day, rows_max);
 	return r;

@@ -60,8 +60,9 @@ static int range_event(struct reader *r, struct inst_key key, uint64_t number,
 }
 
 /* From the event `h->before` itself on. */
-static int walk(struct reader *r, const struct read_history *h, struct rows *q,
-                int (*each)(void *ctx, const struct read_event *e), void *ctx, struct err *err)
+static int events_walk(struct reader *r, const struct read_history *h, struct rows *q,
+                       int (*each)(void *ctx, const struct read_event *e), void *ctx,
+                       struct err *err)
 {
 	struct read_event e = { 0 };
 	uint64_t number = h->before;
@@ -105,7 +106,7 @@ int read_events(struct reader *r, const struct read_history *h,
 	if (code == 0)
 		code = walk_start(r, q, &from, err);
 	if (code == 0)
-		code = walk(r, &from, q, each, ctx, err);
+		code = events_walk(r, &from, q, each, ctx, err);
 	rows_close(q);
 	read__end(r, code);
 	if (code == 0 && ret_number)

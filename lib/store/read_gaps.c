@@ -13,7 +13,7 @@ struct gaps {
 	size_t n;
 };
 
-static int load(struct reader *r, uint64_t number, struct gaps *all, struct err *err)
+static int gaps_load(struct reader *r, uint64_t number, struct gaps *all, struct err *err)
 {
 	struct rows *rows = NULL;
 	struct buf q = { 0 };
@@ -56,7 +56,7 @@ int read__leave_gaps(struct reader *r, struct instance *first, size_t n, size_t 
 	}
 	if (oldest == UINT64_MAX)
 		return 0;
-	code = load(r, oldest, &all, err);
+	code = gaps_load(r, oldest, &all, err);
 	for (size_t k = 0; code == 0 && k < n; k++)
 		for (size_t g = 0; g < all.n; g++)
 			store_gap_apply(&all.items[g], row_at(first, k, stride));

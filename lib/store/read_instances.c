@@ -80,7 +80,8 @@ static void where_states(struct buf *q, uint32_t states, bool history)
 	buf_puts(q, first ? " AND 0" : ")");
 }
 
-static void where(struct reader *r, struct buf *q, const struct read_filter *f, bool history)
+static void instances_where(struct reader *r, struct buf *q, const struct read_filter *f,
+                            bool history)
 {
 	read__where_tasks(r, q, f);
 	where_states(q, f->states, history);
@@ -145,7 +146,7 @@ static struct buf list_sql(const struct query *c, const char *table)
 	if (c->of_ranges)
 		read__range_where(c->r, &q, c->f);
 	else
-		where(c->r, &q, c->f, table == done_table);
+		instances_where(c->r, &q, c->f, table == done_table);
 	if (c->from.begun)
 		where_begun(c, &q);
 	buf_puts(&q, " ORDER BY ");
@@ -218,7 +219,7 @@ static struct buf rows_of_date_sql(const struct query *c)
 	read__put(c->r, &q, " FROM ?", "n", done_table);
 	buf_puts(&q, c->r->ops->by_history_key);
 	buf_puts(&q, " WHERE curr_run_date = ?");
-	where(c->r, &q, c->f, true);
+	instances_where(c->r, &q, c->f, true);
 	if (c->from.begun)
 		read__put(c->r, &q,
 		          down ? " AND (curr_run_date <> ? OR (task_id, part) < (?, ?))"
@@ -275,7 +276,7 @@ static int list_history(const struct query *c, struct list *l, struct err *err)
 	return code;
 }
 
-static int compare(const struct query *c, const struct found *a, const struct found *b)
+static int instances_compare(const struct query *c, const struct found *a, const struct found *b)
 {
 	for (int i = 0; i < c->sort->keys; i++)
 		if (a->key[i] != b->key[i])
@@ -291,15 +292,16 @@ static const struct found *take_first(const struct query *c, const struct list *
 
 	for (int k = 0; k < LISTS; k++)
 		if (at[k] < l[k].n &&
-		    (first < 0 || compare(c, &l[k].rows[at[k]], &l[first].rows[at[first]]) < 0))
+		    (first < 0 ||
+		     instances_compare(c, &l[k].rows[at[k]], &l[first].rows[at[first]]) < 0))
 			first = k;
 	CHECK(first >= 0);
 	return &l[first].rows[at[first]++];
 }
 
-static int merge(const struct query *c, const struct list *l,
-                 int (*each)(void *ctx, const struct instance *i), void *ctx,
-                 struct read_answer *ret)
+static int instances_merge(const struct query *c, const struct list *l,
+                           int (*each)(void *ctx, const struct instance *i), void *ctx,
+                           struct read_answer *ret)
 {
 	size_t at[LISTS] = { 0 }, n = l[0].n + l[1].n + l[2].n;
 	const struct found *last = NULL;
@@ -348,7 +350,7 @@ int read_instances(struct reader *r, const struct read_filter *f, const struct r
 		code = list_table(&c, range_table, &lists[2], err);
 	read__end(r, code);
 	if (code == 0)
-		code = merge(&c, lists, each, ctx, &answer);
+		code = instances_merge(&c, lists, each, ctx, &answer);
 	for (int k = 0; k < LISTS; k++)
 		free(lists[k].rows);
 	if (code == 0 && page->answer)
@@ -435,7 +437,7 @@ static int count_table(struct reader *r, const struct read_filter *f, const char
 	any.states = 0;
 	any.parts = false;
 	read__put(r, &q, "SELECT job_status, count(*) FROM ? WHERE 1", "n", table);
-	where(r, &q, &any, table == done_table);
+	instances_where(r, &q, &any, table == done_table);
 	buf_puts(&q, " GROUP BY job_status");
 	code = read__query(r, table, &q, &rows, err);
 	if (code < 0)

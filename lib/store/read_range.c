@@ -3,7 +3,7 @@
 #include "util/check.h"
 #include "util/err.h"
 
-static int find(struct reader *r, struct buf *q, struct store_range *ret, struct err *err)
+static int range_find(struct reader *r, struct buf *q, struct store_range *ret, struct err *err)
 {
 	struct rows *rows = NULL;
 	int code = read__query(r, "lb_task_range", q, &rows, err);
@@ -30,7 +30,7 @@ int read__range_over(struct reader *r, struct inst_key key, struct store_range *
 	          "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE task_id = ? AND lo <= ?"
 	          " AND hi >= ? ORDER BY number DESC LIMIT 1",
 	          "iii", (int64_t)key.task, key.run_date, key.run_date);
-	return find(r, &q, ret, err);
+	return range_find(r, &q, ret, err);
 }
 
 int read__range_numbered(struct reader *r, uint64_t number, struct store_range *ret,
@@ -40,7 +40,7 @@ int read__range_numbered(struct reader *r, uint64_t number, struct store_range *
 
 	read__put(r, &q, "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE number = ?", "i",
 	          (int64_t)number);
-	return find(r, &q, ret, err);
+	return range_find(r, &q, ret, err);
 }
 
 /* All its dates have rows by now: it says nothing more. */

@@ -33,8 +33,8 @@ int read_stats(struct reader *r, const struct store_stat_days *days,
 }
 
 /* One number from one statement. No row, or NULL: `none`. */
-static int ask(struct reader *r, int64_t none, int64_t *ret, struct err *err, const char *text,
-               const char *types, ...)
+static int stats_ask(struct reader *r, int64_t none, int64_t *ret, struct err *err,
+                     const char *text, const char *types, ...)
 {
 	struct rows *rows = NULL;
 	struct buf q = { 0 };
@@ -60,17 +60,17 @@ static int ask(struct reader *r, int64_t none, int64_t *ret, struct err *err, co
 static int find_last(struct reader *r, int64_t before_us, int64_t *ret, struct err *err)
 {
 	int64_t lo = 0, hi = 0, ended = 0;
-	int code = ask(r, 0, &hi, err,
-	               "SELECT max(last_number) FROM " HISTORY " WHERE last_number <="
-	               " (SELECT outcome_number FROM lb_leader)",
-	               "");
+	int code = stats_ask(r, 0, &hi, err,
+	                     "SELECT max(last_number) FROM " HISTORY " WHERE last_number <="
+	                     " (SELECT outcome_number FROM lb_leader)",
+	                     "");
 
 	while (code == 0 && lo < hi) {
 		int64_t mid = lo + (hi - lo) / 2 + 1;
-		code = ask(r, INT64_MAX, &ended, err,
-		           "SELECT ended_us FROM " HISTORY " WHERE last_number >= ?"
-		           " ORDER BY last_number LIMIT 1",
-		           "i", mid);
+		code = stats_ask(r, INT64_MAX, &ended, err,
+		                 "SELECT ended_us FROM " HISTORY " WHERE last_number >= ?"
+		                 " ORDER BY last_number LIMIT 1",
+		                 "i", mid);
 		if (ended < before_us)
 			lo = mid;
 		else
@@ -86,10 +86,10 @@ static int measure_size(struct reader *r, struct read_retention *a, struct err *
 	int code = r->ops->size(r, &a->bytes_all, err);
 
 	if (code == 0)
-		code = ask(r, 0, &events, err,
-		           "SELECT max(number) - min(number) + 1 FROM lb_task_event", "");
+		code = stats_ask(r, 0, &events, err,
+		                 "SELECT max(number) - min(number) + 1 FROM lb_task_event", "");
 	if (code == 0)
-		code = ask(r, 0, &runs, err, "SELECT count(*) FROM lb_task_run", "");
+		code = stats_ask(r, 0, &runs, err, "SELECT count(*) FROM lb_task_run", "");
 	if (code < 0)
 		return code;
 	uint64_t all = (uint64_t)(events + runs) + a->rows + a->rows_kept;
@@ -105,36 +105,40 @@ static int survey(struct reader *r, int64_t before_us, struct read_retention *a,
 	int code = find_last(r, before_us, &last, err);
 
 	if (code == 0)
-		code = ask(r, 0, &rows, err,
-		           "SELECT count(*) FROM " HISTORY " WHERE last_number <= ?", "i", last);
+		code = stats_ask(r, 0, &rows, err,
+		                 "SELECT count(*) FROM " HISTORY " WHERE last_number <= ?", "i",
+		                 last);
 	if (code == 0)
-		code = ask(r, 0, &kept, err,
-		           "SELECT count(*) FROM " HISTORY " WHERE last_number > ?", "i", last);
+		code = stats_ask(r, 0, &kept, err,
+		                 "SELECT count(*) FROM " HISTORY " WHERE last_number > ?", "i",
+		                 last);
 	if (code == 0)
-		code = ask(r, 0, &items, err,
-		           "SELECT count(*) FROM lb_command_item AS i JOIN lb_command AS c"
-		           " ON c.id = i.command_id WHERE c.ended_us > 0 AND c.ended_us < ?",
-		           "i", before_us);
+		code = stats_ask(r, 0, &items, err,
+		                 "SELECT count(*) FROM lb_command_item AS i JOIN lb_command AS c"
+		                 " ON c.id = i.command_id WHERE c.ended_us > 0 AND c.ended_us < ?",
+		                 "i", before_us);
 	if (code == 0)
-		code = ask(r, 0, &first_event, err, "SELECT min(number) FROM lb_task_event", "");
+		code = stats_ask(r, 0, &first_event, err, "SELECT min(number) FROM lb_task_event",
+		                 "");
 	if (code == 0)
-		code = ask(r, 0, &ranges, err,
-		           "SELECT count(*) FROM lb_task_range WHERE at_us < ? AND number <="
-		           " (SELECT outcome_number FROM lb_leader)",
-		           "i", before_us);
+		code = stats_ask(r, 0, &ranges, err,
+		                 "SELECT count(*) FROM lb_task_range WHERE at_us < ? AND number <="
+		                 " (SELECT outcome_number FROM lb_leader)",
+		                 "i", before_us);
 	a->rows = (uint64_t)(rows + ranges);
 	a->rows_kept = (uint64_t)kept;
 	a->items = (uint64_t)items;
 	a->events = rows && first_event && last >= first_event ? (uint64_t)(last - first_event + 1)
 	                                                       : 0;
 	if (code == 0 && rows)
-		code = ask(r, 0, &a->first_us, err,
-		           "SELECT ended_us FROM " HISTORY " ORDER BY last_number LIMIT 1", "");
+		code = stats_ask(r, 0, &a->first_us, err,
+		                 "SELECT ended_us FROM " HISTORY " ORDER BY last_number LIMIT 1",
+		                 "");
 	if (code == 0 && rows)
-		code = ask(r, 0, &a->last_us, err,
-		           "SELECT ended_us FROM " HISTORY " WHERE last_number <= ?"
-		           " ORDER BY last_number DESC LIMIT 1",
-		           "i", last);
+		code = stats_ask(r, 0, &a->last_us, err,
+		                 "SELECT ended_us FROM " HISTORY " WHERE last_number <= ?"
+		                 " ORDER BY last_number DESC LIMIT 1",
+		                 "i", last);
 	return code < 0 ? code : measure_size(r, a, err);
 }
 

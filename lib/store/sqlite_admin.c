@@ -38,7 +38,7 @@ static void close_dir(struct admin *a)
 	free(a);
 }
 
-static int run(struct admin *a, const char *text, size_t len, struct err *err)
+static int sqlite_admin_run(struct admin *a, const char *text, size_t len, struct err *err)
 {
 	char *whole = mem_strn(text, len);
 	int r = sql_exec(db_of(a), whole, err);
@@ -55,8 +55,8 @@ static void rows_free(struct rows *r)
 
 static const struct rows_ops own_rows_ops = { SQL_ROWS_OPS, .close = rows_free };
 
-static int ask(struct admin *a, const char *table, const char *text, struct rows **ret,
-               struct err *err)
+static int sqlite_admin_ask(struct admin *a, const char *table, const char *text, struct rows **ret,
+                            struct err *err)
 {
 	sqlite3_stmt *q = NULL;
 	int rc = sqlite3_prepare_v2(db_of(a), text, -1, &q, NULL);
@@ -70,18 +70,18 @@ static int ask(struct admin *a, const char *table, const char *text, struct rows
 	return 0;
 }
 
-static int migrate(struct admin *a, int64_t first_us, struct err *err)
+static int sqlite_admin_migrate(struct admin *a, int64_t first_us, struct err *err)
 {
 	(void)first_us; /* no partitions */
 	return sqlite_migrate(db_of(a), clock_wall_us(&clock_machine), err);
 }
 
-static int whole(struct admin *a, struct err *err)
+static int sqlite_admin_whole(struct admin *a, struct err *err)
 {
 	return sqlite_inspect(&((struct sqlite_admin *)a)->s->base, 0, err);
 }
 
-static int verify(struct admin *a, struct err *err)
+static int sqlite_admin_verify(struct admin *a, struct err *err)
 {
 	struct store *s = &((struct sqlite_admin *)a)->s->base;
 	struct store_tip t = { 0 };
@@ -94,12 +94,12 @@ const struct admin_ops admin_sqlite_ops = {
 	.prefix = "sqlite:",
 	.open = admin_open_dir,
 	.close = close_dir,
-	.run = run,
-	.ask = ask,
+	.run = sqlite_admin_run,
+	.ask = sqlite_admin_ask,
 	.quote = sqlite_quote,
-	.migrate = migrate,
-	.whole = whole,
-	.verify = verify,
+	.migrate = sqlite_admin_migrate,
+	.whole = sqlite_admin_whole,
+	.verify = sqlite_admin_verify,
 	.tables = "SELECT name FROM sqlite_schema WHERE type = 'table'",
 	.after_wipe = "PRAGMA user_version = 0; PRAGMA application_id = 0; VACUUM",
 	.schema = store_schema,

@@ -14,7 +14,7 @@
 /* Pages of write-ahead log at which a commit stops to checkpoint: 32 MiB. */
 #define WAL_PAGES_MAX 8192
 
-static void show(struct sqlite_store *s, int64_t id, const struct instance *i)
+static void commit_show(struct sqlite_store *s, int64_t id, const struct instance *i)
 {
 	CHECK(id > 0);
 	s->shown = mem_room(s->shown, &s->cap_shown, s->n_shown + 1, sizeof *s->shown);
@@ -56,10 +56,10 @@ static int write_live(struct sqlite_store *s, const struct store_batch *b, struc
 {
 	s->n_shown = 0;
 	for (size_t i = 0; i < b->n_live; i++)
-		show(s, id_of(b->live[i]), b->live[i]);
+		commit_show(s, id_of(b->live[i]), b->live[i]);
 	for (size_t i = 0; i < b->n_reopened; i++)
 		if (!state_final((enum state)b->reopened[i]->state))
-			show(s, id_of(b->reopened[i]), b->reopened[i]);
+			commit_show(s, id_of(b->reopened[i]), b->reopened[i]);
 	return write_shown(s, SQL_LIVE, err);
 }
 
@@ -95,7 +95,7 @@ static int write_done(struct sqlite_store *s, const struct store_batch *b, struc
 	s->gone = mem_room(s->gone, &s->cap_gone, b->n_done, sizeof *s->gone);
 	for (size_t i = 0; i < b->n_done; i++) {
 		s->gone[s->n_gone++] = id_of(b->done[i]);
-		show(s, (int64_t)b->done[i]->last_number, b->done[i]);
+		commit_show(s, (int64_t)b->done[i]->last_number, b->done[i]);
 	}
 	CHECK(s->n_gone == b->n_done);
 	r = s->n_gone ? delete_gone(s, err) : 0;

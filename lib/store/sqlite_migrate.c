@@ -9,7 +9,7 @@
 
 #define APPLICATION_ID 0x53697264 /* "Sird" */
 
-static uint64_t checksum(const char *text)
+static uint64_t sqlite_migrate_checksum(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
 
@@ -39,7 +39,7 @@ static int check_applied(sqlite3_stmt *q, int64_t number, struct err *err)
 	const char *sum = (const char *)sqlite3_column_text(q, 2);
 	char want[17];
 
-	snprintf(want, sizeof want, "%016" PRIx64, checksum(m->sql));
+	snprintf(want, sizeof want, "%016" PRIx64, sqlite_migrate_checksum(m->sql));
 	if (sqlite3_column_int64(q, 0) != number || !name || !sum)
 		return err_set(err, E_CORRUPT, "lb_migration: number %" PRId64 " is missing",
 		               number);
@@ -138,14 +138,15 @@ static int record(sqlite3 *db, const struct store_migration *m, int64_t now_us, 
 
 	if (rc != SQLITE_OK)
 		return sql_fail(db, rc, text, err);
-	snprintf(sum, sizeof sum, "%016" PRIx64, checksum(m->sql));
+	snprintf(sum, sizeof sum, "%016" PRIx64, sqlite_migrate_checksum(m->sql));
 	sql_bind(q, "itti", (int64_t)m->number, m->name, sum, now_us);
 	r = sql_step(db, q, err);
 	sqlite3_finalize(q);
 	return r < 0 ? r : set_pragma(db, "user_version", m->number, err);
 }
 
-static int apply(sqlite3 *db, const struct store_migration *m, int64_t now_us, struct err *err)
+static int sqlite_migrate_apply(sqlite3 *db, const struct store_migration *m, int64_t now_us,
+                                struct err *err)
 {
 	int r = sql_exec(db, "BEGIN IMMEDIATE", err);
 
@@ -215,6 +216,6 @@ int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err)
 	if (r == 0)
 		r = check_record(db, version, err);
 	for (int64_t n = version; n < newest && r == 0; n++)
-		r = apply(db, &store_schema[n], now_us, err);
+		r = sqlite_migrate_apply(db, &store_schema[n], now_us, err);
 	return r == 0 && version <= newest ? set_floor(db, err) : r;
 }

@@ -84,8 +84,8 @@ static void asked_close(struct rows *r)
 
 static const struct rows_ops asked_rows_ops = { SQL_ROWS_OPS, .close = asked_close };
 
-static int ask(struct row_store *rs, enum row_id id, struct rows **ret, struct err *err,
-               const char *types, va_list ap)
+static int rows_ask(struct row_store *rs, enum row_id id, struct rows **ret, struct err *err,
+                    const char *types, va_list ap)
 {
 	struct sqlite_store *s = (struct sqlite_store *)rs;
 	sqlite3_stmt *q = NULL;
@@ -101,8 +101,8 @@ static int ask(struct row_store *rs, enum row_id id, struct rows **ret, struct e
 	return 0;
 }
 
-static int change(struct row_store *rs, enum row_id id, size_t *ret_rows, struct err *err,
-                  const char *types, va_list ap)
+static int rows_change(struct row_store *rs, enum row_id id, size_t *ret_rows, struct err *err,
+                       const char *types, va_list ap)
 {
 	struct sqlite_store *s = (struct sqlite_store *)rs;
 	sqlite3_stmt *q = NULL;
@@ -115,12 +115,12 @@ static int change(struct row_store *rs, enum row_id id, size_t *ret_rows, struct
 	return r;
 }
 
-static int begin(struct row_store *rs, uint32_t epoch, uint64_t *ret_number, struct err *err)
+static int rows_begin(struct row_store *rs, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
 	return sql_begin((struct sqlite_store *)rs, epoch, ret_number, err);
 }
 
-static int end(struct row_store *rs, int r, struct err *err)
+static int rows_end(struct row_store *rs, int r, struct err *err)
 {
 	return sql_end((struct sqlite_store *)rs, r, err);
 }
@@ -141,9 +141,9 @@ static int put_outcomes(struct row_store *rs, const struct store_outcome *o, siz
 	return r;
 }
 
-const struct row_ops sqlite_row_ops = { .ask = ask,
-	                                .change = change,
-	                                .begin = begin,
-	                                .end = end,
+const struct row_ops sqlite_row_ops = { .ask = rows_ask,
+	                                .change = rows_change,
+	                                .begin = rows_begin,
+	                                .end = rows_end,
 	                                .put_outcomes = put_outcomes,
 	                                .stat_days = 1 };

@@ -149,7 +149,7 @@ int sql_exec(sqlite3 *db, const char *text, struct err *err)
 	return rc == SQLITE_OK ? 0 : sql_fail(db, rc, text, err);
 }
 
-static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+static int sql_prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
 	int r = row_tip(&s->rows, ROW_TIP, &s->base.tip, err);
 
@@ -171,7 +171,7 @@ int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, stru
 	if (r < 0)
 		return r;
 	CHECK(!sqlite3_get_autocommit(s->db));
-	r = prove(s, epoch, ret_number, err);
+	r = sql_prove(s, epoch, ret_number, err);
 	return r < 0 ? sql_end(s, r, err) : 0;
 }
 

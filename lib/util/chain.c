@@ -7,7 +7,7 @@
 
 #define HASH_BYTES 32
 
-static void add(crypto_generichash_state *st, const char *field)
+static void chain_add(crypto_generichash_state *st, const char *field)
 {
 	char length[24];
 	size_t n = field ? strlen(field) : 0;
@@ -24,9 +24,9 @@ void chain_next(const char *before, const char *const *fields, size_t n, char re
 
 	CHECK(n > 0);
 	crypto_generichash_init(&st, NULL, 0, sizeof hash);
-	add(&st, before);
+	chain_add(&st, before);
 	for (size_t i = 0; i < n; i++)
-		add(&st, fields[i]);
+		chain_add(&st, fields[i]);
 	crypto_generichash_final(&st, hash, sizeof hash);
 	sodium_bin2hex(ret_hash, CHAIN_HEX, hash, sizeof hash);
 }

@@ -6,7 +6,7 @@
 static uint32_t table[8][256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void fill(void)
+static void crc_fill(void)
 {
 	for (uint32_t b = 0; b < 256; b++) {
 		uint32_t c = b;
@@ -22,7 +22,7 @@ static void fill(void)
 
 uint32_t crc32c_numbers(uint32_t crc, const int64_t *numbers, size_t n)
 {
-	pthread_once(&once, fill);
+	pthread_once(&once, crc_fill);
 	crc = ~crc;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t v = (uint64_t)numbers[i] ^ crc;

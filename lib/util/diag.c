@@ -65,8 +65,8 @@ static void add_text(struct diags *d, const struct diag *what, const char *messa
 	};
 }
 
-__attribute__((format(printf, 3, 0))) static void add(struct diags *d, const struct diag *what,
-                                                      const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void diag_add(struct diags *d, const struct diag *what,
+                                                           const char *fmt, va_list ap)
 {
 	char text[MESSAGE_MAX];
 
@@ -81,7 +81,7 @@ int diag_error(struct diags *d, struct place at, const char *code, const char *h
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, &(struct diag){ .at = at, .code = code, .hint = hint }, fmt, ap);
+	diag_add(d, &(struct diag){ .at = at, .code = code, .hint = hint }, fmt, ap);
 	va_end(ap);
 	return E_INVALID;
 }
@@ -92,11 +92,12 @@ void diag_warning(struct diags *d, struct place at, const char *code, const char
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, &(struct diag){ .at = at, .code = code, .hint = hint, .is_warning = true }, fmt, ap);
+	diag_add(d, &(struct diag){ .at = at, .code = code, .hint = hint, .is_warning = true }, fmt,
+	         ap);
 	va_end(ap);
 }
 
-static int least(int a, int b, int c)
+static int diag_least(int a, int b, int c)
 {
 	int ab = a < b ? a : b;
 
@@ -104,7 +105,7 @@ static int least(int a, int b, int c)
 }
 
 /* Edits from one to the other; the case of letters does not count. */
-static int distance(const char *a, const char *b)
+static int diag_distance(const char *a, const char *b)
 {
 	size_t n = strlen(b);
 	int row[WORD_MAX + 1];
@@ -117,7 +118,7 @@ static int distance(const char *a, const char *b)
 		int diagonal = row[0]++;
 		for (size_t j = 1; j <= n; j++) {
 			int same = strncasecmp(a, &b[j - 1], 1) != 0;
-			int next = least(row[j] + 1, row[j - 1] + 1, diagonal + same);
+			int next = diag_least(row[j] + 1, row[j - 1] + 1, diagonal + same);
 			diagonal = row[j];
 			row[j] = next;
 		}
@@ -132,7 +133,7 @@ struct nearest nearest_to(const char *wanted)
 
 void nearest_try(struct nearest *n, const char *name)
 {
-	int d = distance(n->wanted, name);
+	int d = diag_distance(n->wanted, name);
 
 	if (d < n->distance) {
 		n->distance = d;

@@ -21,7 +21,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static int failed(struct err *err, const char *what, const char *path)
+static int fs_failed(struct err *err, const char *what, const char *path)
 {
 	int errnum = errno;
 
@@ -39,7 +39,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *text, stru
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return failed(err, "read", path);
+			return fs_failed(err, "read", path);
 		if (n == 0)
 			return 0;
 		got += (size_t)n;
@@ -54,7 +54,7 @@ int fs_read(const char *path, size_t max, struct buf *ret_text, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return failed(err, "open", path);
+		return fs_failed(err, "open", path);
 	int r = read_all(fd, path, max, ret_text, err);
 	close(fd);
 	return r;
@@ -65,7 +65,7 @@ static int secret_fd_check(int fd, const char *path, struct err *err)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return failed(err, "stat", path);
+		return fs_failed(err, "stat", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, E_FORBIDDEN, "%.250s is not a plain file", path);
 	if (st.st_mode & 077)
@@ -123,20 +123,20 @@ static int write_all(int fd, const char *path, const char *data, size_t n, struc
 		if (w < 0 && errno == EINTR)
 			continue;
 		if (w < 0)
-			return failed(err, "write", path);
+			return fs_failed(err, "write", path);
 		CHECK((size_t)w <= n);
 		data += w;
 		n -= (size_t)w;
 	}
-	return fsync(fd) < 0 ? failed(err, "fsync", path) : 0;
+	return fsync(fd) < 0 ? fs_failed(err, "fsync", path) : 0;
 }
 
 int fs_sync_dir(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return failed(err, "open", path);
-	int r = fsync(fd) < 0 ? failed(err, "fsync", path) : 0;
+		return fs_failed(err, "open", path);
+	int r = fsync(fd) < 0 ? fs_failed(err, "fsync", path) : 0;
 	close(fd);
 	return r;
 }
@@ -152,14 +152,15 @@ static char *parent_of(const char *path)
 
 /* By root's hand in another's place: it stays that of who had it, and a new one is his whose the
  * directory is. Else a daemon could not read what its operator wrote for it. */
-static int give(int fd, const char *path, const char *dir, struct err *err)
+static int fs_give(int fd, const char *path, const char *dir, struct err *err)
 {
 	struct stat st;
 
 	if (lstat(path, &st) < 0 && stat(dir, &st) < 0)
-		return failed(err, "stat", dir);
-	return st.st_uid != 0 && fchown(fd, st.st_uid, st.st_gid) < 0 ? failed(err, "chown", path)
-	                                                              : 0;
+		return fs_failed(err, "stat", dir);
+	return st.st_uid != 0 && fchown(fd, st.st_uid, st.st_gid) < 0
+	               ? fs_failed(err, "chown", path)
+	               : 0;
 }
 
 int fs_write(const char *path, const void *data, size_t n, mode_t mode, struct err *err)
@@ -172,18 +173,18 @@ int fs_write(const char *path, const void *data, size_t n, mode_t mode, struct e
 	CHECK((mode & ~(mode_t)07777) == 0);
 	int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0) {
-		r = failed(err, "create", beside);
+		r = fs_failed(err, "create", beside);
 		goto out;
 	}
 	there = true;
-	r = fchmod(fd, mode) < 0 ? failed(err, "chmod", beside) : 0; /* whatever the umask */
+	r = fchmod(fd, mode) < 0 ? fs_failed(err, "chmod", beside) : 0; /* whatever the umask */
 	if (r == 0 && geteuid() == 0)
-		r = give(fd, path, dir, err);
+		r = fs_give(fd, path, dir, err);
 	if (r == 0)
 		r = write_all(fd, beside, data, n, err);
 	close(fd);
 	if (r == 0 && rename(beside, path) < 0)
-		r = failed(err, "rename to", path);
+		r = fs_failed(err, "rename to", path);
 	if (r == 0) {
 		there = false;
 		r = fs_sync_dir(dir, err);
@@ -209,12 +210,12 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 		char was = *at;
 		*at = 0;
 		if (*p && mkdir(p, mode) < 0 && errno != EEXIST)
-			r = failed(err, "mkdir", p);
+			r = fs_failed(err, "mkdir", p);
 		*at = was;
 	}
 	free(p);
 	if (r == 0 && stat(path, &st) < 0)
-		return failed(err, "stat", path);
+		return fs_failed(err, "stat", path);
 	if (r == 0 && !S_ISDIR(st.st_mode))
 		return err_set(err, E_EXISTS, "%.250s is not a directory", path);
 	return r;
@@ -235,7 +236,7 @@ int fs_free_bytes(const char *path, unsigned long long *ret_bytes, struct err *e
 	struct statvfs v;
 
 	if (statvfs(path, &v) < 0)
-		return failed(err, "statvfs", path);
+		return fs_failed(err, "statvfs", path);
 	*ret_bytes = (unsigned long long)v.f_bavail * v.f_frsize;
 	return 0;
 }

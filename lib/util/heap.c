@@ -22,7 +22,7 @@ void heap_done(struct heap *h)
 	heap_init(h);
 }
 
-static void place(struct heap *h, size_t at, struct heap_node *n)
+static void heap_place(struct heap *h, size_t at, struct heap_node *n)
 {
 	CHECK(at < h->len);
 	h->nodes[at] = n;
@@ -42,10 +42,10 @@ static void rise(struct heap *h, struct heap_node *n)
 		size_t up = (at - 1) / WAYS;
 		if (!before(n, h->nodes[up]))
 			break;
-		place(h, at, h->nodes[up]);
+		heap_place(h, at, h->nodes[up]);
 		at = up;
 	}
-	place(h, at, n);
+	heap_place(h, at, n);
 }
 
 static void sink(struct heap *h, struct heap_node *n)
@@ -61,10 +61,10 @@ static void sink(struct heap *h, struct heap_node *n)
 				least = i;
 		if (!before(h->nodes[least], n))
 			break;
-		place(h, at, h->nodes[least]);
+		heap_place(h, at, h->nodes[least]);
 		at = least;
 	}
-	place(h, at, n);
+	heap_place(h, at, n);
 }
 
 void heap_set(struct heap *h, struct heap_node *n, int64_t key)
@@ -72,7 +72,7 @@ void heap_set(struct heap *h, struct heap_node *n, int64_t key)
 	CHECK(n->at == HEAP_OUT || (n->at < h->len && h->nodes[n->at] == n));
 	if (n->at == HEAP_OUT) {
 		h->nodes = mem_room(h->nodes, &h->cap, h->len + 1, sizeof *h->nodes);
-		place(h, h->len++, n);
+		heap_place(h, h->len++, n);
 	}
 	n->key = key;
 	rise(h, n);
@@ -89,7 +89,7 @@ void heap_remove(struct heap *h, struct heap_node *n)
 	n->at = HEAP_OUT;
 	if (last == n)
 		return;
-	place(h, at, last);
+	heap_place(h, at, last);
 	rise(h, last);
 	sink(h, last);
 }

@@ -22,7 +22,7 @@ void index_done(struct index *x)
 	index_init(x, x->hash_of, x->owner);
 }
 
-static void put(struct index *x, uint32_t item)
+static void index_put(struct index *x, uint32_t item)
 {
 	size_t i = (size_t)x->hash_of(x->owner, item) & x->mask;
 
@@ -31,7 +31,7 @@ static void put(struct index *x, uint32_t item)
 	x->places[i] = item;
 }
 
-static void grow(struct index *x)
+static void index_grow(struct index *x)
 {
 	uint32_t *was = x->places;
 	size_t n = was ? x->mask + 1 : 0, places = was ? n * 2 : PLACES_MIN;
@@ -43,7 +43,7 @@ static void grow(struct index *x)
 		x->places[i] = INDEX_NONE;
 	for (size_t i = 0; i < n; i++)
 		if (was[i] != INDEX_NONE)
-			put(x, was[i]);
+			index_put(x, was[i]);
 	free(was);
 }
 
@@ -66,8 +66,8 @@ void index_add(struct index *x, uint32_t item)
 {
 	CHECK(item != INDEX_NONE);
 	if (!x->places || (x->used + 1) * 8 > (x->mask + 1) * 7)
-		grow(x);
-	put(x, item);
+		index_grow(x);
+	index_put(x, item);
 	x->used++;
 	CHECK(x->used <= x->mask); /* one place is always empty */
 }

@@ -93,7 +93,7 @@ static int unicode(struct in *in, char **to)
 	return 0;
 }
 
-static int escape(struct in *in, char **to)
+static int read_escape(struct in *in, char **to)
 {
 	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
 
@@ -120,7 +120,7 @@ static int string(struct in *in, const char **ret, size_t *ret_len)
 		if (c < 0x20)
 			return bad(in, "control character in a string");
 		if (c == '\\') {
-			if (escape(in, &to) < 0)
+			if (read_escape(in, &to) < 0)
 				return E_INVALID;
 		} else if (c < 0x80) {
 			*to++ = *in->p++;
@@ -142,7 +142,7 @@ static int string(struct in *in, const char **ret, size_t *ret_len)
 	return 0;
 }
 
-static int number(struct in *in, struct jval *v)
+static int json_read_number(struct in *in, struct jval *v)
 {
 	bool minus = *in->p == '-';
 
@@ -175,10 +175,10 @@ static int word(struct in *in, const char *text)
 	return 0;
 }
 
-static int value(struct in *in, int depth, struct jval **ret);
+static int json_read_value(struct in *in, int depth, struct jval **ret);
 
 /* Without escapes, so that a key is found by its bytes wherever it is looked for. */
-static int key(struct in *in, const struct jval *object, const char **ret)
+static int json_read_key(struct in *in, const struct jval *object, const char **ret)
 {
 	size_t len = 0;
 
@@ -215,9 +215,9 @@ static int members(struct in *in, struct jval *v, char close, int depth)
 	}
 	for (;;) {
 		const char *name = NULL;
-		if (close == '}' && key(in, v, &name) < 0)
+		if (close == '}' && json_read_key(in, v, &name) < 0)
 			return E_INVALID;
-		if (value(in, depth + 1, tail) < 0)
+		if (json_read_value(in, depth + 1, tail) < 0)
 			return E_INVALID;
 		CHECK(*tail);
 		(*tail)->key = name;
@@ -236,7 +236,7 @@ static int members(struct in *in, struct jval *v, char close, int depth)
 	}
 }
 
-static int value(struct in *in, int depth, struct jval **ret)
+static int json_read_value(struct in *in, int depth, struct jval **ret)
 {
 	skip_space(in);
 	if (in->p >= in->end)
@@ -262,7 +262,7 @@ static int value(struct in *in, int depth, struct jval **ret)
 	} else if (c == 'n') {
 		r = word(in, "null");
 	} else {
-		r = number(in, v);
+		r = json_read_number(in, v);
 	}
 	*ret = v;
 	return r;
@@ -275,7 +275,7 @@ static int doc_read(const char *text, size_t n, struct jdoc **ret_doc, struct er
 	d->text = mem_strn(n ? text : "", n);
 	d->values = pile_new();
 	struct in in = { d, text, d->text, d->text + n, err };
-	int r = value(&in, 0, &d->root);
+	int r = json_read_value(&in, 0, &d->root);
 	skip_space(&in);
 	if (r == 0 && in.p != in.end)
 		r = bad(&in, "something after the value");

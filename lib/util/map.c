@@ -36,7 +36,7 @@ static size_t home_of(const struct map *m, uint64_t key)
 	return (size_t)map_mix(key, 0) & m->mask;
 }
 
-static void put(struct map *m, uint64_t key, uint32_t value)
+static void map_put(struct map *m, uint64_t key, uint32_t value)
 {
 	size_t i = home_of(m, key);
 
@@ -46,7 +46,7 @@ static void put(struct map *m, uint64_t key, uint32_t value)
 	m->values[i] = value;
 }
 
-static void grow(struct map *m)
+static void map_grow(struct map *m)
 {
 	struct map was = *m;
 	size_t places = was.keys ? (was.mask + 1) * 2 : PLACES_MIN;
@@ -59,7 +59,7 @@ static void grow(struct map *m)
 		m->values[i] = MAP_NONE;
 	for (size_t i = 0; was.keys && i <= was.mask; i++)
 		if (was.values[i] != MAP_NONE)
-			put(m, was.keys[i], was.values[i]);
+			map_put(m, was.keys[i], was.values[i]);
 	free(was.keys);
 	free(was.values);
 }
@@ -99,8 +99,8 @@ void map_add(struct map *m, uint64_t key, uint32_t value)
 {
 	CHECK(value != MAP_NONE);
 	if (!m->keys || (m->used + 1) * 4 > (m->mask + 1) * 3)
-		grow(m);
-	put(m, key, value);
+		map_grow(m);
+	map_put(m, key, value);
 	m->used++;
 	CHECK(m->used <= m->mask); /* one place is always empty */
 }

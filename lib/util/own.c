@@ -17,7 +17,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-static int failed(const char *what, const char *path, struct err *err)
+static int own_failed(const char *what, const char *path, struct err *err)
 {
 	int errnum = errno;
 
@@ -34,7 +34,7 @@ static int close_to_others(int fd, const char *path, bool may_share, struct err 
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return failed("stat", path, err);
+		return own_failed("stat", path, err);
 	if (st.st_uid != geteuid())
 		return err_set(err, E_FORBIDDEN,
 		               "%.250s belongs to user %u, and user %u would keep its own there "
@@ -45,7 +45,7 @@ static int close_to_others(int fd, const char *path, bool may_share, struct err 
 	if (!(st.st_mode & others))
 		return 0;
 	if (fchmod(fd, st.st_mode & 07777 & ~others) < 0)
-		return failed("chmod", path, err);
+		return own_failed("chmod", path, err);
 	log_warn("state.closed", "dir=%s mode=%04o text=\"others could use it; they cannot now\"",
 	         path, st.st_mode & 07777);
 	return 0;
@@ -59,7 +59,7 @@ int own_dir(const char *path, bool may_share, struct err *err)
 		return r;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return failed("open", path, err);
+		return own_failed("open", path, err);
 	r = close_to_others(fd, path, may_share, err);
 	close(fd);
 	return r;
@@ -71,10 +71,10 @@ static int file_close_to_others(const char *path, mode_t mode, struct err *err)
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : failed("stat", path, err);
+		return errno == ENOENT ? 0 : own_failed("stat", path, err);
 	if ((st.st_mode & 07777 & ~mode) == 0 || !S_ISREG(st.st_mode))
 		return 0;
-	return chmod(path, st.st_mode & mode) < 0 ? failed("chmod", path, err) : 0;
+	return chmod(path, st.st_mode & mode) < 0 ? own_failed("chmod", path, err) : 0;
 }
 
 int own_database(const char *path, struct err *err)
@@ -84,20 +84,20 @@ int own_database(const char *path, struct err *err)
 	char *dir = slash && slash > path ? mem_strn(path, (size_t)(slash - path))
 	                                  : mem_str(slash ? "/" : ".");
 	struct stat st;
-	int r = stat(dir, &st) < 0 ? failed("stat", dir, err) : 0, fd = -1;
+	int r = stat(dir, &st) < 0 ? own_failed("stat", dir, err) : 0, fd = -1;
 	mode_t mode = r == 0 && is_shared(&st) ? 0640 : 0600;
 
 	if (r == 0) {
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 		if (fd < 0 && errno != EEXIST)
-			r = failed("create", path, err);
+			r = own_failed("create", path, err);
 	}
 	if (fd >= 0 && fchmod(fd, mode) < 0)
-		r = failed("chmod", path, err);
+		r = own_failed("chmod", path, err);
 	/* By root's hand in another's place: it is his. */
 	if (r == 0 && fd >= 0 && geteuid() == 0 && st.st_uid != 0 &&
 	    fchown(fd, st.st_uid, st.st_gid) < 0)
-		r = failed("chown", path, err);
+		r = own_failed("chown", path, err);
 	if (fd >= 0)
 		close(fd);
 	for (size_t i = 0; r == 0 && i < sizeof beside / sizeof beside[0]; i++) {

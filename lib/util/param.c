@@ -106,7 +106,7 @@ void param_done(const struct param_table *t, void *p)
 		field_done(&t->rows[i], p);
 }
 
-static int distance(const char *a, const char *b)
+static int param_distance(const char *a, const char *b)
 {
 	enum { NAME_MAX_LETTERS = 64 };
 	int row[NAME_MAX_LETTERS + 1];
@@ -167,7 +167,7 @@ const struct param_row *param__find(const struct param_table *t, const char *nam
 			continue;
 		if (strcmp(row->name, name) == 0)
 			return row;
-		int d = distance(name, row->name);
+		int d = param_distance(name, row->name);
 		if (d < nearest_distance) {
 			nearest_distance = d;
 			nearest = row->name;
@@ -248,7 +248,8 @@ bool param_size_parse(const char *text, int64_t *ret_bytes)
 	return number_parse(text, size_units, ret_bytes);
 }
 
-static int wrong(const struct param_row *row, const char *text, const char *place, struct err *err)
+static int param_wrong(const struct param_row *row, const char *text, const char *place,
+                       struct err *err)
 {
 	if (row->type == PARAM_BOOL)
 		return err_set(err, E_INVALID, "%s is '%.60s', want true or false (%.200s)",
@@ -275,7 +276,7 @@ static int assign_number(const struct param_row *row, void *p, const char *text,
 
 	CHECK(param__is_number(row));
 	if (!number_parse(text, units, &n) || n < row->min || n > row->max)
-		return wrong(row, text, place, err);
+		return param_wrong(row, text, place, err);
 	*(int64_t *)param__field(row, p) = n;
 	return 0;
 }
@@ -285,7 +286,7 @@ static int assign_bool(const struct param_row *row, void *p, const char *text, c
 {
 	CHECK(row->type == PARAM_BOOL);
 	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-		return wrong(row, text, place, err);
+		return param_wrong(row, text, place, err);
 	*(bool *)param__field(row, p) = text[0] == 't';
 	return 0;
 }
@@ -297,7 +298,7 @@ static int assign_text(const struct param_row *row, void *p, const char *text, c
 
 	CHECK(row->type != PARAM_LIST && row->type != PARAM_BOOL && !param__is_number(row));
 	if (n < row->min || n > row->max)
-		return wrong(row, text, place, err);
+		return param_wrong(row, text, place, err);
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			return err_set(err, E_INVALID, "%s holds a control character (%.200s)",

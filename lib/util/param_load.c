@@ -24,7 +24,7 @@ struct reading {
 	struct err *err;
 };
 
-static const char *place(const struct reading *r, char text[static 300])
+static const char *load_place(const struct reading *r, char text[static 300])
 {
 	snprintf(text, 300, "%.250s:%zu:%zu", r->path, r->event.start_mark.line + 1,
 	         r->event.start_mark.column + 1);
@@ -32,7 +32,7 @@ static const char *place(const struct reading *r, char text[static 300])
 }
 
 /* On to the next event. The one in hand is freed. */
-static int next(struct reading *r)
+static int load_next(struct reading *r)
 {
 	yaml_event_delete(&r->event);
 	if (yaml_parser_parse(&r->parser, &r->event))
@@ -43,12 +43,12 @@ static int next(struct reading *r)
 	               r->parser.problem_mark.line + 1, r->parser.problem_mark.column + 1);
 }
 
-static int refuse(const struct reading *r, const char *name, const char *want)
+static int load_refuse(const struct reading *r, const char *name, const char *want)
 {
 	char at[300];
 
 	return err_set(r->err, E_INVALID, "%s%swant %s (%.200s)", name ? name : "",
-	               name ? ": " : "", want, place(r, at));
+	               name ? ": " : "", want, load_place(r, at));
 }
 
 static const char *scalar(const struct reading *r)
@@ -70,13 +70,13 @@ static int read_list(struct reading *r, const struct param_row *row)
 	char at[300];
 	int code;
 
-	place(r, at);
-	while ((code = next(r)) == 0 && is_scalar(r)) {
+	load_place(r, at);
+	while ((code = load_next(r)) == 0 && is_scalar(r)) {
 		l.items = mem_grow(l.items, l.n + 1, sizeof *l.items);
 		l.items[l.n++] = mem_str(scalar(r));
 	}
 	if (code == 0 && r->event.type != YAML_SEQUENCE_END_EVENT)
-		code = refuse(r, row->name, "a list of plain items");
+		code = load_refuse(r, row->name, "a list of plain items");
 	if (code == 0)
 		return param__assign_list(row, r->p, &l, at, r->err);
 	for (size_t i = 0; i < l.n; i++)
@@ -91,8 +91,8 @@ static int read_setting(struct reading *r)
 	char at[300];
 
 	if (!is_scalar(r))
-		return refuse(r, NULL, "the name of a setting");
-	const struct param_row *row = param__find(r->table, scalar(r), place(r, at), r->err);
+		return load_refuse(r, NULL, "the name of a setting");
+	const struct param_row *row = param__find(r->table, scalar(r), load_place(r, at), r->err);
 	if (!row)
 		return E_INVALID;
 	CHECK((size_t)(row - r->table->rows) < r->table->rows_n);
@@ -100,37 +100,37 @@ static int read_setting(struct reading *r)
 		return err_set(r->err, E_INVALID, "%s is set twice (%.200s)", row->name, at);
 	r->seen[row - r->table->rows] = true;
 
-	int code = next(r);
+	int code = load_next(r);
 	if (code < 0)
 		return code;
 	if (row->type == PARAM_LIST && r->event.type == YAML_SEQUENCE_START_EVENT)
 		return read_list(r, row);
 	if (!is_scalar(r))
-		return refuse(r, row->name, row->type == PARAM_LIST ? "a list" : "one value");
-	return param__assign(row, r->p, scalar(r), place(r, at), r->err);
+		return load_refuse(r, row->name, row->type == PARAM_LIST ? "a list" : "one value");
+	return param__assign(row, r->p, scalar(r), load_place(r, at), r->err);
 }
 
 static int read_document(struct reading *r)
 {
-	int code = next(r);
+	int code = load_next(r);
 
 	if (code == 0)
-		code = next(r); /* past the start of the stream */
+		code = load_next(r); /* past the start of the stream */
 	if (code < 0 || r->event.type == YAML_STREAM_END_EVENT)
 		return code; /* empty: all defaults */
-	code = next(r);
+	code = load_next(r);
 	if (code == 0 && r->event.type == YAML_SCALAR_EVENT && !*scalar(r))
 		return 0; /* only comments */
 	if (code == 0 && r->event.type != YAML_MAPPING_START_EVENT)
-		code = refuse(r, NULL, "`name: value` lines");
-	while (code == 0 && (code = next(r)) == 0 && r->event.type != YAML_MAPPING_END_EVENT)
+		code = load_refuse(r, NULL, "`name: value` lines");
+	while (code == 0 && (code = load_next(r)) == 0 && r->event.type != YAML_MAPPING_END_EVENT)
 		code = read_setting(r);
 	if (code == 0)
-		code = next(r);
+		code = load_next(r);
 	if (code == 0)
-		code = next(r); /* past the end of the document */
+		code = load_next(r); /* past the end of the document */
 	if (code == 0 && r->event.type != YAML_STREAM_END_EVENT)
-		code = refuse(r, NULL, "one document only");
+		code = load_refuse(r, NULL, "one document only");
 	return code;
 }
 

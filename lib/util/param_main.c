@@ -15,7 +15,7 @@ struct wish {
 	bool print, check;
 };
 
-static void usage(const char *program, const char *synopsis, FILE *out)
+static void param_main_usage(const char *program, const char *synopsis, FILE *out)
 {
 	fprintf(out,
 	        "usage: %s [options]%s%s\n"
@@ -54,7 +54,7 @@ static enum step read_flag(const char *program, const char *word, const char *sy
 	else if (strcmp(word, "--check-config") == 0)
 		wish->check = true;
 	else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-		return usage(program, synopsis, stdout), STEP_END;
+		return param_main_usage(program, synopsis, stdout), STEP_END;
 	else if (strcmp(word, "--version") == 0)
 		return printf("%s %s\n", program, SIRDAR_VERSION), STEP_END;
 	else if (word[0] == '-' && word[1])
@@ -125,7 +125,7 @@ bool param_main(const struct param_table *t, void *p, int argc, char **argv, con
 			return false;
 		if (s == STEP_WRONG) {
 			fprintf(stderr, "%s: what is %s?\n", program, argv[at]);
-			usage(program, synopsis, stderr);
+			param_main_usage(program, synopsis, stderr);
 			*ret_exit = EX_USAGE;
 			return false;
 		}

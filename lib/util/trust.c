@@ -58,7 +58,7 @@ static bool is_own_group(gid_t gid)
 	return true;
 }
 
-static int judge(const struct stat *st, const char *at, struct err *err)
+static int util_trust_judge(const struct stat *st, const char *at, struct err *err)
 {
 	const char *what = S_ISDIR(st->st_mode)   ? "directory"
 	                   : S_ISLNK(st->st_mode) ? "link"
@@ -82,7 +82,7 @@ static int judge(const struct stat *st, const char *at, struct err *err)
 	return 0;
 }
 
-static int failed(const char *at, struct err *err)
+static int trust_failed(const char *at, struct err *err)
 {
 	int errnum = errno;
 
@@ -107,8 +107,8 @@ static int from_root(struct way *w, struct err *err)
 	w->at = mem_str("");
 	w->dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w->dir < 0 || fstat(w->dir, &st) < 0)
-		return failed("/", err);
-	return judge(&st, "/", err);
+		return trust_failed("/", err);
+	return util_trust_judge(&st, "/", err);
 }
 
 /* The first step of what is left, which becomes shorter by it. "": nothing is left. */
@@ -124,16 +124,16 @@ static char *step_take(struct way *w)
 }
 
 /* What the link says comes before what is left. */
-static int follow(struct way *w, int link, const char *at, struct err *err)
+static int trust_follow(struct way *w, int link, const char *at, struct err *err)
 {
 	char to[PATH_MAX];
 	ssize_t n = readlinkat(link, "", to, sizeof to - 1);
 
 	if (n < 0)
-		return failed(at, err);
+		return trust_failed(at, err);
 	if (++w->links > LINKS_MAX) {
 		errno = ELOOP;
-		return failed(at, err);
+		return trust_failed(at, err);
 	}
 	to[n] = 0;
 	char *rest = mem_fmt("%s/%s", to, w->rest);
@@ -151,16 +151,16 @@ static int step_go(struct way *w, const char *step, char **ret_at, struct err *e
 	bool is_last = w->rest[strspn(w->rest, "/")] == 0;
 	struct stat st = { 0 };
 
-	r = fd < 0 || fstat(fd, &st) < 0 ? failed(at, err) : 0;
+	r = fd < 0 || fstat(fd, &st) < 0 ? trust_failed(at, err) : 0;
 	if (r == 0 && S_ISLNK(st.st_mode)) {
-		r = judge(&st, at, err);
+		r = util_trust_judge(&st, at, err);
 		if (r == 0)
-			r = follow(w, fd, at, err);
+			r = trust_follow(w, fd, at, err);
 	} else if (r == 0 && is_last) {
 		*ret_at = mem_str(at);
 		r = 1;
 	} else if (r == 0) {
-		r = judge(&st, at, err);
+		r = util_trust_judge(&st, at, err);
 		close(w->dir);
 		w->dir = fd;
 		fd = -1;
@@ -180,7 +180,7 @@ int trust_open(const char *path, int *ret_fd, struct err *err)
 	int r = 0;
 
 	if (path[0] != '/' && !getcwd(here, sizeof here))
-		return failed(path, err);
+		return trust_failed(path, err);
 	w.rest = mem_fmt("%s/%s", here, path);
 	r = from_root(&w, err);
 	while (r == 0) {
@@ -188,7 +188,7 @@ int trust_open(const char *path, int *ret_fd, struct err *err)
 
 		if (!step[0]) { /* the root, or a name that ends with '/' */
 			errno = EISDIR;
-			r = failed(path, err);
+			r = trust_failed(path, err);
 		} else if (strcmp(step, ".") != 0) {
 			r = step_go(&w, step, &at, err);
 		}
@@ -196,7 +196,7 @@ int trust_open(const char *path, int *ret_fd, struct err *err)
 			/* Not held up by a pipe; no link that came here since. */
 			*ret_fd = openat(w.dir, step,
 			                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-			r = *ret_fd < 0 ? failed(at, err) : 1;
+			r = *ret_fd < 0 ? trust_failed(at, err) : 1;
 		}
 		free(step);
 	}
@@ -210,8 +210,8 @@ int trust_judge(int fd, const char *path, struct err *err)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return failed(path, err);
-	return judge(&st, path, err);
+		return trust_failed(path, err);
+	return util_trust_judge(&st, path, err);
 }
 
 int trust_check(const char *path, struct err *err)

@@ -33,7 +33,7 @@ struct children {
 
 static const struct yaml_node *read_node(struct reading *r, int depth);
 
-static struct place here(const struct reading *r, yaml_mark_t mark)
+static struct place yaml_here(const struct reading *r, yaml_mark_t mark)
 {
 	return (struct place){ .file = r->file,
 		               .line = (int)mark.line + 1,
@@ -46,7 +46,7 @@ static const char *why(const struct reading *r)
 	return r->parser.problem ? r->parser.problem : "not YAML";
 }
 
-static bool advance(struct reading *r)
+static bool yaml_advance(struct reading *r)
 {
 	yaml_event_delete(&r->event);
 	if (yaml_parser_parse(&r->parser, &r->event))
@@ -55,20 +55,20 @@ static bool advance(struct reading *r)
 	yaml_mark_t mark = r->parser.problem_mark;
 	if (r->parser.error == YAML_READER_ERROR) /* it tells the byte only */
 		mark = r->parser.mark;
-	diag_error(r->d, here(r, mark), "syntax", r->parser.context, "%s", why(r));
+	diag_error(r->d, yaml_here(r, mark), "syntax", r->parser.context, "%s", why(r));
 	return false;
 }
 
-static const void *refuse(struct reading *r, const char *hint, const char *what)
+static const void *yaml_refuse(struct reading *r, const char *hint, const char *what)
 {
-	diag_error(r->d, here(r, r->event.start_mark), "syntax", hint, "%s", what);
+	diag_error(r->d, yaml_here(r, r->event.start_mark), "syntax", hint, "%s", what);
 	return NULL;
 }
 
 static struct yaml_node *new_node(struct reading *r, enum yaml_kind kind)
 {
 	if (++r->nodes > YAML_NODES_MAX) {
-		diag_error(r->d, here(r, r->event.start_mark), "too_big", NULL,
+		diag_error(r->d, yaml_here(r, r->event.start_mark), "too_big", NULL,
 		           "more than %d values in one text", YAML_NODES_MAX);
 		return NULL;
 	}
@@ -86,7 +86,7 @@ static const struct yaml_node *read_scalar(struct reading *r)
 	size_t length = r->event.data.scalar.length;
 
 	if (memchr(value, 0, length))
-		return refuse(r, NULL, "a text cannot hold the character \\0");
+		return yaml_refuse(r, NULL, "a text cannot hold the character \\0");
 	struct yaml_node *n = new_node(r, YAML_SCALAR);
 	if (!n)
 		return NULL;
@@ -150,12 +150,12 @@ static const struct yaml_node *read_key(struct reading *r)
 {
 	if (r->event.type == YAML_SCALAR_EVENT &&
 	    r->event.data.scalar.length > YAML_KEY_BYTES_MAX) {
-		diag_error(r->d, here(r, r->event.start_mark), "too_big", NULL,
+		diag_error(r->d, yaml_here(r, r->event.start_mark), "too_big", NULL,
 		           "a key of more than %d bytes", YAML_KEY_BYTES_MAX);
 		return NULL;
 	}
 	if (r->event.type != YAML_SCALAR_EVENT)
-		return refuse(r, NULL, "a key must be a plain word");
+		return yaml_refuse(r, NULL, "a key must be a plain word");
 	const struct yaml_node *key = read_node(r, 0);
 	if (key && key->is_plain && strcmp(key->text, "<<") == 0) {
 		struct place at = { .file = r->file, .line = key->line, .column = key->column };
@@ -170,11 +170,11 @@ static bool read_children(struct reading *r, bool is_map, int depth, struct chil
 {
 	yaml_event_type_t last = is_map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
 
-	while (advance(r)) {
+	while (yaml_advance(r)) {
 		const struct yaml_node *key = NULL;
 		if (r->event.type == last)
 			return true;
-		if (is_map && (!(key = read_key(r)) || !advance(r)))
+		if (is_map && (!(key = read_key(r)) || !yaml_advance(r)))
 			return false;
 		const struct yaml_node *item = read_node(r, depth);
 		if (!item)
@@ -184,8 +184,8 @@ static bool read_children(struct reading *r, bool is_map, int depth, struct chil
 	return false;
 }
 
-static const struct yaml_node *const *keep(struct reading *r, const struct yaml_node **from,
-                                           size_t n)
+static const struct yaml_node *const *yaml_keep(struct reading *r, const struct yaml_node **from,
+                                                size_t n)
 {
 	const struct yaml_node **to = pile_take(r->pile, n * sizeof *to + 1);
 
@@ -204,15 +204,15 @@ static const struct yaml_node *read_collection(struct reading *r, bool is_map, i
 	if (!n)
 		return NULL;
 	if (depth >= YAML_DEPTH_MAX) {
-		diag_error(r->d, here(r, r->event.start_mark), "too_deep", NULL,
+		diag_error(r->d, yaml_here(r, r->event.start_mark), "too_deep", NULL,
 		           "nested more than %d deep", YAML_DEPTH_MAX);
 		return NULL;
 	}
 	good = read_children(r, is_map, depth + 1, &c);
 	if (good) {
 		n->n = c.n;
-		n->keys = is_map ? keep(r, c.keys, c.n) : NULL;
-		n->items = keep(r, c.items, c.n);
+		n->keys = is_map ? yaml_keep(r, c.keys, c.n) : NULL;
+		n->items = yaml_keep(r, c.items, c.n);
 		good = !is_map || keys_differ(r, n);
 	}
 	free(c.keys);
@@ -241,10 +241,10 @@ static const struct yaml_node *read_node(struct reading *r, int depth)
 	case YAML_ALIAS_EVENT:
 		break;
 	default:
-		return refuse(r, NULL, "a value is missing");
+		return yaml_refuse(r, NULL, "a value is missing");
 	}
-	return refuse(r, "write the value out",
-	              "anchors, aliases and tags are not part of this language");
+	return yaml_refuse(r, "write the value out",
+	                   "anchors, aliases and tags are not part of this language");
 }
 
 /* The event in hand starts a document. NULL and no error: it was empty. */
@@ -253,8 +253,8 @@ static struct yaml_doc *read_document(struct reading *r, bool *ret_good)
 	struct yaml_doc *doc = mem_new(sizeof *doc);
 
 	r->pile = doc->pile = pile_new();
-	doc->root = advance(r) ? read_node(r, 0) : NULL;
-	*ret_good = doc->root && advance(r);
+	doc->root = yaml_advance(r) ? read_node(r, 0) : NULL;
+	*ret_good = doc->root && yaml_advance(r);
 	if (*ret_good && !yaml_is_null(doc->root))
 		return doc;
 	yaml_free(doc);
@@ -263,9 +263,9 @@ static struct yaml_doc *read_document(struct reading *r, bool *ret_good)
 
 static bool read_stream(struct reading *r, struct yaml_doc ***docs, size_t *n)
 {
-	if (!advance(r))
+	if (!yaml_advance(r))
 		return false;
-	while (advance(r)) {
+	while (yaml_advance(r)) {
 		bool good;
 		if (r->event.type == YAML_STREAM_END_EVENT)
 			return true;

@@ -143,7 +143,7 @@ static void step_over(struct session *s, int events)
 	(void)events;
 }
 
-static void step(struct session *s, int events)
+static void session_step_step(struct session *s, int events)
 {
 	CHECK((size_t)s->state < sizeof steps / sizeof steps[0]);
 	session_enter(s);
@@ -154,13 +154,13 @@ static void step(struct session *s, int events)
 void session_ready(struct ev_loop *loop, struct ev_io *w, int events)
 {
 	(void)loop;
-	step(w->data, events);
+	session_step_step(w->data, events);
 }
 
 void session_soon(struct ev_loop *loop, struct ev_prepare *w, int events)
 {
 	(void)loop;
-	step(w->data, events);
+	session_step_step(w->data, events);
 }
 
 /* --- time ------------------------------------------------------------------------- */

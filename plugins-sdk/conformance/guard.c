@@ -61,7 +61,7 @@ static void tell_of_job(struct check *c, struct led *j, const uint8_t *at)
 		      is_result ? "result" : "job");
 }
 
-static void fault(int signal, siginfo_t *info, void *context)
+static void guard_fault(int signal, siginfo_t *info, void *context)
 {
 	const uint8_t *at = info->si_addr;
 	struct check *c = checked;
@@ -85,7 +85,7 @@ static void fault(int signal, siginfo_t *info, void *context)
 
 void guard_install(struct check *c)
 {
-	struct sigaction on = { .sa_sigaction = fault, .sa_flags = SA_SIGINFO };
+	struct sigaction on = { .sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO };
 
 	checked = c;
 	sigaction(SIGSEGV, &on, NULL);

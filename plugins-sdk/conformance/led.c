@@ -188,7 +188,7 @@ void led_start(struct led *j)
 	CHECK(pthread_create(&j->thread, NULL, job_thread, j) == 0);
 }
 
-static bool within(struct led *j, int64_t us, bool inside)
+static bool led_within(struct led *j, int64_t us, bool inside)
 {
 	struct run *r = &j->run;
 	int64_t until_us = clock_steady_us() + us;
@@ -207,12 +207,12 @@ static bool within(struct led *j, int64_t us, bool inside)
 
 bool led_is_inside(struct led *j, int64_t us)
 {
-	return within(j, us, true);
+	return led_within(j, us, true);
 }
 
 bool led_over_within(struct led *j, int64_t us)
 {
-	return within(j, us, false);
+	return led_within(j, us, false);
 }
 
 void led_stop(struct led *j)

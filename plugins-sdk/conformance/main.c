@@ -74,7 +74,7 @@ static void inside_text(const struct report *r, char *ret, size_t cap)
 }
 
 /* Processes that jobs left behind are ours now. */
-static void sweep(void)
+static void main_sweep(void)
 {
 	char path[64], line[4096] = "";
 
@@ -135,7 +135,7 @@ static bool conduct(const struct plan *plan, struct report *r, const struct scen
 	if (pid == 0)
 		run_scenario(plan, r, s);
 	in_time = wait_for(pid, plan->limit_s, &status);
-	sweep();
+	main_sweep();
 	inside_text(r, where, sizeof where);
 	if (!in_time)
 		broke(&here, atomic_load(&r->inside[CALL_KILL]) ? P_kill : P_returns,
@@ -192,7 +192,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t main_parse(int key, char *arg, struct argp_state *state)
 {
 	struct plan *p = state->input;
 	char *end;
@@ -226,7 +226,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
-		options,     parse,
+		options,     main_parse,
 		"PLUGIN.so", "Try every promise of runner.h on a plugin, and report on each.",
 		NULL,        NULL,
 		NULL

@@ -199,7 +199,7 @@ struct growth {
 	int rounds_heap, rounds_threads, rounds_descriptors;
 };
 
-static void grow(struct growth *g)
+static void scenarios_grow(struct growth *g)
 {
 	struct traces t = traces_now();
 	size_t heap = traces_heap_bytes();
@@ -223,9 +223,9 @@ static void again_and_again(struct check *c)
 		for (size_t i = 0; i < ROUND_JOBS; i++)
 			led_close(jobs[i]);
 		if (round == 0) /* the first fills the caches */
-			grow(&g), memset(&g.rounds_heap, 0, 3 * sizeof g.rounds_heap);
+			scenarios_grow(&g), memset(&g.rounds_heap, 0, 3 * sizeof g.rounds_heap);
 		else
-			grow(&g);
+			scenarios_grow(&g);
 	}
 	seen(c, P_memory);
 	if (g.rounds_heap == ROUNDS)
@@ -258,7 +258,7 @@ static void newer_host(struct check *c)
 	close_plugin(c);
 }
 
-static void drained(struct check *c)
+static void scenarios_drained(struct check *c)
 {
 	struct led *j;
 
@@ -321,15 +321,10 @@ static void broker_ends(struct check *c)
 }
 
 const struct scenario scenarios[] = {
-	{ "open and close", open_and_close, false },
-	{ "one job", alone, false },
-	{ "no parameters", without_parameters, true },
-	{ "inline", called_inline, true },
-	{ "told to stop", told_to_stop, true },
-	{ "many at a time", many_at_a_time, true },
-	{ "again and again", again_and_again, true },
-	{ "a newer host", newer_host, true },
-	{ "drain", drained, true },
-	{ "the broker ends", broker_ends, true },
+	{ "open and close", open_and_close, false },   { "one job", alone, false },
+	{ "no parameters", without_parameters, true }, { "inline", called_inline, true },
+	{ "told to stop", told_to_stop, true },        { "many at a time", many_at_a_time, true },
+	{ "again and again", again_and_again, true },  { "a newer host", newer_host, true },
+	{ "drain", scenarios_drained, true },          { "the broker ends", broker_ends, true },
 };
 const size_t n_scenarios = sizeof scenarios / sizeof *scenarios;

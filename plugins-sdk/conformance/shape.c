@@ -19,7 +19,7 @@ struct file {
 	size_t bytes;
 };
 
-static const void *part(const struct file *f, uint64_t offset, uint64_t bytes)
+static const void *shape_part(const struct file *f, uint64_t offset, uint64_t bytes)
 {
 	return offset <= f->bytes && bytes <= f->bytes - offset ? f->at + offset : NULL;
 }
@@ -58,18 +58,18 @@ static void look_at_symbols(struct check *c, const Elf64_Sym *s, uint64_t n, con
 
 static void look_at_sections(struct check *c, const struct file *f)
 {
-	const Elf64_Ehdr *e = part(f, 0, sizeof *e);
+	const Elf64_Ehdr *e = shape_part(f, 0, sizeof *e);
 	const Elf64_Shdr *all, *names;
 
 	if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 || e->e_ident[EI_CLASS] != ELFCLASS64)
 		return;
-	all = part(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof *all);
+	all = shape_part(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof *all);
 	for (uint16_t i = 0; all && i < e->e_shnum; i++) {
 		if (all[i].sh_type != SHT_DYNSYM || all[i].sh_link >= e->e_shnum)
 			continue;
 		names = &all[all[i].sh_link];
-		const void *symbols = part(f, all[i].sh_offset, all[i].sh_size);
-		const char *text = part(f, names->sh_offset, names->sh_size);
+		const void *symbols = shape_part(f, all[i].sh_offset, all[i].sh_size);
+		const char *text = shape_part(f, names->sh_offset, names->sh_size);
 
 		if (!symbols || !text)
 			continue;

@@ -19,8 +19,8 @@
 #include "util/fs.h"
 #include "util/yaml.h"
 
-static int wrong(struct diags *d, const char *file, const struct yaml_node *n, const char *key,
-                 const char *want)
+static int job_wrong(struct diags *d, const char *file, const struct yaml_node *n, const char *key,
+                     const char *want)
 {
 	return diag_error(d, (struct place){ file, n->line, n->column, key }, "wrong_value", NULL,
 	                  "%s is '%.80s', want %s", key, n->text, want);
@@ -55,7 +55,7 @@ static void read_number(struct diags *d, const char *file, const struct yaml_nod
 	const struct yaml_node *n = yaml_get(root, key);
 
 	if (n && !yaml_int(n, 0, max, ret))
-		wrong(d, file, n, key, "a number");
+		job_wrong(d, file, n, key, "a number");
 }
 
 static void read_duration(struct diags *d, const char *file, const struct yaml_node *root,
@@ -64,7 +64,7 @@ static void read_duration(struct diags *d, const char *file, const struct yaml_n
 	const struct yaml_node *n = yaml_get(root, key);
 
 	if (n && !yaml_duration_us(n, ret_us))
-		wrong(d, file, n, key, "a duration: 500ms, 5s, 1h");
+		job_wrong(d, file, n, key, "a duration: 500ms, 5s, 1h");
 }
 
 static void check_keys(struct diags *d, const char *file, const struct yaml_node *root)
@@ -103,10 +103,10 @@ static void read_root(struct run *r, const struct yaml_node *root, const char *f
 	if (n && n->kind == YAML_MAP)
 		read_params(r, n);
 	else if (n)
-		wrong(d, file, n, "params", "a map");
+		job_wrong(d, file, n, "params", "a map");
 	r->secrets = yaml_get(root, "secrets");
 	if (r->secrets && r->secrets->kind != YAML_MAP)
-		wrong(d, file, r->secrets, "secrets", "a map");
+		job_wrong(d, file, r->secrets, "secrets", "a map");
 	if (task && task->kind == YAML_SCALAR)
 		r->pub.task_name = task->text;
 	r->pub.attempt = (uint32_t)attempt;

@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t run_main_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	char *end;
@@ -144,7 +144,7 @@ static void tell_to_stop(struct work *w)
 }
 
 /* False: it did not end though it was told to. */
-static bool lead(struct work *w)
+static bool run_main_lead(struct work *w)
 {
 	struct run *r = &w->run;
 	int64_t budget_us = (int64_t)r->pub.budget_ms * US_PER_MS, first = r->kill_after_us;
@@ -163,7 +163,7 @@ static bool lead(struct work *w)
 	return over_within(r, US_PER_S);
 }
 
-static int report(const struct work *w)
+static int main_report(const struct work *w)
 {
 	static const char *const verdicts[] = { "by code", "retryable", "fatal", "infrastructure",
 		                                "not yet" };
@@ -195,7 +195,7 @@ static void find_runners(char ret[PATH_MAX])
 		snprintf(ret, PATH_MAX, "%.4000s/../runners", program);
 }
 
-static int load(const struct args *a, struct work *w, struct runner_host *host)
+static int main_load(const struct args *a, struct work *w, struct runner_host *host)
 {
 	struct err err = { 0 };
 	char runners[PATH_MAX];
@@ -218,13 +218,13 @@ static int run_plugin(const struct args *a, struct work *w, struct runner_host *
 {
 	pthread_t thread;
 
-	if (load(a, w, host) < 0)
+	if (main_load(a, w, host) < 0)
 		return EX_CONFIG;
 	fprintf(stderr, "# %s %s\n", w->plugin->name, w->plugin->version);
 	w->result.size = sizeof w->result;
 	if (pthread_create(&thread, NULL, job_thread, w))
 		return EX_OSERR;
-	if (!lead(w)) {
+	if (!run_main_lead(w)) {
 		fprintf(stderr, "# hanged: it does not come back\n");
 		fflush(stdout);
 		_exit(EX_SOFTWARE); /* its thread is inside the plugin */
@@ -234,7 +234,7 @@ static int run_plugin(const struct args *a, struct work *w, struct runner_host *
 	if (RUNNER_HAS(w->plugin, struct runner_plugin, drain))
 		w->plugin->drain(w->self);
 	w->plugin->close(w->self);
-	return report(w);
+	return main_report(w);
 }
 
 static int under_valgrind(char **argv, int argc)
@@ -263,7 +263,7 @@ static int under_valgrind(char **argv, int argc)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = { options,
-		                          parse,
+		                          run_main_parse,
 		                          "PLUGIN.so|TYPE.yaml",
 		                          "Run one job of a runner plugin without a server.",
 		                          NULL,

@@ -17,7 +17,7 @@
 
 #define ENV_FIXED 8
 
-static size_t count(const char *const *list)
+static size_t process_count(const char *const *list)
 {
 	size_t n = 0;
 
@@ -51,7 +51,7 @@ static int put_files(struct run *r, const struct runner_process *p)
 
 static char **make_env(const struct run *r, const struct runner_process *p)
 {
-	size_t n = count(p->env), i = 0;
+	size_t n = process_count(p->env), i = 0;
 	char **env = mem_array(n + ENV_FIXED, sizeof *env);
 	bool has_path = false; /* the job's own goes over ours, as with the jobkeeper */
 
@@ -71,7 +71,7 @@ static char **make_env(const struct run *r, const struct runner_process *p)
 	return env;
 }
 
-static int start(struct run *r, const struct runner_process *p, char **env)
+static int process_start(struct run *r, const struct runner_process *p, char **env)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -115,7 +115,7 @@ int run_spawn(struct run *r, const struct runner_process *p)
 	if (code < 0)
 		return code;
 	env = make_env(r, p);
-	code = start(r, p, env);
+	code = process_start(r, p, env);
 	for (size_t i = 0; env[i]; i++)
 		free(env[i]);
 	free(env);

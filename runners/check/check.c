@@ -45,7 +45,7 @@ static void add_from(const struct check *c, const struct rule *u, struct text *s
 		text_addf(sql, " WHERE (%s)", u->where);
 }
 
-static void want(struct rule *u, const char *text)
+static void check_want(struct rule *u, const char *text)
 {
 	snprintf(u->want, sizeof u->want, "%s", text);
 }
@@ -56,7 +56,7 @@ static void make_rows(const struct check *c, struct rule *u, struct text *sql)
 	struct text value = { 0 };
 
 	json_text(u->what, &value);
-	want(u, text_str(&value));
+	check_want(u, text_str(&value));
 	text_done(&value);
 	text_str_add(sql, "SELECT count(*)");
 	add_from(c, u, sql);
@@ -96,7 +96,7 @@ static void make_unique(const struct check *c, struct rule *u, struct text *sql)
 	}
 	if (!columns.len)
 		u->wrong = "unique: want a column, or a list of them";
-	want(u, "= 0");
+	check_want(u, "= 0");
 	text_addf(sql, "SELECT count(*) FROM (SELECT %s", text_str(&columns));
 	add_from(c, u, sql);
 	text_addf(sql, " GROUP BY %s HAVING count(*) > 1) twice", text_str(&columns));
@@ -138,7 +138,7 @@ static void make_range(const struct check *c, struct rule *u, struct text *sql)
 	has_max = add_bound(own, u, "max", " > ", has_min, &outside);
 	if (!has_min && !has_max)
 		u->wrong = "range: want min, max, or both";
-	want(u, "= 0");
+	check_want(u, "= 0");
 	text_str_add(sql, "SELECT count(*)");
 	add_from(c, u, sql);
 	text_addf(sql, "%s (%s)", u->where ? " AND" : " WHERE", text_str(&outside));
@@ -153,7 +153,7 @@ static void make_sql(const struct check *c, struct rule *u, struct text *sql)
 
 	(void)c;
 	json_text(expect, &value);
-	want(u, expect ? text_str(&value) : "= 0");
+	check_want(u, expect ? text_str(&value) : "= 0");
 	text_done(&value);
 	if (!cJSON_IsString(u->what))
 		u->wrong = "sql: want a statement";
@@ -216,7 +216,7 @@ static int level_of(struct check *c, const cJSON *map, bool *ret_warns)
 	                  level);
 }
 
-static void settle(struct check *c, const struct rule *u, const char *found, bool warns)
+static void check_settle(struct check *c, const struct rule *u, const char *found, bool warns)
 {
 	const char *name = text_of(u->map, "name", NULL), *kind = u->what->string;
 	const bool has_column = cJSON_IsString(u->what) && strcmp(kind, "sql") != 0 &&
@@ -262,11 +262,11 @@ static int check_rule(struct check *c, const cJSON *map, bool *ret_is_over)
 		if (code < 0)
 			answer = db_end(c->run, c->db, code, where);
 		else
-			settle(c, &u,
-			       !is_row   ? "no row"
-			       : is_null ? "NULL"
-			                 : text_str(&found),
-			       warns);
+			check_settle(c, &u,
+			             !is_row   ? "no row"
+			             : is_null ? "NULL"
+			                       : text_str(&found),
+			             warns);
 	}
 	text_done(&sql);
 	text_done(&found);

@@ -212,7 +212,7 @@ void client_on_yarn(struct client *c, const struct run *r, const char *option, c
 }
 
 /* The parameters that all clients have (`environment`, `directory`); then start. */
-static int start(struct client *c, const struct run *r)
+static int client_start(struct client *c, const struct run *r)
 {
 	static const char *const lead[] = { "/bin/sh", "-c", ". \"$SIRDAR_FILES/client\"",
 		                            "sirdar-client" };
@@ -238,7 +238,7 @@ static int start(struct client *c, const struct run *r)
 	return r->host->spawn(r->job, &process) < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
 }
 
-static void done(struct client *c)
+static void client_done(struct client *c)
 {
 	for (size_t i = 0; i < c->n_argv; i++)
 		free(c->argv[i]);
@@ -259,8 +259,8 @@ static int client_execute(void *self, void *state, const struct runner_job *job,
 	(void)self;
 	(void)state;
 	if (answer == 0)
-		answer = start(&c, &r);
-	done(&c);
+		answer = client_start(&c, &r);
+	client_done(&c);
 	return answer;
 }
 

@@ -28,7 +28,7 @@ static bool wants_quotes(const struct csv_style *style, const char *value, size_
 	return len == 0 && !style->null_text[0];
 }
 
-static void put(const struct csv_style *style, const char *value, size_t len, struct text *out)
+static void csv_put(const struct csv_style *style, const char *value, size_t len, struct text *out)
 {
 	if (!value) {
 		text_str_add(out, style->null_text);
@@ -57,7 +57,7 @@ void csv_line(const struct csv_style *style, size_t n, const char *const *values
 	for (size_t i = 0; i < n; i++) {
 		if (i)
 			text_add(out, &style->delimiter, 1);
-		put(style, values[i], values[i] ? lens[i] : 0, out);
+		csv_put(style, values[i], values[i] ? lens[i] : 0, out);
 	}
 	text_add(out, "\n", 1);
 }
@@ -67,12 +67,12 @@ void csv_names(const struct csv_style *style, size_t n, const char *const *names
 	for (size_t i = 0; i < n; i++) {
 		if (i)
 			text_add(out, &style->delimiter, 1);
-		put(style, names[i], strlen(names[i]), out);
+		csv_put(style, names[i], strlen(names[i]), out);
 	}
 	text_add(out, "\n", 1);
 }
 
-static int fail(struct csv_file *f, const char *what)
+static int csv_fail(struct csv_file *f, const char *what)
 {
 	snprintf(f->why, sizeof f->why, "%.120s: %s: %s", f->path, what,
 	         strerrordesc_np(errno) ? strerrordesc_np(errno) : "error");
@@ -92,7 +92,7 @@ int csv_open(struct csv_file *f, const struct run *r, const char *path, uint64_t
 	}
 	f->fd = open(f->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 	f->is_open = f->fd >= 0;
-	return f->is_open ? 0 : fail(f, "cannot be made");
+	return f->is_open ? 0 : csv_fail(f, "cannot be made");
 }
 
 int csv_flush(struct csv_file *f, bool is_end)
@@ -114,7 +114,7 @@ int csv_flush(struct csv_file *f, bool is_end)
 		ssize_t n = write(f->fd, f->buffer.at + done, f->buffer.len - done);
 
 		if (n < 0)
-			return fail(f, "cannot be written");
+			return csv_fail(f, "cannot be written");
 		done += (size_t)n;
 	}
 	f->bytes += done;
@@ -127,9 +127,9 @@ int csv_keep(struct csv_file *f)
 	if (csv_flush(f, true) < 0)
 		return -1;
 	if (fsync(f->fd) < 0)
-		return fail(f, "cannot be written");
+		return csv_fail(f, "cannot be written");
 	if (rename(f->part, f->path) < 0)
-		return fail(f, "cannot be renamed");
+		return csv_fail(f, "cannot be renamed");
 	free(f->part);
 	f->part = NULL;
 	return 0;

@@ -11,7 +11,7 @@
 #include "runners/common/run.h"
 #include "sirdar/dial.h"
 
-static void tell(struct db *db, const char *at, unsigned port, const char *why)
+static void dial_tell(struct db *db, const char *at, unsigned port, const char *why)
 {
 	char ends[16] = "", wants[16] = "";
 
@@ -33,11 +33,11 @@ static int may_local(struct db *db, const struct sockaddr *to, uint32_t len)
 	                                    : "socket without a path";
 
 	if (why)
-		tell(db, local.sun_path, 0, why);
+		dial_tell(db, local.sun_path, 0, why);
 	return !why;
 }
 
-static int may(void *ctx, const struct sockaddr *to, uint32_t len)
+static int dial_may(void *ctx, const struct sockaddr *to, uint32_t len)
 {
 	struct db *db = ctx;
 	struct sockaddr_in6 in6 = { 0 };
@@ -59,7 +59,7 @@ static int may(void *ctx, const struct sockaddr *to, uint32_t len)
 			? (const void *)&((const struct sockaddr_in *)(const void *)&in6)->sin_addr
 			: (const void *)&in6.sin6_addr,
 		text, sizeof text);
-	tell(db, text, ntohs(in6.sin6_port), why);
+	dial_tell(db, text, ntohs(in6.sin6_port), why);
 	return 0;
 }
 
@@ -79,7 +79,7 @@ int db__dial_begin(struct db *db)
 		snprintf(db->why, sizeof db->why, "this broker cannot judge where a job connects");
 		return DB_NO_POLICY;
 	}
-	dial->judge(may, db);
+	dial->judge(dial_may, db);
 	return DB_OK;
 }
 

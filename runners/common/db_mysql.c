@@ -93,7 +93,7 @@ static bool kill_query(struct my *m)
 }
 
 /* The job should stop: have the server end the statement, or hang up. */
-static void stop(struct my *m)
+static void mysql_stop(struct my *m)
 {
 	int64_t now_ms = run_now_ms();
 
@@ -109,7 +109,7 @@ static void stop(struct my *m)
 }
 
 /* Wait for what the connector asks for; the answer goes to its _cont call. */
-static int await(struct my *m, int status)
+static int mysql_await(struct my *m, int status)
 {
 	struct pollfd p = { .fd = mysql_get_socket(m->conn) };
 	int64_t left_ms = status & MYSQL_WAIT_TIMEOUT ? (int64_t)mysql_get_timeout_value_ms(m->conn)
@@ -123,7 +123,7 @@ static int await(struct my *m, int status)
 		p.events |= POLLPRI;
 	for (int64_t end_ms = run_now_ms() + left_ms;;) {
 		if (run_cancelled(m->db.run))
-			stop(m);
+			mysql_stop(m);
 		if (poll(&p, 1, DB_TICK_MS) > 0)
 			return (p.revents & POLLOUT ? MYSQL_WAIT_WRITE : 0) |
 			       (p.revents & POLLPRI ? MYSQL_WAIT_EXCEPT : 0) |
@@ -133,7 +133,7 @@ static int await(struct my *m, int status)
 	}
 }
 
-static int fail(struct my *m)
+static int mysql_fail(struct my *m)
 {
 	unsigned code = mysql_errno(m->conn);
 	const bool is_away = (code >= LOST_FIRST && code <= LOST_LAST) || code == ER_NO_SERVERS ||
@@ -166,9 +166,9 @@ static int my_open(struct db *db, const struct db_where *w)
 	                                      CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS);
 
 	while (status)
-		status = mysql_real_connect_cont(&ret, m->conn, await(m, status));
+		status = mysql_real_connect_cont(&ret, m->conn, mysql_await(m, status));
 	if (!ret)
-		return fail(m);
+		return mysql_fail(m);
 	m->is_up = true;
 	if (!is_safe(m->conn, w))
 		return db__set(db, DB_FAILED, "the server offers no TLS, and tls is not off");
@@ -253,7 +253,7 @@ static int give_rows(struct my *m, const struct db_sink *sink, MYSQL_RES *result
 		int status = mysql_fetch_row_start(&row, result);
 
 		while (status)
-			status = mysql_fetch_row_cont(&row, result, await(m, status));
+			status = mysql_fetch_row_cont(&row, result, mysql_await(m, status));
 		if (!row)
 			break;
 		const unsigned long *found = mysql_fetch_lengths(result);
@@ -266,7 +266,7 @@ static int give_rows(struct my *m, const struct db_sink *sink, MYSQL_RES *result
 	}
 	free(lens);
 	if (code == DB_OK && mysql_errno(m->conn))
-		code = fail(m);
+		code = mysql_fail(m);
 	return code;
 }
 
@@ -275,7 +275,7 @@ static int take_result(struct my *m, const struct db_sink *sink)
 	MYSQL_RES *result = mysql_use_result(m->conn);
 
 	if (!result && mysql_field_count(m->conn))
-		return fail(m);
+		return mysql_fail(m);
 	if (!result)
 		return db__done(sink, (int64_t)mysql_affected_rows(m->conn));
 	size_t n = mysql_num_fields(result);
@@ -297,10 +297,10 @@ static int my_run(struct db *db, const char *sql, const struct db_sink *sink)
 	int status = mysql_real_query_start(&ret, m->conn, sql, strlen(sql));
 
 	while (status)
-		status = mysql_real_query_cont(&ret, m->conn, await(m, status));
+		status = mysql_real_query_cont(&ret, m->conn, mysql_await(m, status));
 	while (code == DB_OK) {
 		if (ret > 0)
-			code = fail(m);
+			code = mysql_fail(m);
 		else if (!m->is_stopped)
 			code = take_result(m, sink);
 		/* MySQL answers a killed SLEEP() with a row. */
@@ -310,7 +310,7 @@ static int my_run(struct db *db, const char *sql, const struct db_sink *sink)
 			break;
 		status = mysql_next_result_start(&ret, m->conn);
 		while (status)
-			status = mysql_next_result_cont(&ret, m->conn, await(m, status));
+			status = mysql_next_result_cont(&ret, m->conn, mysql_await(m, status));
 	}
 	return code;
 }

@@ -30,7 +30,7 @@ static void on_notice(void *ctx, const char *text)
 	run_log(p->db.run, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-static int fail(struct pg *p)
+static int postgres_fail(struct pg *p)
 {
 	if (p->is_stopped)
 		return DB_STOPPED;
@@ -40,7 +40,7 @@ static int fail(struct pg *p)
 }
 
 /* -1: it is told to stop and does not end. */
-static int stop(struct pg *p)
+static int postgres_stop(struct pg *p)
 {
 	PGcancel *cancel;
 	char why[256] = "no memory";
@@ -59,12 +59,12 @@ static int stop(struct pg *p)
 }
 
 /* Until the socket is ready for one of `events`; end_ms 0: no end. */
-static int await(struct pg *p, short events, int64_t end_ms)
+static int postgres_await(struct pg *p, short events, int64_t end_ms)
 {
 	struct pollfd fd = { .fd = PQsocket(p->conn), .events = events };
 
 	for (;;) {
-		if (run_cancelled(p->db.run) && stop(p) < 0)
+		if (run_cancelled(p->db.run) && postgres_stop(p) < 0)
 			return DB_STOPPED;
 		if (poll(&fd, 1, DB_TICK_MS) != 0)
 			return DB_OK;
@@ -110,14 +110,14 @@ static int pg_open(struct db *db, const struct db_where *w)
 		int code;
 
 		if (s == PGRES_POLLING_FAILED || PQstatus(p->conn) == CONNECTION_BAD)
-			return fail(p);
-		code = await(p, s == PGRES_POLLING_READING ? POLLIN : POLLOUT, end_ms);
+			return postgres_fail(p);
+		code = postgres_await(p, s == PGRES_POLLING_READING ? POLLIN : POLLOUT, end_ms);
 		if (code < 0)
 			return code;
 		s = PQconnectPoll(p->conn);
 	}
 	p->is_up = true;
-	return PQsetnonblocking(p->conn, 1) < 0 ? fail(p) : DB_OK;
+	return PQsetnonblocking(p->conn, 1) < 0 ? postgres_fail(p) : DB_OK;
 }
 
 /* The next result, NULL at the end. */
@@ -127,12 +127,12 @@ static int next_result(struct pg *p, PGresult **ret)
 
 	while ((left = PQflush(p->conn)) != 0 || PQisBusy(p->conn)) {
 		if (left < 0)
-			return fail(p);
-		code = await(p, (short)(POLLIN | (left ? POLLOUT : 0)), 0);
+			return postgres_fail(p);
+		code = postgres_await(p, (short)(POLLIN | (left ? POLLOUT : 0)), 0);
 		if (code < 0)
 			return code;
 		if (!PQconsumeInput(p->conn))
-			return fail(p);
+			return postgres_fail(p);
 	}
 	*ret = PQgetResult(p->conn);
 	return DB_OK;
@@ -259,7 +259,7 @@ static int pg_run(struct db *db, const char *sql, const struct db_sink *sink)
 	int code = DB_OK;
 
 	if (!PQsendQuery(p->conn, sql) || !PQsetSingleRowMode(p->conn))
-		return fail(p);
+		return postgres_fail(p);
 	while (code == DB_OK) {
 		code = next_result(p, &result);
 		if (code < 0 || !result)

@@ -39,7 +39,7 @@ static int on_lock(void *ctx, int times)
 	return times < LOCK_WAITS && !l->db.run->host->pause(l->db.run->job, LOCK_WAIT_MS);
 }
 
-static int fail(struct lite *l)
+static int sqlite_fail(struct lite *l)
 {
 	if (l->is_stopped || run_cancelled(l->db.run))
 		return DB_STOPPED;
@@ -66,8 +66,8 @@ static char *file_of(struct lite *l, const char *name, char *why)
 }
 
 /* ATTACH, also that of VACUUM INTO, names its file as a text; the connection follows no links. */
-static int may(void *ctx, int action, const char *name, const char *value, const char *schema,
-               const char *trigger)
+static int sqlite_may(void *ctx, int action, const char *name, const char *value,
+                      const char *schema, const char *trigger)
 {
 	struct lite *l = ctx;
 
@@ -111,7 +111,7 @@ static int lite_open(struct db *db, const struct db_where *w)
 		return l->conn ? db__set(db, DB_AWAY, "%.120s: %s", w->database,
 		                         sqlite3_errmsg(l->conn))
 		               : db__set(db, DB_FAILED, "out of memory");
-	sqlite3_set_authorizer(l->conn, may, l);
+	sqlite3_set_authorizer(l->conn, sqlite_may, l);
 	sqlite3_progress_handler(l->conn, STEPS_BETWEEN, on_steps, l);
 	sqlite3_busy_handler(l->conn, on_lock, l);
 	return DB_OK;
@@ -185,7 +185,7 @@ static int run_one(struct lite *l, sqlite3_stmt *stmt, const struct db_sink *sin
 	while (code == DB_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW)
 		code = run_cancelled(l->db.run) ? DB_STOPPED : give_row(sink, stmt, &shape);
 	if (code == DB_OK && step != SQLITE_DONE)
-		code = fail(l);
+		code = sqlite_fail(l);
 	if (code == DB_OK)
 		code = db__done(sink, shape.n ? -1 : sqlite3_total_changes(l->conn) - before);
 	free(shape.values);
@@ -202,7 +202,7 @@ static int lite_run(struct db *db, const char *sql, const struct db_sink *sink)
 		sqlite3_stmt *stmt = NULL;
 
 		if (sqlite3_prepare_v2(l->conn, sql, -1, &stmt, &sql) != SQLITE_OK)
-			return fail(l);
+			return sqlite_fail(l);
 		if (stmt)
 			code = run_one(l, stmt, sink);
 		sqlite3_finalize(stmt);

@@ -219,7 +219,7 @@ static bool set_up(struct exchange *x, const char *method, int64_t left_ms)
 }
 
 /* Until it is over; false: told to stop. */
-static bool drive(struct exchange *x)
+static bool fetch_drive(struct exchange *x)
 {
 	CURLM *multi = x->f->multi;
 	int running = 1, left;
@@ -242,7 +242,7 @@ static bool drive(struct exchange *x)
 }
 
 /* What became of the exchange, for those who cannot read curl's numbers. */
-static int judge(const struct exchange *x, char *why, size_t cap)
+static int fetch_judge(const struct exchange *x, char *why, size_t cap)
 {
 	char shown[200];
 
@@ -340,7 +340,8 @@ static void clean(struct exchange *x)
 }
 
 /* One exchange; *ret_next is where it sends us, or NULL. */
-static int exchange(struct exchange *x, int64_t end_ms, char **ret_next, char *why, size_t cap)
+static int fetch_exchange(struct exchange *x, int64_t end_ms, char **ret_next, char *why,
+                          size_t cap)
 {
 	int64_t left_ms = end_ms ? end_ms - run_now_ms() : 0;
 
@@ -354,8 +355,8 @@ static int exchange(struct exchange *x, int64_t end_ms, char **ret_next, char *w
 		snprintf(why, cap, "out of memory");
 		return FETCH_FAILED;
 	}
-	bool is_over = drive(x);
-	int code = is_over ? judge(x, why, cap) : FETCH_STOPPED;
+	bool is_over = fetch_drive(x);
+	int code = is_over ? fetch_judge(x, why, cap) : FETCH_STOPPED;
 
 	if (code == FETCH_OK) {
 		curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
@@ -365,10 +366,11 @@ static int exchange(struct exchange *x, int64_t end_ms, char **ret_next, char *w
 	return code;
 }
 
-static int follow(struct exchange *x, struct fetch *what, int64_t end_ms, char *why, size_t cap)
+static int fetch_follow(struct exchange *x, struct fetch *what, int64_t end_ms, char *why,
+                        size_t cap)
 {
 	char *here = NULL, *next;
-	int code = exchange(x, end_ms, &next, why, cap);
+	int code = fetch_exchange(x, end_ms, &next, why, cap);
 
 	while (code == FETCH_OK && next && x->answer->redirects < what->redirects_max) {
 		x->answer->redirects++;
@@ -381,7 +383,7 @@ static int follow(struct exchange *x, struct fetch *what, int64_t end_ms, char *
 		change_method(what, x->answer->status);
 		free(here);
 		x->url = here = next;
-		code = exchange(x, end_ms, &next, why, cap);
+		code = fetch_exchange(x, end_ms, &next, why, cap);
 	}
 	if (code == FETCH_OK && next && what->redirects_max) {
 		snprintf(why, cap, "more than %u redirects", what->redirects_max);
@@ -408,8 +410,8 @@ int fetch_run(struct fetcher *f, const struct run *r, const struct fetch *what,
 		                       .headers = { .max = HEADERS_BYTES_MAX } };
 	if (guard_read(&f->guard, ret_why, why_bytes) < 0)
 		return FETCH_NO_POLICY;
-	int code = follow(&x, &now, what->timeout_ms ? began_ms + what->timeout_ms : 0, ret_why,
-	                  why_bytes);
+	int code = fetch_follow(&x, &now, what->timeout_ms ? began_ms + what->timeout_ms : 0,
+	                        ret_why, why_bytes);
 
 	ret_answer->took_ms = run_now_ms() - began_ms;
 	return code;

@@ -58,7 +58,7 @@ static const char *const metadata[] = { "::ffff:169.254.169.254", "::ffff:169.25
 	                                "::ffff:100.100.100.200", "::ffff:168.63.129.16",
 	                                "::ffff:192.0.0.192",     "fd00:ec2::254" };
 
-static bool within(const unsigned char *a, const unsigned char *net, unsigned bits)
+static bool guard_within(const unsigned char *a, const unsigned char *net, unsigned bits)
 {
 	unsigned whole = bits / 8, rest = bits % 8;
 
@@ -71,7 +71,7 @@ static bool within_text(const unsigned char *a, const char *net, unsigned bits)
 {
 	unsigned char parsed[16];
 
-	return inet_pton(AF_INET6, net, parsed) == 1 && within(a, parsed, bits);
+	return inet_pton(AF_INET6, net, parsed) == 1 && guard_within(a, parsed, bits);
 }
 
 /* IPv4 that is spelt as IPv6 is judged as what it reaches. */
@@ -128,7 +128,7 @@ const char *guard_refuses(const struct guard *g, const struct sockaddr *to)
 	for (size_t i = 0; i < g->n; i++) {
 		const struct guard_rule *rule = &g->rules[i];
 
-		if (rule->path[0] || !within(a, rule->address, rule->bits) ||
+		if (rule->path[0] || !guard_within(a, rule->address, rule->bits) ||
 		    (rule->port && rule->port != port))
 			continue;
 		if (!rule->allows)

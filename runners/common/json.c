@@ -55,7 +55,7 @@ struct cJSON *json_parse(const char *text, size_t len)
 	return root;
 }
 
-static const cJSON *step(const cJSON *at, const char *name)
+static const cJSON *json_step(const cJSON *at, const char *name)
 {
 	char *end;
 
@@ -112,7 +112,7 @@ const struct cJSON *json_at(const struct cJSON *root, const char *path)
 		path++;
 	while (root && *path) {
 		path = is_pointer ? pointer_segment(path, name) : path_segment(path, name);
-		root = step(root, name);
+		root = json_step(root, name);
 	}
 	return root;
 }

@@ -28,7 +28,7 @@ static char *in_folder(const char *path)
 	return whole;
 }
 
-static char *resolve(const char *path, bool follows)
+static char *place_resolve(const char *path, bool follows)
 {
 	char *real = follows ? realpath(path, NULL) : in_folder(path);
 	struct stat st;
@@ -52,7 +52,7 @@ static bool is_in(const char *path, const char *kept)
 char *place_of(const struct run *r, const char *path, bool follows, char *ret_why, size_t why_bytes)
 {
 	const struct runner_kept *kept = r->host->extension(r->host->ctx, RUNNER_KEPT_ID);
-	char *real = resolve(path, follows);
+	char *real = place_resolve(path, follows);
 
 	if (!real) {
 		const char *why = strerrordesc_np(errno);

@@ -78,8 +78,8 @@ void run_forget(char *secret)
 	free(secret);
 }
 
-__attribute__((format(printf, 3, 0))) static void say(const struct run *r, uint32_t verdict,
-                                                      const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0))) static void run_say(const struct run *r, uint32_t verdict,
+                                                          const char *fmt, va_list args)
 {
 	r->result->verdict = verdict;
 	r->result->exit_code = 1;
@@ -91,7 +91,7 @@ int run_refuse(const struct run *r, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(r, RUNNER_FATAL, fmt, args);
+	run_say(r, RUNNER_FATAL, fmt, args);
 	va_end(args);
 	return RUNNER_FAILED;
 }
@@ -101,7 +101,7 @@ int run_end(const struct run *r, uint32_t verdict, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(r, verdict, fmt, args);
+	run_say(r, verdict, fmt, args);
 	va_end(args);
 	return RUNNER_DONE;
 }
@@ -219,7 +219,7 @@ int run_boolean(const struct run *r, const char *name, bool fallback, bool *ret_
 	return code;
 }
 
-static void join(const char *const *names, char *ret_text, size_t cap)
+static void run_join(const char *const *names, char *ret_text, size_t cap)
 {
 	size_t len = 0;
 
@@ -246,7 +246,7 @@ int run_choice(const struct run *r, const char *name, const char *const *names, 
 	}
 	if (!text)
 		return 0;
-	join(names, list, sizeof list);
+	run_join(names, list, sizeof list);
 	run_refuse(r, "parameter %s is '%.*s', want one of %s", name, VALUE_BYTES, text, list);
 	free(text);
 	return RUNNER_FAILED;

@@ -90,8 +90,9 @@ static int foreign_open(const struct runner_host *host, void **ret_self)
 
 /* --- a job's parameters ------------------------------------------------------------------ */
 
-__attribute__((format(printf, 3, 4))) static int refuse(struct runner_result *result,
-                                                        uint32_t verdict, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int foreign_refuse(struct runner_result *result,
+                                                                uint32_t verdict, const char *fmt,
+                                                                ...)
 {
 	va_list args;
 
@@ -102,7 +103,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct runner_result *re
 	return RUNNER_FAILED;
 }
 
-/* The value, the caller's to forget(); NULL if the job has none of that name. */
+/* The value, the caller's to foreign_forget(); NULL if the job has none of that name. */
 static char *param_copy(const struct foreign *f, const struct runner_job *job, const char *name)
 {
 	int64_t len = f->host->param(job, name, NULL, 0);
@@ -115,7 +116,7 @@ static char *param_copy(const struct foreign *f, const struct runner_job *job, c
 	return value;
 }
 
-static void forget(char *value)
+static void foreign_forget(char *value)
 {
 	if (value)
 		explicit_bzero(value, strlen(value));
@@ -145,7 +146,7 @@ static void put_params(const struct foreign *f, const struct runner_job *job, st
 
 		if (value)
 			put_pair(line, &n, name, value);
-		forget(value);
+		foreign_forget(value);
 	}
 	for (const char *const *server = f->about->servers; *server; server++) {
 		static const char *const parts[] = { "kind", "host", "port", "user", "database" };
@@ -156,7 +157,7 @@ static void put_params(const struct foreign *f, const struct runner_job *job, st
 
 			if (value)
 				put_pair(line, &n, name, value);
-			forget(value);
+			foreign_forget(value);
 		}
 	}
 	text_word(line, "}");
@@ -177,10 +178,11 @@ static int put_secrets_of(const struct foreign *f, const struct runner_job *job,
 		char *value = *n < SECRETS_MAX ? param_copy(f, job, asked) : NULL;
 
 		if (!value)
-			return refuse(result, RUNNER_FATAL,
-			              "the secret '%.100s' is not given to this task", name);
+			return foreign_refuse(result, RUNNER_FATAL,
+			                      "the secret '%.100s' is not given to this task",
+			                      name);
 		put_pair(line, n, name, value);
-		forget(value);
+		foreign_forget(value);
 	}
 	return 0;
 }
@@ -206,7 +208,7 @@ static int put_secrets(const struct foreign *f, const struct runner_job *job, st
 
 		if (value) /* a server may have none */
 			put_pair(line, &n, asked + sizeof "secret." - 1, value);
-		forget(value);
+		foreign_forget(value);
 		free(server);
 	}
 	text_word(line, "}");
@@ -255,9 +257,10 @@ static int make_line(const struct foreign *f, struct call *c)
 		return RUNNER_FAILED;
 	text_word(line, "}\n");
 	if (line->is_short)
-		return refuse(c->result, RUNNER_INFRA, "out of memory");
+		return foreign_refuse(c->result, RUNNER_INFRA, "out of memory");
 	if (line->len > RUN_BYTES_MAX)
-		return refuse(c->result, RUNNER_FATAL, "its parameters are more than 16 MiB");
+		return foreign_refuse(c->result, RUNNER_FATAL,
+		                      "its parameters are more than 16 MiB");
 	return 0;
 }
 
@@ -286,13 +289,13 @@ static int foreign_prepare(void *self, const struct runner_job *job, struct runn
 	struct call *c;
 
 	if (job->run_as[0] && strcmp(job->run_as, user) != 0)
-		return refuse(result, RUNNER_FATAL,
-		              "run_as is '%.60s': jobs of this type share a process, which "
-		              "runs as %s",
-		              job->run_as, user[0] ? user : "the broker's own user");
+		return foreign_refuse(result, RUNNER_FATAL,
+		                      "run_as is '%.60s': jobs of this type share a process, which "
+		                      "runs as %s",
+		                      job->run_as, user[0] ? user : "the broker's own user");
 	c = calloc(1, sizeof *c);
 	if (!c)
-		return refuse(result, RUNNER_INFRA, "out of memory");
+		return foreign_refuse(result, RUNNER_INFRA, "out of memory");
 	c->job = job;
 	pthread_cond_init(&c->over, NULL);
 	*ret_state = c;

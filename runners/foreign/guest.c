@@ -94,7 +94,7 @@ static struct guest *with_room(const struct foreign *f)
 	return best;
 }
 
-static void give(struct foreign *f, struct guest *g, struct call *c)
+static void guest_give(struct foreign *f, struct guest *g, struct call *c)
 {
 	if (!g->n_calls) { /* silence counts from here */
 		g->heard_us = g->pinged_us = now_us();
@@ -129,7 +129,7 @@ void guests_place(struct foreign *f)
 		struct call *c = f->waiting;
 
 		call_withdraw(f, c);
-		give(f, g, c);
+		guest_give(f, g, c);
 		is_full |= g->queue.len > 0;
 	}
 	if (is_full || (f->waiting && guests_lack(f)))

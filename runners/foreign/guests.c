@@ -22,7 +22,7 @@
 
 /* --- ends ------------------------------------------------------------------------------ */
 
-static void describe(const struct guest *g, int status, char *ret, size_t cap)
+static void guests_describe(const struct guest *g, int status, char *ret, size_t cap)
 {
 	char how[80];
 
@@ -90,7 +90,7 @@ static void bury(struct foreign *f, struct guest *g)
 		at = &(*at)->next;
 	*at = g->next;
 	if (!g->was_leaving) {
-		describe(g, g->status, f->why, sizeof f->why);
+		guests_describe(g, g->status, f->why, sizeof f->why);
 		dprintf(STDERR_FILENO, "foreign type=%s %s\n", f->about->type, f->why);
 		hold_off(f);
 	}
@@ -129,7 +129,7 @@ static void reap(struct foreign *f, struct guest *g)
 
 /* --- starts ---------------------------------------------------------------------------- */
 
-static void start(struct foreign *f)
+static void guests_start(struct foreign *f)
 {
 	char why[FOREIGN_WHY_BYTES];
 	struct guest *g = calloc(1, sizeof *g);
@@ -164,7 +164,7 @@ static void start(struct foreign *f)
 
 /* --- what is due ----------------------------------------------------------------------- */
 
-static void earlier(int64_t *next, int64_t at)
+static void guests_earlier(int64_t *next, int64_t at)
 {
 	if (at < *next)
 		*next = at;
@@ -192,8 +192,8 @@ static void look_at_silence(struct foreign *f, struct guest *g, int64_t now, int
 	}
 	if (now - g->pinged_us >= hang_us / 4)
 		ping(g, now);
-	earlier(next, g->pinged_us + hang_us / 4);
-	earlier(next, g->heard_us + hang_us);
+	guests_earlier(next, g->pinged_us + hang_us / 4);
+	guests_earlier(next, g->heard_us + hang_us);
 }
 
 static void look_at_kills(struct guest *g, int64_t now, int64_t *next)
@@ -205,28 +205,28 @@ static void look_at_kills(struct guest *g, int64_t now, int64_t *next)
 			guest_end(g, "a job in it did not stop when told to");
 			return;
 		}
-		earlier(next, c->force_us);
+		guests_earlier(next, c->force_us);
 	}
 }
 
 static void look_at_guest(struct foreign *f, struct guest *g, int64_t now, int64_t *next)
 {
 	if (!g->pid) {
-		earlier(next, now + GONE_US);
+		guests_earlier(next, now + GONE_US);
 		bury_if_gone(f, g);
 		return;
 	}
 	if (g->silent_us && g->state != GUEST_ENDING) {
 		if (now - g->silent_us >= LEAVE_US)
 			guest_end(g, "it closed descriptor 4 and stayed");
-		earlier(next, g->silent_us + LEAVE_US);
+		guests_earlier(next, g->silent_us + LEAVE_US);
 	}
 	if (g->state == GUEST_STARTING) {
 		int64_t until = g->started_us + f->about->start_ms * US_PER_MS;
 
 		if (now >= until)
 			guest_end(g, "no hello within %u ms", f->about->start_ms);
-		earlier(next, until);
+		guests_earlier(next, until);
 	} else if (g->state == GUEST_READY) {
 		look_at_silence(f, g, now, next);
 		if (g->state == GUEST_READY)
@@ -234,7 +234,7 @@ static void look_at_guest(struct foreign *f, struct guest *g, int64_t now, int64
 	} else if (g->state == GUEST_LEAVING) {
 		if (now - g->heard_us >= LEAVE_US)
 			guest_end(g, "it did not leave when told to");
-		earlier(next, g->heard_us + LEAVE_US);
+		guests_earlier(next, g->heard_us + LEAVE_US);
 	}
 }
 
@@ -250,7 +250,7 @@ static void look_at_waiting(struct foreign *f, int64_t now, int64_t *next)
 		/* While one runs it is only busy; when none does, none can be had. */
 		if (f->guests || now < until) {
 			if (!f->guests)
-				earlier(next, until);
+				guests_earlier(next, until);
 			continue;
 		}
 		call_withdraw(f, c);
@@ -259,12 +259,12 @@ static void look_at_waiting(struct foreign *f, int64_t now, int64_t *next)
 	if (!f->waiting || !guests_lack(f) || f->is_closing)
 		return;
 	if (now >= f->next_start_us)
-		start(f);
+		guests_start(f);
 	if (f->waiting && guests_lack(f))
-		earlier(next, f->next_start_us > now ? f->next_start_us : now + US_PER_MS);
+		guests_earlier(next, f->next_start_us > now ? f->next_start_us : now + US_PER_MS);
 }
 
-static void leave(struct foreign *f)
+static void guests_leave(struct foreign *f)
 {
 	for (struct guest *g = f->guests; g; g = g->next) {
 		if (g->state == GUEST_LEAVING || g->state == GUEST_ENDING)
@@ -277,12 +277,12 @@ static void leave(struct foreign *f)
 	}
 }
 
-static int64_t look(struct foreign *f)
+static int64_t guests_look(struct foreign *f)
 {
 	int64_t now = now_us(), next = FOREVER;
 
 	if (f->is_closing)
-		leave(f);
+		guests_leave(f);
 	for (struct guest *g = f->guests, *after; g; g = after) {
 		after = g->next;
 		look_at_guest(f, g, now, &next);
@@ -341,7 +341,7 @@ static void hear_guest(struct foreign *f, struct guest *g, const struct pollfd *
 		reap(f, g);
 }
 
-/* Guests are only added in front by start(), and only here taken away. */
+/* Guests are only added in front by guests_start(), and only here taken away. */
 static void hear_all(struct foreign *f, const struct polls *p)
 {
 	struct guest *g = f->guests, *next;
@@ -364,9 +364,9 @@ void *guests_watch(void *foreign)
 
 	pthread_mutex_lock(&f->mu);
 	if (!f->is_closing)
-		start(f); /* what it costs is paid before the first job */
+		guests_start(f); /* what it costs is paid before the first job */
 	while (!f->is_closing || f->guests) {
-		int64_t ms = look(f);
+		int64_t ms = guests_look(f);
 
 		if (ms < 0 || ms > WATCH_MS)
 			ms = WATCH_MS;

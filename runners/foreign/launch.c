@@ -115,7 +115,7 @@ __attribute__((noreturn)) static void child(const struct launch *l,
 	_exit(126);
 }
 
-static int above(int fd)
+static int launch_above(int fd)
 {
 	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10);
 
@@ -144,7 +144,7 @@ static int open_all(struct launch *l)
 		if (pipe2(l->pipes[i], O_CLOEXEC) < 0)
 			l->pipes[i][0] = l->pipes[i][1] = -1;
 		for (int k = 0; k < 2; k++) {
-			l->pipes[i][k] = above(l->pipes[i][k]);
+			l->pipes[i][k] = launch_above(l->pipes[i][k]);
 			r |= l->pipes[i][k];
 		}
 		if (r >= 0) { /* larger ones save turns; the small ones do too */
@@ -152,7 +152,7 @@ static int open_all(struct launch *l)
 			fcntl(l->pipes[i][i ? END_READ : END_WRITE], F_SETFL, O_NONBLOCK);
 		}
 	}
-	l->null_fd = above(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	l->null_fd = launch_above(open("/dev/null", O_RDONLY | O_CLOEXEC));
 	return r < 0 || l->null_fd < 0 ? -1 : 0;
 }
 

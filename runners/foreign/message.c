@@ -47,7 +47,8 @@ static const struct {
 
 /* --- reading ------------------------------------------------------------------------ */
 
-static int wrong(char why[FOREIGN_WHY_BYTES], const char *op, const char *name, const char *want)
+static int message_wrong(char why[FOREIGN_WHY_BYTES], const char *op, const char *name,
+                         const char *want)
 {
 	snprintf(why, FOREIGN_WHY_BYTES, "its message `%.20s`: %s %s", op, name, want);
 	return -1;
@@ -79,7 +80,7 @@ static int read_integer(const struct field *f, const cJSON *item, const char *op
 	}
 	snprintf(want, sizeof want, "must be a whole number, %lld to %lld", (long long)f->min,
 	         (long long)f->max);
-	return wrong(why, op, f->name, want);
+	return message_wrong(why, op, f->name, want);
 }
 
 static int read_text(const struct field *f, const cJSON *item, const char *op, const char **ret,
@@ -88,11 +89,11 @@ static int read_text(const struct field *f, const cJSON *item, const char *op, c
 	char want[100];
 
 	if (!cJSON_IsString(item) || !item->valuestring)
-		return wrong(why, op, f->name, "must be a text");
+		return message_wrong(why, op, f->name, "must be a text");
 	if (f->choices && !is_choice(f->choices, item->valuestring)) {
 		snprintf(want, sizeof want, "is '%.20s', want one of%.50s", item->valuestring,
 		         f->choices);
-		return wrong(why, op, f->name, want);
+		return message_wrong(why, op, f->name, want);
 	}
 	*ret = item->valuestring;
 	return 0;
@@ -108,7 +109,7 @@ static int read_field(const struct field *f, const cJSON *item, const char *op, 
 	if (f->kind == KIND_TEXT)
 		return read_text(f, item, op, at, why);
 	if (!cJSON_IsBool(item))
-		return wrong(why, op, f->name, "must be true or false");
+		return message_wrong(why, op, f->name, "must be true or false");
 	*(int *)at = cJSON_IsTrue(item);
 	return 0;
 }
@@ -182,7 +183,7 @@ int message_read(const char *line, size_t len, struct message *ret, char ret_why
 		if (cJSON_IsNull(item))
 			item = NULL;
 		if (!item && ops[op].needs & f->bit)
-			return wrong(ret_why, ops[op].word, f->name, "is missing");
+			return message_wrong(ret_why, ops[op].word, f->name, "is missing");
 		if (item && read_field(f, item, ops[op].word, ret, ret_why) < 0)
 			return -1;
 	}

@@ -24,7 +24,7 @@ static void noop_close(void *self)
 	(void)self;
 }
 
-static uint64_t number(const struct runner_job *job, const char *name)
+static uint64_t noop_number(const struct runner_job *job, const char *name)
 {
 	char value[32];
 
@@ -70,7 +70,7 @@ static int noop_execute(void *self, void *state, const struct runner_job *job,
 	(void)state;
 	if (host->param_name(job, 0, text, sizeof text) < 0)
 		return RUNNER_DONE; /* no parameters: the benchmark's way */
-	sleep_ms = number(job, "sleep_ms");
+	sleep_ms = noop_number(job, "sleep_ms");
 	if (sleep_ms && job->flags & RUNNER_JOB_INLINE)
 		return RUNNER_THREAD;
 	len = host->param(job, "text", text, sizeof text);
@@ -81,10 +81,10 @@ static int noop_execute(void *self, void *state, const struct runner_job *job,
 		return RUNNER_DONE;
 	}
 	give_output(job);
-	result->exit_code = (int32_t)number(job, "exit");
+	result->exit_code = (int32_t)noop_number(job, "exit");
 	result->verdict = read_verdict(job);
 	if (result->verdict == RUNNER_NOT_YET)
-		result->retry_after_ms = number(job, "retry_after_ms");
+		result->retry_after_ms = noop_number(job, "retry_after_ms");
 	return RUNNER_DONE;
 }
 

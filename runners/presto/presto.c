@@ -147,8 +147,8 @@ static int read_all(struct presto *p)
 
 /* --- the protocol ------------------------------------------------------------------ */
 
-static int ask(struct presto *p, const char *method, const char *url, struct answer *ret, char *why,
-               size_t cap)
+static int presto_ask(struct presto *p, const char *method, const char *url, struct answer *ret,
+                      char *why, size_t cap)
 {
 	struct fetch what = { .method = method,
 		              .url = url,
@@ -187,7 +187,8 @@ static int page(struct presto *p, cJSON **ret_page, char *why, size_t cap)
 	snprintf(first, sizeof first, "%s/v1/statement", p->url);
 	for (uint64_t pause_ms = PAUSE_MS;; pause_ms *= 2) {
 		struct answer a;
-		int code = ask(p, begins ? "POST" : "GET", begins ? first : p->next, &a, why, cap);
+		int code = presto_ask(p, begins ? "POST" : "GET", begins ? first : p->next, &a, why,
+		                      cap);
 		long status = a.status;
 
 		*ret_page = code == FETCH_OK && status == 200
@@ -211,7 +212,7 @@ static int page(struct presto *p, cJSON **ret_page, char *why, size_t cap)
 	}
 }
 
-static void cancel(struct presto *p)
+static void presto_cancel(struct presto *p)
 {
 	struct answer a;
 	char why[RUNNER_TEXT_BYTES];
@@ -219,7 +220,7 @@ static void cancel(struct presto *p)
 
 	if (!p->next)
 		return;
-	code = ask(p, "DELETE", p->next, &a, why, sizeof why);
+	code = presto_ask(p, "DELETE", p->next, &a, why, sizeof why);
 	if (code == FETCH_OK && a.status < 300)
 		run_log(p->run, "the statement is cancelled on the server");
 	else
@@ -267,7 +268,7 @@ static int end_all(struct presto *p, int *ret_left, char *why, size_t cap)
 	const cJSON *query;
 
 	snprintf(url, sizeof url, "%s/v1/query", p->url);
-	int code = ask(p, "GET", url, &a, why, cap);
+	int code = presto_ask(p, "GET", url, &a, why, cap);
 	cJSON *all = code == FETCH_OK && a.status == 200 ? json_parse(text_str(&a.body), a.body.len)
 	                                                 : NULL;
 
@@ -284,7 +285,7 @@ static int end_all(struct presto *p, int *ret_left, char *why, size_t cap)
 		run_log(p->run, "an earlier attempt runs there as %.60s: cancelled",
 		        text_at(query, "queryId"));
 		snprintf(url, sizeof url, "%s/v1/query/%.100s", p->url, text_at(query, "queryId"));
-		code = ask(p, "DELETE", url, &a, why, cap);
+		code = presto_ask(p, "DELETE", url, &a, why, cap);
 		answer_done(&a);
 		++*ret_left;
 	}
@@ -363,7 +364,7 @@ static int take_row(struct presto *p, const cJSON *row)
 	return code;
 }
 
-static void tell(struct presto *p, const cJSON *stats)
+static void presto_tell(struct presto *p, const cJSON *stats)
 {
 	const double total = number_at(stats, "totalSplits");
 	double percent = number_at(stats, "progressPercentage");
@@ -386,7 +387,7 @@ static int take_page(struct presto *p, const cJSON *root)
 	p->is_begun = true;
 	free(p->next);
 	p->next = next[0] ? strdup(next) : NULL;
-	tell(p, json_at(root, "stats"));
+	presto_tell(p, json_at(root, "stats"));
 	if (cJSON_IsObject(error)) {
 		const char *type = text_at(error, "errorType");
 
@@ -415,7 +416,7 @@ static int take_page(struct presto *p, const cJSON *root)
 	if (code == 0)
 		return 0;
 	run_end(p->run, RUNNER_BY_CODE, "%s", p->rows.why);
-	cancel(p);
+	presto_cancel(p);
 	return 1;
 }
 
@@ -433,7 +434,7 @@ static int succeed(struct presto *p)
 	return RUNNER_DONE;
 }
 
-static int work(struct presto *p)
+static int presto_work(struct presto *p)
 {
 	char why[RUNNER_TEXT_BYTES];
 	int is_over = 0;
@@ -447,13 +448,13 @@ static int work(struct presto *p)
 		int code = page(p, &root, why, sizeof why);
 
 		if (code < 0) {
-			cancel(p);
+			presto_cancel(p);
 			return fetch_end(p->run, code, why);
 		}
 		is_over = take_page(p, root);
 		cJSON_Delete(root);
 		if (!is_over && run_cancelled(p->run)) {
-			cancel(p);
+			presto_cancel(p);
 			return run_stopped(p->run);
 		}
 	} while (!is_over && p->next);
@@ -483,7 +484,7 @@ static int presto_execute(void *self, void *state, const struct runner_job *job,
 
 	(void)self;
 	p->run = &r;
-	return read_all(p) < 0 ? RUNNER_FAILED : work(p);
+	return read_all(p) < 0 ? RUNNER_FAILED : presto_work(p);
 }
 
 static void presto_kill(void *self, void *state, const struct runner_job *job)

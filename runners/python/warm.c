@@ -163,7 +163,7 @@ static int start_process(struct one *o, int listener, int hold)
 }
 
 /* Descriptors from 10 on: dup2() onto 0 and 3 must not meet them. */
-static int above(int fd)
+static int warm_above(int fd)
 {
 	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10);
 
@@ -174,11 +174,11 @@ static int above(int fd)
 
 static void start_one(struct one *o)
 {
-	int hold[2] = { -1, -1 }, listener = above(listen_somewhere(o->name));
+	int hold[2] = { -1, -1 }, listener = warm_above(listen_somewhere(o->name));
 
 	if (pipe2(hold, O_CLOEXEC) == 0) {
-		hold[0] = above(hold[0]);
-		hold[1] = above(hold[1]);
+		hold[0] = warm_above(hold[0]);
+		hold[1] = warm_above(hold[1]);
 	}
 	if (listener < 0 || hold[0] < 0 || hold[1] < 0 || start_process(o, listener, hold[0]) < 0) {
 		snprintf(o->name, sizeof o->name, "-");

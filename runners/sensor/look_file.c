@@ -17,7 +17,7 @@ struct wanted {
 };
 
 /* NULL: it is as wanted; else what is wrong with it. */
-static const char *judge(const struct stat *st, const struct wanted *w)
+static const char *file_judge(const struct stat *st, const struct wanted *w)
 {
 	struct timespec now;
 
@@ -38,7 +38,7 @@ static enum sight look_over(struct look *l, const glob_t *found, const struct wa
 	for (size_t i = 0; i < found->gl_pathc; i++) {
 		if (stat(found->gl_pathv[i], &st) < 0)
 			continue;
-		const char *wrong = judge(&st, w);
+		const char *wrong = file_judge(&st, w);
 
 		/* One that is still being written: the set is not complete. */
 		if (wrong) {
@@ -61,7 +61,7 @@ static enum sight look_over(struct look *l, const glob_t *found, const struct wa
 	return SIGHT_THERE;
 }
 
-static enum sight refuse(struct look *l, const char *name)
+static enum sight file_refuse(struct look *l, const char *name)
 {
 	run_refuse(l->run, "parameter %s is missing, or no path from the root", name);
 	return SIGHT_ENDED;
@@ -81,7 +81,7 @@ enum sight look_file(struct look *l)
 	path = run_text(l->run, "path");
 	if (!path || path[0] != '/') {
 		free(path);
-		return refuse(l, "path");
+		return file_refuse(l, "path");
 	}
 	int r = glob(path, GLOB_NOSORT, NULL, &found);
 
@@ -106,7 +106,7 @@ enum sight look_partition(struct look *l)
 	struct stat st;
 
 	if (!table || table[0] != '/') {
-		refuse(l, "path");
+		file_refuse(l, "path");
 	} else if (!partition || strstr(partition, "..")) {
 		run_refuse(l->run, "parameter partition is missing, or has dots in it");
 	} else if (asprintf(&path, "%s/%s%s%s", table, partition, marker ? "/" : "",

@@ -11,7 +11,7 @@
 #include "runners/sensor/sensor.h"
 
 /* An answer that is not as expected: not yet. */
-static enum sight judge(struct look *l, const struct request *q, const struct answer *a)
+static enum sight remote_judge(struct look *l, const struct request *q, const struct answer *a)
 {
 	struct runner_result *result = l->run->result;
 
@@ -37,7 +37,7 @@ enum sight look_http(struct look *l)
 		int code = fetch_run(l->fetcher, l->run, &q.what, &answer, why, sizeof why);
 
 		if (code == FETCH_OK) {
-			sight = judge(l, &q, &answer);
+			sight = remote_judge(l, &q, &answer);
 		} else {
 			fetch_end(l->run, code, why);
 			if (code == FETCH_FAILED || code == FETCH_LATE)

@@ -123,7 +123,7 @@ static int run_statements(struct db *db, const struct sql_job *s, struct taker *
 	return code;
 }
 
-static int end(const struct run *r, const struct taker *t, struct db *db, int code)
+static int sql_sql_end(const struct run *r, const struct taker *t, struct db *db, int code)
 {
 	char where[40];
 
@@ -139,7 +139,7 @@ static int end(const struct run *r, const struct taker *t, struct db *db, int co
 	return RUNNER_DONE;
 }
 
-static int work(const struct run *r, const struct sql_job *s)
+static int sql_work(const struct run *r, const struct sql_job *s)
 {
 	struct taker t = { .run = r, .n_statements = (size_t)cJSON_GetArraySize(s->statements) };
 	struct db *db = NULL;
@@ -153,7 +153,7 @@ static int work(const struct run *r, const struct sql_job *s)
 		code = run_statements(db, s, &t);
 		if (code == DB_OK && rows_keep(&t.rows) < 0)
 			code = DB_REFUSED;
-		answer = end(r, &t, db, code);
+		answer = sql_sql_end(r, &t, db, code);
 	}
 	db_close(db);
 	rows_close(&t.rows);
@@ -170,7 +170,7 @@ static int sql_execute(void *self, void *state, const struct runner_job *job,
 	(void)self;
 	(void)state;
 	if (answer == 0)
-		answer = work(&r, &s);
+		answer = sql_work(&r, &s);
 	job_done(&s);
 	return answer;
 }

@@ -6,7 +6,7 @@
 
 #define CHUNK_MAX 100000
 
-static int check(const struct run *r, const struct plan *p)
+static int plan_check(const struct run *r, const struct plan *p)
 {
 	if (!p->table == !p->query)
 		return run_refuse(r, "want exactly one of the parameters table, query");
@@ -37,7 +37,7 @@ int plan_read(const struct run *r, struct plan *p)
 	    run_boolean(r, "count", false, &p->counts) < 0)
 		return RUNNER_FAILED;
 	p->mode = (enum transfer_mode)mode;
-	if (rows_plan_read(r, &p->rows) < 0 || check(r, p) < 0 ||
+	if (rows_plan_read(r, &p->rows) < 0 || plan_check(r, p) < 0 ||
 	    db_where_read(r, "source", "source_", &p->source) < 0)
 		return RUNNER_FAILED;
 	return p->rows.csv_file ? 0 : db_where_read(r, "target", "target_", &p->target);

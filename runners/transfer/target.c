@@ -216,7 +216,7 @@ int target_columns(struct target *t, size_t n, const char *const *names)
 	return DB_REFUSED;
 }
 
-static int flush(struct target *t)
+static int target_flush(struct target *t)
 {
 	int code = DB_OK;
 
@@ -234,7 +234,7 @@ static int flush(struct target *t)
 /* All rows up to a watermark are in: from here the next run may continue. */
 static int commit_mark(struct target *t)
 {
-	int code = flush(t);
+	int code = target_flush(t);
 
 	if (code == DB_OK && t->has_mark)
 		code = write_mark(t);
@@ -308,7 +308,7 @@ int target_row(struct target *t, size_t n, const char *const *values, const size
 		return code;
 	t->rows++;
 	if ((int64_t)t->n_pending >= t->plan->chunk || t->insert.len > INSERT_BYTES)
-		code = flush(t);
+		code = target_flush(t);
 	return code;
 }
 
@@ -324,7 +324,7 @@ int target_keep(struct target *t)
 	}
 	if (t->plan->mode == MODE_APPEND)
 		return commit_mark(t);
-	code = flush(t);
+	code = target_flush(t);
 	return code == DB_OK ? swap(t) : code;
 }
 

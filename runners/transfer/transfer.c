@@ -61,7 +61,7 @@ static void add_rows(struct transfer *t, struct text *sql)
 	db_quote(t->source, text_str(&t->target.mark), t->target.mark.len, sql);
 }
 
-static int count(struct transfer *t)
+static int transfer_count(struct transfer *t)
 {
 	struct text sql = { 0 }, value = { 0 };
 	bool is_row = false, is_null = false;
@@ -80,7 +80,7 @@ static int count(struct transfer *t)
 	return code;
 }
 
-static int copy(struct transfer *t)
+static int transfer_copy(struct transfer *t)
 {
 	struct db_sink sink = { .ctx = t, .types = on_types, .columns = on_columns, .row = on_row };
 	struct text sql = { 0 };
@@ -98,7 +98,8 @@ static int copy(struct transfer *t)
 }
 
 /* Whose words say what went wrong. */
-static int end(struct transfer *t, int code, const char *where, const struct db *db)
+static int transfer_transfer_end(struct transfer *t, int code, const char *where,
+                                 const struct db *db)
 {
 	if (code == DB_REFUSED && t->target.why[0])
 		return run_end(t->run, RUNNER_BY_CODE, "%s", t->target.why);
@@ -107,14 +108,14 @@ static int end(struct transfer *t, int code, const char *where, const struct db 
 	return db_end(t->run, db, code, where);
 }
 
-static int work(struct transfer *t)
+static int transfer_work(struct transfer *t)
 {
 	int code = target_open(&t->target, t->run, &t->plan);
 
 	if (code == DB_OK)
 		code = target_begin(&t->target);
 	if (code < 0)
-		return end(t, code, "target", t->target.db);
+		return transfer_transfer_end(t, code, "target", t->target.db);
 	if (t->target.has_mark)
 		run_log(t->run, "continues after %s = %s", t->plan.watermark,
 		        text_str(&t->target.mark));
@@ -122,14 +123,14 @@ static int work(struct transfer *t)
 	if (code == DB_OK)
 		code = value_session(t->source);
 	if (code == DB_OK)
-		code = count(t);
+		code = transfer_count(t);
 	if (code == DB_OK)
-		code = copy(t);
+		code = transfer_copy(t);
 	if (code < 0)
-		return end(t, code, "source", t->source);
+		return transfer_transfer_end(t, code, "source", t->source);
 	code = target_keep(&t->target);
 	if (code < 0)
-		return end(t, code, "target", t->target.db);
+		return transfer_transfer_end(t, code, "target", t->target.db);
 	run_progress(t->run, 1000, "%" PRId64 " rows", t->target.rows);
 	run_output(t->run, "rows", "%" PRId64, t->target.rows);
 	if (t->target.has_mark)
@@ -147,7 +148,7 @@ static int transfer_execute(void *self, void *state, const struct runner_job *jo
 	(void)self;
 	(void)state;
 	if (answer == 0)
-		answer = work(&t);
+		answer = transfer_work(&t);
 	db_close(t.source);
 	target_close(&t.target);
 	plan_done(&t.plan);

@@ -50,8 +50,8 @@ static const unsigned into[DB_CLASSES] = {
 	[DB_UUID] = BIT(DB_TEXT) | BIT(DB_BYTES),
 };
 
-static bool refuse(const struct value_type *from, const struct value_type *to, const char *reason,
-                   char why[static VALUE_WHY_BYTES])
+static bool value_refuse(const struct value_type *from, const struct value_type *to,
+                         const char *reason, char why[static VALUE_WHY_BYTES])
 {
 	snprintf(why, VALUE_WHY_BYTES, "column %.60s: %s at the source, %s at the target: %s",
 	         from->column, from->name, to->name, reason);
@@ -64,7 +64,7 @@ bool value_fits(const struct value_type *from, const struct value_type *to,
 	if (from->class != DB_SHAPE &&
 	    (from->class == to->class || into[from->class] & BIT(to->class)))
 		return true;
-	return refuse(from, to, "this cannot be carried", why);
+	return value_refuse(from, to, "this cannot be carried", why);
 }
 
 /* --- from the source -------------------------------------------------------------------- */
@@ -210,7 +210,7 @@ static bool put_to_bits(struct db *db, const struct value_type *from, const stru
 	else if (from->class != DB_NUMBER && is_word(value, "01"))
 		text_addf(out, "%s'%s'", db_kind(db) == DB_SQLITE ? "" : "b", value);
 	else
-		return refuse(from, to, "a value is no bits", why);
+		return value_refuse(from, to, "a value is no bits", why);
 	return true;
 }
 
@@ -219,12 +219,12 @@ static bool put_to_number(struct db *db, const struct value_type *from, const st
                           char why[static VALUE_WHY_BYTES])
 {
 	if (from->class == DB_BITS && len > 64)
-		return refuse(from, to, "a value has more than 64 bits", why);
+		return value_refuse(from, to, "a value has more than 64 bits", why);
 	if (from->class == DB_BITS)
 		put_number_of_bits(value, out);
 	else if (db_kind(db) == DB_SQLITE && is_too_exact(from, value))
-		return refuse(from, to, "a number has more digits than a double keeps, take TEXT",
-		              why);
+		return value_refuse(from, to,
+		                    "a number has more digits than a double keeps, take TEXT", why);
 	else
 		put_quoted(db, value, len, out);
 	return true;
@@ -235,9 +235,9 @@ static bool put_to_text(struct db *db, const struct value_type *from, const stru
                         char why[static VALUE_WHY_BYTES])
 {
 	if (from->class == DB_BYTES && !is_utf8(value, len))
-		return refuse(from, to, "its bytes are no text", why);
+		return value_refuse(from, to, "its bytes are no text", why);
 	if (db_kind(db) == DB_POSTGRESQL && memchr(value, 0, len))
-		return refuse(from, to, "a text has a NUL, which PostgreSQL's have not", why);
+		return value_refuse(from, to, "a text has a NUL, which PostgreSQL's have not", why);
 	if (from->class == DB_BOOLEAN)
 		text_str_add(out, *value == '1' ? "'true'" : "'false'");
 	else if (from->class == DB_INSTANT)
@@ -278,7 +278,7 @@ static bool put_made(const struct value_type *from, struct db *db, const struct 
 		return true;
 	case DB_UUID:
 		if (from->class == DB_BYTES && len != UUID_BYTES)
-			return refuse(from, to, "a uuid has 16 bytes", why);
+			return value_refuse(from, to, "a uuid has 16 bytes", why);
 		if (from->class == DB_BYTES)
 			put_hexed(value, len, &made);
 		else

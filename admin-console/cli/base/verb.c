@@ -123,7 +123,7 @@ static void words_check(struct asked *q, struct argp_state *state)
 		v->check(q, state);
 }
 
-static error_t take(int key, char *arg, struct argp_state *state)
+static error_t verb_take(int key, char *arg, struct argp_state *state)
 {
 	struct asked *q = state->input;
 	const struct opt *o = q->verb->options;
@@ -163,7 +163,7 @@ int asked_parse(struct asked *q, int argc, char **argv)
 			                           .arg = o[i].arg,
 			                           .doc = o[i].help,
 			                           .group = o[i].group };
-	const struct argp own = { .options = options, .parser = take };
+	const struct argp own = { .options = options, .parser = verb_take };
 	/* "-abc" is an option for each of its letters. */
 	size_t most = 1;
 	for (int i = 1; i < argc; i++)

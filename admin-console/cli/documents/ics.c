@@ -28,7 +28,7 @@ static const char *summary_of(icalcomponent *event)
 	return text ? text : "";
 }
 
-static int refuse(const struct reading *r, icalcomponent *event, const char *what)
+static int ics_refuse(const struct reading *r, icalcomponent *event, const char *what)
 {
 	struct icaltimetype at = icalcomponent_get_dtstart(event);
 
@@ -48,7 +48,7 @@ static bool is_wanted(const struct reading *r, struct icaltimetype first)
 }
 
 /* One occurrence: `days` from `first` on. */
-static int add(struct reading *r, icalcomponent *event, struct icaltimetype first, int days)
+static int ics_add(struct reading *r, icalcomponent *event, struct icaltimetype first, int days)
 {
 	const char *summary = summary_of(event), *mark = r->o->workday_mark;
 	struct buf *out = mark && strstr(summary, mark) ? &r->workdays : &r->holidays;
@@ -58,7 +58,7 @@ static int add(struct reading *r, icalcomponent *event, struct icaltimetype firs
 		return 0;
 	r->days += (size_t)days;
 	if (r->days > DAYS_MAX)
-		return refuse(r, event, "more than 100000 days; say fewer --years");
+		return ics_refuse(r, event, "more than 100000 days; say fewer --years");
 	buf_puts(out, "- on: ");
 	print_date(first, out);
 	icaltime_adjust(&last, days - 1, 0, 0, 0);
@@ -89,16 +89,16 @@ static int add_repeated(struct reading *r, icalcomponent *event, icalproperty *r
 	int code = 0;
 
 	if (!has_end && !r->o->first_year)
-		return refuse(r, event, "repeats without end; say for which --years");
+		return ics_refuse(r, event, "repeats without end; say for which --years");
 	icalrecur_iterator *it = icalrecur_iterator_new(recur, start);
 	if (!it)
-		return refuse(r, event, "its RRULE cannot be read");
+		return ics_refuse(r, event, "its RRULE cannot be read");
 	for (t = icalrecur_iterator_next(it); code == 0 && !icaltime_is_null_time(t);
 	     t = icalrecur_iterator_next(it)) {
 		if (r->o->first_year && t.year > r->o->last_year)
 			break;
 		if (!is_left_out(event, t))
-			code = add(r, event, t, days);
+			code = ics_add(r, event, t, days);
 	}
 	icalrecur_iterator_free(it);
 	return code;
@@ -127,16 +127,16 @@ static int add_event(struct reading *r, icalcomponent *event)
 	if (icalcomponent_get_status(event) == ICAL_STATUS_CANCELLED)
 		return 0;
 	if (icaltime_is_null_time(start) || !icaltime_is_valid_time(start))
-		return refuse(r, event, "it has no DTSTART that can be read");
+		return ics_refuse(r, event, "it has no DTSTART that can be read");
 	if (!start.is_date)
-		return refuse(r, event, "DTSTART has a time of day, want VALUE=DATE");
+		return ics_refuse(r, event, "DTSTART has a time of day, want VALUE=DATE");
 	if (icalcomponent_get_first_property(event, ICAL_RDATE_PROPERTY) ||
 	    icalcomponent_get_first_property(event, ICAL_RECURRENCEID_PROPERTY))
-		return refuse(r, event,
-		              "RDATE and RECURRENCE-ID are not supported; write the "
-		              "dates out as events");
+		return ics_refuse(r, event,
+		                  "RDATE and RECURRENCE-ID are not supported; write the "
+		                  "dates out as events");
 	int days = length_of(event, start);
-	return rule ? add_repeated(r, event, rule, days) : add(r, event, start, days);
+	return rule ? add_repeated(r, event, rule, days) : ics_add(r, event, start, days);
 }
 
 static int add_all(struct reading *r, icalcomponent *root, size_t *n)

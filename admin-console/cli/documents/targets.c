@@ -38,8 +38,8 @@ struct reading {
 	cJSON *list;
 };
 
-static void wrong(const struct reading *r, const struct yaml_node *n, const char *key,
-                  const char *want)
+static void targets_wrong(const struct reading *r, const struct yaml_node *n, const char *key,
+                          const char *want)
 {
 	diag_error(r->d, (struct place){ r->file, n->line, n->column, key }, "wrong_value", NULL,
 	           "%s wants %s", key, want);
@@ -50,10 +50,10 @@ static cJSON *read_map(const struct reading *r, const struct yaml_node *n, const
 	cJSON *o = cJSON_CreateObject();
 
 	if (n && n->kind != YAML_MAP)
-		wrong(r, n, key, "a map of texts");
+		targets_wrong(r, n, key, "a map of texts");
 	for (size_t i = 0; n && n->kind == YAML_MAP && i < n->n; i++) {
 		if (n->items[i]->kind != YAML_SCALAR)
-			wrong(r, n->items[i], key, "a map of texts");
+			targets_wrong(r, n->items[i], key, "a map of texts");
 		else
 			cJSON_AddStringToObject(o, n->keys[i]->text, n->items[i]->text);
 	}
@@ -65,10 +65,10 @@ static cJSON *read_list(const struct reading *r, const struct yaml_node *n, cons
 	cJSON *list = cJSON_CreateArray();
 
 	if (n && n->kind != YAML_LIST)
-		wrong(r, n, key, "a list of names");
+		targets_wrong(r, n, key, "a list of names");
 	for (size_t i = 0; n && n->kind == YAML_LIST && i < n->n; i++) {
 		if (n->items[i]->kind != YAML_SCALAR)
-			wrong(r, n->items[i], key, "a list of names");
+			targets_wrong(r, n->items[i], key, "a list of names");
 		else
 			cJSON_AddItemToArray(list, cJSON_CreateString(n->items[i]->text));
 	}
@@ -87,11 +87,11 @@ static cJSON *read_member(const struct reading *r, const struct yaml_node *n, co
 		return read_list(r, n, key);
 	if (shape == NUMBER) {
 		if (n && !yaml_int(n, 0, INT32_MAX, &number))
-			wrong(r, n, key, "a whole number");
+			targets_wrong(r, n, key, "a whole number");
 		return cJSON_CreateNumber((double)number);
 	}
 	if (n && n->kind != YAML_SCALAR)
-		wrong(r, n, key, "a text");
+		targets_wrong(r, n, key, "a text");
 	if (strcmp(key, "kind") == 0 && !n)
 		return cJSON_CreateString("other");
 	return cJSON_CreateString(n && n->kind == YAML_SCALAR ? n->text : "");
@@ -138,7 +138,7 @@ static void read_root(const struct reading *r, const struct yaml_node *root)
 
 	check_keys(r, root);
 	if (!name || name->kind != YAML_SCALAR)
-		wrong(r, root, "target", "the server's name");
+		targets_wrong(r, root, "target", "the server's name");
 	else
 		cJSON_AddStringToObject(o, "server", name->text);
 	for (size_t i = 0; i < N_MEMBERS; i++)
@@ -150,7 +150,7 @@ static void read_root(const struct reading *r, const struct yaml_node *root)
 		cJSON_AddStringToObject(o, "password_file", path);
 		free(path);
 	} else if (password) {
-		wrong(r, password, "password_file", "a path");
+		targets_wrong(r, password, "password_file", "a path");
 	}
 	cJSON_AddItemToArray(r->list, o);
 }
@@ -269,7 +269,7 @@ static void add_field(cJSON *fields, const char *name, const char *before, const
 	cJSON_AddItemToArray(fields, f);
 }
 
-static void compare(const cJSON *is, const cJSON *wanted, cJSON *fields)
+static void targets_compare(const cJSON *is, const cJSON *wanted, cJSON *fields)
 {
 	for (size_t i = 0; i < N_MEMBERS; i++) {
 		const cJSON *was = json_get(is, members[i].name),
@@ -296,7 +296,7 @@ static const cJSON *server_of(const cJSON *servers, const char *name)
 	return NULL;
 }
 
-static int set(struct online *o, const cJSON *wanted, bool with_password)
+static int targets_set(struct online *o, const cJSON *wanted, bool with_password)
 {
 	cJSON *body = cJSON_CreateObject(), *args = cJSON_Duplicate(wanted, true), *answer = NULL;
 	char password[PASSWORD_MAX] = "", request_id[33];
@@ -327,7 +327,7 @@ static int send_one(struct online *o, const cJSON *is, const cJSON *wanted, bool
 	bool with_password = json_text(wanted, "password_file") &&
 	                     (again || !is || !json_true(is, "has_password"));
 
-	compare(is, wanted, fields);
+	targets_compare(is, wanted, fields);
 	if (with_password)
 		add_field(fields, "password", "", text_of(wanted, "password_file"));
 	bool same = is && !fields->child;
@@ -336,7 +336,7 @@ static int send_one(struct online *o, const cJSON *is, const cJSON *wanted, bool
 	cJSON_AddStringToObject(change, "change", !is ? "create" : same ? "same" : "change");
 	cJSON_AddItemToObject(change, "fields", fields);
 	cJSON_AddItemToArray(changes, change);
-	return dry || same ? CLI_OK : set(o, wanted, with_password);
+	return dry || same ? CLI_OK : targets_set(o, wanted, with_password);
 }
 
 int targets_send(struct online *o, cJSON *list, bool dry, bool again, cJSON *changes)

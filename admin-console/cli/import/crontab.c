@@ -29,7 +29,7 @@ struct tab {
 	int workflows, tasks;
 };
 
-static const char *skip(const char *p)
+static const char *crontab_skip(const char *p)
 {
 	return p + strspn(p, " \t");
 }
@@ -49,12 +49,12 @@ static const char *trimmed(struct tab *t, const char *from, size_t n)
 static bool take_variable(struct tab *t, const char *line)
 {
 	size_t n = strcspn(line, "= \t");
-	const char *eq = skip(line + n);
+	const char *eq = crontab_skip(line + n);
 	size_t i = 0;
 
 	if (!n || *eq != '=' || isdigit((unsigned char)*line) || strchr("*@", *line))
 		return false;
-	const char *name = trimmed(t, line, n), *from = skip(eq + 1);
+	const char *name = trimmed(t, line, n), *from = crontab_skip(eq + 1);
 	const char *value = trimmed(t, from, strlen(from));
 	if (strcmp(name, "MAILTO") == 0) {
 		if (!t->mail || strcmp(t->mail, value) != 0)
@@ -231,10 +231,10 @@ static void take_entry(struct tab *t, const char *line)
 
 	for (int i = 0; i < fields; i++) {
 		p += strcspn(p, " \t");
-		p = i + 1 < fields ? skip(p) : p;
+		p = i + 1 < fields ? crontab_skip(p) : p;
 	}
 	const char *cron = trimmed(t, line, (size_t)(p - line));
-	p = skip(p);
+	p = crontab_skip(p);
 	if (strcmp(cron, "@reboot") == 0) {
 		import_note(
 			t->im, t->where,
@@ -245,7 +245,7 @@ static void take_entry(struct tab *t, const char *line)
 	if (t->im->is_system) {
 		size_t n = strcspn(p, " \t");
 		user = pile_strn(t->im->pile, p, n);
-		p = skip(p + n);
+		p = crontab_skip(p + n);
 		if (*user && !word_ok(user)) {
 			import_note(t->im, t->where, "the line is left out: '%s' is no user", user);
 			return;
@@ -270,7 +270,7 @@ static void make(struct import *im)
 	                 (base && strcmp(base, "/etc.crontab") == 0);
 	for (const char *p = buf_str(&im->text); *p;) {
 		size_t n = strcspn(p, "\n");
-		const char *line = skip(pile_strn(im->pile, p, n));
+		const char *line = crontab_skip(pile_strn(im->pile, p, n));
 		line = trimmed(&t, line, strlen(line));
 		t.line++;
 		snprintf(t.where, sizeof t.where, "%d", t.line);

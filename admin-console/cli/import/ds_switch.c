@@ -16,7 +16,7 @@ struct values {
 	struct buf params;
 };
 
-static const char *skip(const char *p)
+static const char *switch_skip(const char *p)
 {
 	return p + strspn(p, " \t\r\n");
 }
@@ -54,7 +54,7 @@ static const char *put_operand(struct values *v, const char *p, struct buf *out)
 	}
 	if (p && quote && *p++ != quote)
 		return NULL;
-	return p ? skip(p) : NULL;
+	return p ? switch_skip(p) : NULL;
 }
 
 static const char *put_operator(const char *p, struct buf *out)
@@ -66,7 +66,7 @@ static const char *put_operator(const char *p, struct buf *out)
 	for (size_t i = 0; i < sizeof map / sizeof *map; i++)
 		if (strncmp(p, map[i][0], strlen(map[i][0])) == 0) {
 			buf_printf(out, " %s ", map[i][1]);
-			return skip(p + strlen(map[i][0]));
+			return switch_skip(p + strlen(map[i][0]));
 		}
 	return NULL;
 }
@@ -76,7 +76,7 @@ static bool put_condition(struct values *v, const char *p, struct buf *out)
 {
 	char joined = 0;
 
-	for (p = skip(p);; p = skip(p + 2)) {
+	for (p = switch_skip(p);; p = switch_skip(p + 2)) {
 		buf_puts(out, "[ ");
 		p = put_operand(v, p, out);
 		p = p ? put_operator(p, out) : NULL;

@@ -6,7 +6,7 @@
 #include "util/err.h"
 #include "util/pile.h"
 
-static bool declares(cJSON *list, const char *name, const char *direct)
+static bool text_declares(cJSON *list, const char *name, const char *direct)
 {
 	const cJSON *p;
 
@@ -35,7 +35,7 @@ static bool from_parent(const struct ds *d, long long code, const char *name, in
 		                           : NULL;
 		if (!parent)
 			continue;
-		if (declares(import_node(ds_params(parent), "localParams"), name, "OUT"))
+		if (text_declares(import_node(ds_params(parent), "localParams"), name, "OUT"))
 			return true;
 		if (cJSON_IsString(type) && strcmp(type->valuestring, "CONDITIONS") == 0 && depth &&
 		    from_parent(d, import_number(parent, "code"), name, depth - 1))
@@ -51,8 +51,9 @@ static bool is_parameter(const struct ds *d, const cJSON *task, const char *name
 
 	if (!global)
 		global = import_node(d->flow->definition, "globalParams");
-	return (own && declares(import_node(own, "localParams"), name, "IN")) ||
-	       declares(global, name, "IN") || from_parent(d, import_number(task, "code"), name, 1);
+	return (own && text_declares(import_node(own, "localParams"), name, "IN")) ||
+	       text_declares(global, name, "IN") ||
+	       from_parent(d, import_number(task, "code"), name, 1);
 }
 
 static const char *built_in(const char *name)

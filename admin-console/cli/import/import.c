@@ -159,7 +159,7 @@ cJSON *import_node(cJSON *o, const char *key)
 }
 
 /* What was made must be good, whatever was read. */
-static int check(struct import *im)
+static int import_check(struct import *im)
 {
 	struct workflow_files f;
 	int code = CLI_OK;
@@ -202,7 +202,7 @@ int import_run(struct asked *q, void (*make)(struct import *im))
 			code = cli_fail(CLI_REFUSED, "%s: nothing could be carried over", im.file);
 	}
 	if (code == CLI_OK) {
-		code = check(&im);
+		code = import_check(&im);
 		im.out.len--; /* cli_print() ends the line */
 		int printed = cli_print(&im.out);
 		code = code ? code : printed;

@@ -104,7 +104,7 @@ static void put_judged(const struct type_set *types, const char *dir, struct buf
 		              "--online)\n");
 }
 
-static int answer(const struct cli *cli, const struct workflow_files *f, const char *dir)
+static int check_answer(const struct cli *cli, const struct workflow_files *f, const char *dir)
 {
 	struct buf out;
 	int code;
@@ -217,7 +217,7 @@ static void judge_all(struct workflow_files *f)
 	diags_done(&found);
 }
 
-static int judge(const struct asked *q, const struct type_set *types, const char *dir)
+static int check_judge(const struct asked *q, const struct type_set *types, const char *dir)
 {
 	struct workflow_files f;
 
@@ -231,7 +231,7 @@ static int judge(const struct asked *q, const struct type_set *types, const char
 		workflow_compile(f.set, &f.world, &same, &f.tasks, &f.n);
 		diags_done(&same);
 	}
-	int code = answer(q->cli, &f, dir);
+	int code = check_answer(q->cli, &f, dir);
 	files_done(&f);
 	return read ? code : CLI_REFUSED;
 }
@@ -254,7 +254,7 @@ static char *types_beside(void)
 	return mem_str("");
 }
 
-static int check(struct asked *q)
+static int offline_check_check(struct asked *q)
 {
 	const char *said = given(q, "types");
 	bool online = given(q, "online");
@@ -270,7 +270,7 @@ static int check(struct asked *q)
 		types = asked;
 	}
 	if (code == CLI_OK)
-		code = judge(q, types, online ? "the server" : dir);
+		code = check_judge(q, types, online ? "the server" : dir);
 	free(dir);
 	manifests_free(manifests);
 	type_set_free(asked);
@@ -287,4 +287,4 @@ static const struct opt options[] = {
 	{ 0 },
 };
 
-const struct verb verb_check = { check, options, 1, WORDS_ANY, "which files?" };
+const struct verb verb_check = { offline_check_check, options, 1, WORDS_ANY, "which files?" };

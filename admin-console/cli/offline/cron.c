@@ -26,15 +26,15 @@ static void check_count(struct asked *q, const struct opt *o, const char *arg,
 		argp_error(state, "--count is '%s', want 0..%d", arg, COUNT_MAX);
 }
 
-static void check(struct asked *q, struct argp_state *state)
+static void cron_check(struct asked *q, struct argp_state *state)
 {
 	if (q->words.n > 1)
 		argp_error(state, "one expression, in quotes: \"%s %s ...\"", word(q, 0),
 		           word(q, 1));
 }
 
-static void answer(const struct asked *q, const struct cron *cron, const struct tz *tz, int64_t t,
-                   struct buf *out)
+static void cron_answer(const struct asked *q, const struct cron *cron, const struct tz *tz,
+                        int64_t t, struct buf *out)
 {
 	long count = strtol(given(q, "count"), NULL, 10);
 	char text[INSTANT_TEXT_MAX];
@@ -74,7 +74,7 @@ static int cron_next_times(struct asked *q)
 	if (cron_parse(word(q, 0), NULL, &cron, &err) < 0)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	buf_init(&out);
-	answer(q, cron, tz, from.t, &out);
+	cron_answer(q, cron, tz, from.t, &out);
 	int code = cli_print(&out);
 	buf_done(&out);
 	cron_free(cron);
@@ -88,5 +88,5 @@ static const struct opt options[] = {
 	{ 0 },
 };
 
-const struct verb verb_cron_next = { cron_next_times,     options,       1, WORDS_ANY,
-	                             "which expression?", .check = check };
+const struct verb verb_cron_next = { cron_next_times,    options, 1, WORDS_ANY, "which expression?",
+	                             .check = cron_check };

@@ -20,7 +20,7 @@ struct writing {
 	bool is_json;
 };
 
-static void put(void *ctx, const struct simulate_edge *e)
+static void edges_put(void *ctx, const struct simulate_edge *e)
 {
 	struct writing *w = ctx;
 	char text[INSTANT_TEXT_MAX];
@@ -38,7 +38,7 @@ static void put(void *ctx, const struct simulate_edge *e)
 	}
 }
 
-static int answer(const struct cli *cli, const struct simulate_input *in)
+static int edges_answer(const struct cli *cli, const struct simulate_input *in)
 {
 	struct buf out;
 	struct writing w = { .in = in, .out = &out, .is_json = cli->json };
@@ -49,7 +49,7 @@ static int answer(const struct cli *cli, const struct simulate_input *in)
 	table_init(&w.table, "CHILD|RUN DATE|>LINK|PARENT|RUN DATE");
 	if (cli->json)
 		put_open(&out, NULL, '[');
-	if (simulate_edges(in, NULL, put, &w, &err) < 0) {
+	if (simulate_edges(in, NULL, edges_put, &w, &err) < 0) {
 		code = cli_fail(CLI_REFUSED, "%s", err.text);
 	} else {
 		if (cli->json)
@@ -86,7 +86,7 @@ static int edges(struct asked *q)
 	if (files_compile(&f, &q->words) &&
 	    files_spans(&f, given(q, "from"), given(q, "to"), &spans)) {
 		struct simulate_input in = { f.tasks, f.n, spans, NULL };
-		code = answer(q->cli, &in);
+		code = edges_answer(q->cli, &in);
 		say_before(&in);
 	}
 	free(spans);

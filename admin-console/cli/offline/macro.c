@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(struct asked *q, struct argp_state *state)
+static void offline_macro_check(struct asked *q, struct argp_state *state)
 {
 	if (!q->words.n || !given(q, "task") || !given(q, "run-date"))
 		argp_error(state, "want a text, --task and --run-date");
@@ -39,7 +39,7 @@ struct names {
 	char as_it_is[MACRO_NAME_MAX + 4];
 };
 
-static bool declares(const struct task *t, const char *output)
+static bool macro_declares(const struct task *t, const char *output)
 {
 	for (size_t i = 0; t && i < t->n_outputs; i++)
 		if (strcmp(t->outputs[i], output) == 0)
@@ -56,7 +56,7 @@ static const char *output_of(struct names *n, const char *name)
 	if (!dot)
 		return NULL;
 	snprintf(parent, sizeof parent, "%.*s", (int)(dot - name), name);
-	if (!declares(find_task(n->files, parent), dot + 1))
+	if (!macro_declares(find_task(n->files, parent), dot + 1))
 		return NULL;
 	snprintf(n->as_it_is, sizeof n->as_it_is, "${%s}", name);
 	return n->as_it_is;
@@ -73,7 +73,7 @@ static const char *value_of(void *ctx, const char *name)
 	return output_of(n, name);
 }
 
-static int answer(const struct asked *q, const struct task *t, const struct workflow_files *f)
+static int macro_answer(const struct asked *q, const struct task *t, const struct workflow_files *f)
 {
 	const char *run_date = given(q, "run-date");
 	struct instant at;
@@ -128,7 +128,7 @@ static int macro(struct asked *q)
 	files_init(&f, given(q, "tz"));
 	if (files_compile(&f, &files)) {
 		const struct task *t = find_task(&f, colon + 1);
-		code = t ? answer(q, t, &f)
+		code = t ? macro_answer(q, t, &f)
 		         : cli_fail(CLI_NOT_FOUND, "%s has no task '%s'", file, colon + 1);
 	}
 	files_done(&f);
@@ -145,5 +145,5 @@ static const struct opt options[] = {
 };
 
 const struct verb verb_macro = {
-	macro, options, 0, 1, .many = "one text, in quotes", .check = check
+	macro, options, 0, 1, .many = "one text, in quotes", .check = offline_macro_check
 };

@@ -116,7 +116,7 @@ static void put_table(const struct simulate_input *in, const struct simulate_row
 	table_done(&t);
 }
 
-static int answer(const struct cli *cli, const struct simulate_input *in)
+static int simulate_answer(const struct cli *cli, const struct simulate_input *in)
 {
 	struct simulate_row *rows;
 	struct err err = { 0 };
@@ -149,7 +149,7 @@ static int simulate(struct asked *q)
 	    files_spans(&f, given(q, "from"), given(q, "to"), &spans) &&
 	    (!file || read_durations(&f, file, &durations))) {
 		struct simulate_input in = { f.tasks, f.n, spans, durations };
-		code = answer(q->cli, &in);
+		code = simulate_answer(q->cli, &in);
 	}
 	free(spans);
 	free(durations);

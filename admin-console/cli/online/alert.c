@@ -53,7 +53,7 @@ static const struct column alert_columns[] = {
 const struct verb verb_alert_list = { ask, alert_options, .call = "GET /api/v1/alerts?order=desc",
 	                              .member = "items", .columns = alert_columns };
 
-static int ack(struct asked *q)
+static int alert_ack(struct asked *q)
 {
 	return ask_each(q, "acknowledged");
 }
@@ -63,7 +63,7 @@ static const struct opt ack_options[] = {
 	{ 0 },
 };
 
-const struct verb verb_alert_ack = { ack, ack_options, 1, 1000,
+const struct verb verb_alert_ack = { alert_ack, ack_options, 1, 1000,
 	                             .call = "POST /api/v1/alerts/{}/acknowledge" };
 
 /* --- silences ------------------------------------------------------------------------ */

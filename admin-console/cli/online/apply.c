@@ -263,7 +263,7 @@ static void follow_end(struct follow *f, struct online *o)
 }
 
 /* By the route that takes large bodies. */
-static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
+static int online_apply_send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 {
 	cJSON *body = cJSON_CreateObject(), *a;
 	struct follow follow;
@@ -296,7 +296,7 @@ static int send_all(struct online *o, const struct applying *a, bool dry, cJSON 
 	}
 	if (code == CLI_OK &&
 	    (json_get(a->q->body, "documents")->child || json_get(a->q->body, "prune")))
-		code = send(o, a->q->body, dry, ret);
+		code = online_apply_send(o, a->q->body, dry, ret);
 	else if (code == CLI_OK)
 		*ret = cJSON_CreateObject();
 	if (code == CLI_OK && !json_get(*ret, "changes"))
@@ -312,7 +312,7 @@ static int send_all(struct online *o, const struct applying *a, bool dry, cJSON 
 
 /* The changes are shown before they are made, and a person is asked. Nobody is there without a
  * terminal: what a script applies is saved, and said to be; only retiring wants its --yes. */
-static int confirm(struct online *o, const struct applying *a)
+static int apply_confirm(struct online *o, const struct applying *a)
 {
 	bool retire = json_true(a->q->body, "retire"), person = isatty(STDIN_FILENO);
 	bool targets = cJSON_GetArraySize(a->targets) > 0;
@@ -349,7 +349,7 @@ int apply_send(struct cli *cli, cJSON *args, bool dry_run)
 	int code = online_open(cli, &o);
 
 	if (code == CLI_OK)
-		code = send(&o, args, dry_run, &answer);
+		code = online_apply_send(&o, args, dry_run, &answer);
 	if (code == CLI_OK && cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK)
@@ -359,7 +359,7 @@ int apply_send(struct cli *cli, cJSON *args, bool dry_run)
 	return code;
 }
 
-static int run(struct asked *q, bool diff)
+static int apply_run(struct asked *q, bool diff)
 {
 	struct applying a = { .q = q,
 		              .dry_run = diff || given_if(q, "dry-run"),
@@ -373,7 +373,7 @@ static int run(struct asked *q, bool diff)
 	if (code == CLI_OK)
 		code = online_open(q->cli, &o);
 	if (code == CLI_OK)
-		code = confirm(&o, &a);
+		code = apply_confirm(&o, &a);
 	if (code == CLI_OK)
 		code = send_all(&o, &a, a.dry_run, &answer);
 	if (code == CLI_OK && q->cli->json)
@@ -393,14 +393,14 @@ static int run(struct asked *q, bool diff)
 	return code;
 }
 
-static int apply(struct asked *q)
+static int online_apply_apply(struct asked *q)
 {
-	return run(q, false);
+	return apply_run(q, false);
 }
 
 static int diff(struct asked *q)
 {
-	return run(q, true);
+	return apply_run(q, true);
 }
 
 static const struct opt apply_options[] = {
@@ -430,5 +430,5 @@ static const struct opt diff_options[] = {
 	{ 0 },
 };
 
-const struct verb verb_apply = { apply, apply_options, 1, WORDS_ANY, "which files?" };
+const struct verb verb_apply = { online_apply_apply, apply_options, 1, WORDS_ANY, "which files?" };
 const struct verb verb_diff = { diff, diff_options, 1, WORDS_ANY, "which files?" };

@@ -58,7 +58,7 @@ static size_t path_make(const char *p, const struct asked *q, size_t at, struct 
 	return at;
 }
 
-static int call(struct online *o, struct asked *q, size_t at, cJSON **ret)
+static int ask_call(struct online *o, struct asked *q, size_t at, cJSON **ret)
 {
 	size_t n = strcspn(q->verb->call, " ");
 	char *method = mem_strn(q->verb->call, n);
@@ -104,7 +104,7 @@ int ask(struct asked *q)
 	if (code == CLI_OK && q->verb->prepare)
 		code = q->verb->prepare(&o, q);
 	if (code == CLI_OK)
-		code = call(&o, q, 0, &answer);
+		code = ask_call(&o, q, 0, &answer);
 	if (code == CLI_OK)
 		code = answer_show(&o, q, answer);
 	cJSON_Delete(answer);
@@ -120,7 +120,7 @@ int ask_each(struct asked *q, const char *done)
 	for (size_t i = 0; i < q->words.n && code == CLI_OK; i++) {
 		cJSON *answer = NULL;
 
-		code = call(&o, q, i, &answer);
+		code = ask_call(&o, q, i, &answer);
 		if (code == CLI_OK && !q->cli->json)
 			printf("%s %s\n", q->words.items[i], done);
 		else if (code == CLI_OK)

@@ -143,7 +143,7 @@ static int page_check(struct online *o, struct walk *w, struct buf *cursor, bool
 	return code;
 }
 
-static int verdict(struct cli *cli, const struct walk *w)
+static int audit_verdict(struct cli *cli, const struct walk *w)
 {
 	if (w->met < anchors(w->asked))
 		return cli_fail(CLI_REFUSED,
@@ -180,7 +180,7 @@ static int audit_verify(struct asked *q)
 	while (code == CLI_OK && more)
 		code = page_check(&o, &w, &cursor, &more);
 	if (code == CLI_OK)
-		code = verdict(q->cli, &w);
+		code = audit_verdict(q->cli, &w);
 	buf_done(&cursor);
 	online_close(&o);
 	return code;

@@ -44,7 +44,7 @@ static int calendar_show(struct online *o, const struct asked *q, const cJSON *c
 }
 
 /* `call`: how the command `apply` takes their names. */
-static int retire(struct asked *q)
+static int calendar_retire(struct asked *q)
 {
 	cJSON *list = body_list(q, q->verb->call);
 
@@ -63,9 +63,9 @@ const struct verb verb_calendar_show = { ask,
 	                                 .call = "GET /api/v1/calendars/{}",
 	                                 .columns = columns,
 	                                 .show = calendar_show };
-const struct verb verb_calendar_retire = { retire, show_options, 1, 100,
+const struct verb verb_calendar_retire = { calendar_retire, show_options, 1, 100,
 	                                   .call = "retire_calendars" };
-const struct verb verb_library_retire = { retire, show_options, 1, 100,
+const struct verb verb_library_retire = { calendar_retire, show_options, 1, 100,
 	                                  .call = "retire_libraries" };
 
 /* --- import --- */

@@ -118,7 +118,7 @@ static void preview_print(const cJSON *dry, FILE *to)
 	buf_done(&out);
 }
 
-static int confirm(long long total)
+static int command_confirm(long long total)
 {
 	char line[16] = "";
 
@@ -133,8 +133,8 @@ static int confirm(long long total)
 
 /* --- sending --- */
 
-static int post(struct online *o, const struct sending *s, bool dry, const char *request_id,
-                cJSON **ret)
+static int command_post(struct online *o, const struct sending *s, bool dry, const char *request_id,
+                        cJSON **ret)
 {
 	cJSON *body = cJSON_CreateObject();
 	int code;
@@ -245,7 +245,7 @@ static int told(struct online *o, const cJSON *c, const struct words *of)
 static int preview(struct online *o, const struct sending *s)
 {
 	cJSON *dry = NULL;
-	int code = post(o, s, true, NULL, &dry);
+	int code = command_post(o, s, true, NULL, &dry);
 	long long total = number_of(dry, "total");
 
 	if (code != CLI_OK)
@@ -255,7 +255,7 @@ static int preview(struct online *o, const struct sending *s)
 	else if (s->dry_run || total > 1)
 		preview_print(dry, s->dry_run ? stdout : stderr);
 	if (code == CLI_OK && !s->dry_run && total > 1)
-		code = confirm(total);
+		code = command_confirm(total);
 	cJSON_Delete(dry);
 	return code;
 }
@@ -281,7 +281,7 @@ int command_send(struct online *o, const struct sending *s)
 	if (code != CLI_OK || s->dry_run)
 		return code;
 	request_id_new(fresh);
-	code = post(o, s, false, s->request_id ? s->request_id : fresh, &answer);
+	code = command_post(o, s, false, s->request_id ? s->request_id : fresh, &answer);
 	if (code != CLI_OK)
 		return code;
 	id = mem_str(text_of(answer, "command"));
@@ -374,7 +374,7 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-static int show(struct asked *q)
+static int online_command_show(struct asked *q)
 {
 	char *path = mem_fmt("/api/v1/commands/%s", word(q, 0));
 	struct online o = { 0 };
@@ -400,7 +400,7 @@ static int command_show(struct online *o, const struct asked *q, const cJSON *c)
 	return refused_print(o, c);
 }
 
-static int await(struct asked *q)
+static int command_await(struct asked *q)
 {
 	struct online o = { 0 };
 	int code = online_open(q->cli, &o);
@@ -411,7 +411,7 @@ static int await(struct asked *q)
 	return code;
 }
 
-static int list(struct asked *q)
+static int command_list(struct asked *q)
 {
 	return q->words.n ? cli_fail(CLI_USAGE, "want no words") : ask(q);
 }
@@ -424,12 +424,12 @@ static int one(struct asked *q, int (*run)(struct asked *q))
 
 static int one_show(struct asked *q)
 {
-	return one(q, show);
+	return one(q, online_command_show);
 }
 
 static int one_wait(struct asked *q)
 {
-	return one(q, await);
+	return one(q, command_await);
 }
 
 static int one_steer(struct asked *q)
@@ -437,13 +437,10 @@ static int one_steer(struct asked *q)
 	return one(q, command_ask);
 }
 
-const struct verb verb_command_list = { list,
-	                                options,
-	                                0,
-	                                WORDS_ANY,
-	                                .call = "GET /api/v1/commands",
-	                                .member = "items",
-	                                .columns = columns };
+const struct verb verb_command_list = {
+	command_list,      options,           0, WORDS_ANY, .call = "GET /api/v1/commands",
+	.member = "items", .columns = columns
+};
 const struct verb verb_command_show = { one_show, NULL, 0, WORDS_ANY, .show = command_show };
 const struct verb verb_command_wait = { one_wait, NULL, 0, WORDS_ANY };
 const struct verb verb_command_steer = { one_steer, steer_options, 0, WORDS_ANY,

@@ -209,7 +209,7 @@ static int export_all(struct online *o, struct exported *x)
 	return code;
 }
 
-static void check(struct asked *q, struct argp_state *state)
+static void export_check(struct asked *q, struct argp_state *state)
 {
 	if (q->words.n == 0 && !given(q, "all"))
 		argp_error(state, "which workflow (project/workflow) or project?");
@@ -247,4 +247,4 @@ static const struct opt options[] = {
 	{ 0 },
 };
 
-const struct verb verb_export = { export_run, options, 0, WORDS_ANY, .check = check };
+const struct verb verb_export = { export_run, options, 0, WORDS_ANY, .check = export_check };

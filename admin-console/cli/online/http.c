@@ -126,7 +126,7 @@ void online_close(struct online *o)
 
 /* --- paths ------------------------------------------------------------------------------ */
 
-static void escape(struct buf *out, const char *text, const char *plain)
+static void http_escape(struct buf *out, const char *text, const char *plain)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
 		bool keep = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
@@ -141,7 +141,7 @@ static void escape(struct buf *out, const char *text, const char *plain)
 
 void path_part(struct buf *path, const char *text)
 {
-	escape(path, text, "-._~/");
+	http_escape(path, text, "-._~/");
 }
 
 void path_arg(struct buf *path, const char *name, const char *value)
@@ -150,7 +150,7 @@ void path_arg(struct buf *path, const char *name, const char *value)
 		return;
 	buf_putc(path, strchr(buf_str(path), '?') ? '&' : '?');
 	buf_printf(path, "%s=", name);
-	escape(path, value, "-._~");
+	http_escape(path, value, "-._~");
 }
 
 /* --- requests --- */
@@ -307,7 +307,7 @@ static void details_say(const cJSON *error)
 }
 
 /* Say what the server said. */
-static int refused(struct online *o, const struct buf *answer)
+static int http_refused(struct online *o, const struct buf *answer)
 {
 	cJSON *root = cJSON_ParseWithLength((const char *)buf_at(answer), answer->len);
 	const cJSON *e = json_get(root, "error");
@@ -443,7 +443,7 @@ int online_call(struct online *o, const char *method, const char *path, const cJ
 	}
 	free(text);
 	if (code == CLI_OK && (o->status < 200 || o->status > 299))
-		code = refused(o, &answer);
+		code = http_refused(o, &answer);
 	if (code == CLI_OK) {
 		root = cJSON_ParseWithLength((const char *)buf_at(&answer), answer.len);
 		if (!root)
@@ -460,7 +460,7 @@ int online_text(struct online *o, const char *path, struct buf *ret)
 	int code = request_patient(o, "GET", path, NULL, ret);
 
 	if (code == CLI_OK && o->status != 200)
-		code = refused(o, ret);
+		code = http_refused(o, ret);
 	return code;
 }
 
@@ -531,7 +531,7 @@ int online_stream(struct online *o, const char *path,
 	code = curl_easy_perform(o->curl);
 	curl_easy_getinfo(o->curl, CURLINFO_RESPONSE_CODE, &o->status);
 	if (r.code == 0 && o->status != 0 && o->status != 200)
-		r.code = refused(o, &r.text);
+		r.code = http_refused(o, &r.text);
 	else if (r.code == 0 && code != CURLE_OK)
 		r.code = unreachable(o, code);
 	curl_slist_free_all(headers);

@@ -85,7 +85,7 @@ static int sign_in(struct online *o, const struct asked *q, const char *password
 	return code;
 }
 
-static int login(struct asked *q)
+static int online_login_login(struct asked *q)
 {
 	/* The token file is what this command writes: it need not be there. */
 	struct cli without = *q->cli;
@@ -108,4 +108,4 @@ static int login(struct asked *q)
 	return code;
 }
 
-const struct verb verb_login = { login, options, .most = WORDS_NONE };
+const struct verb verb_login = { online_login_login, options, .most = WORDS_NONE };

@@ -17,8 +17,8 @@ static void path_make(struct buf *path, const struct asked *q, const char *id)
 	path_arg(path, "generation", given(q, "generation"));
 }
 
-static int piece(struct online *o, const struct asked *q, const char *id, const char *name,
-                 const char *value, struct buf *text)
+static int logs_piece(struct online *o, const struct asked *q, const char *id, const char *name,
+                      const char *value, struct buf *text)
 {
 	struct buf path;
 	int code;
@@ -34,13 +34,13 @@ static int piece(struct online *o, const struct asked *q, const char *id, const 
 }
 
 /* All of it, piece by piece, until a piece is empty; *ret_next is where it ends. */
-static int whole(struct online *o, const struct asked *q, const char *id, struct buf *text)
+static int logs_whole(struct online *o, const struct asked *q, const char *id, struct buf *text)
 {
 	char at[32] = "0";
 	int code;
 
 	do {
-		code = piece(o, q, id, "offset", at, text);
+		code = logs_piece(o, q, id, "offset", at, text);
 		if (code == CLI_OK)
 			snprintf(at, sizeof at, "%s", o->next);
 	} while (code == CLI_OK && text->len > 0);
@@ -69,7 +69,7 @@ static int follow_take(void *ctx, const char *event, const char *data)
 	return is_end ? FOLLOW_END : 0;
 }
 
-static int follow(struct online *o, const struct asked *q, const char *id)
+static int logs_follow(struct online *o, const struct asked *q, const char *id)
 {
 	struct buf path;
 	int code;
@@ -130,7 +130,7 @@ static void parts_name(struct online *o, const char *id)
 	buf_done(&names);
 }
 
-static int logs(struct asked *q)
+static int online_logs_logs(struct asked *q)
 {
 	const char *lines = given(q, "lines");
 	struct online o = { 0 };
@@ -145,11 +145,11 @@ static int logs(struct asked *q)
 	if (code == CLI_OK)
 		code = generation_check(&o, q, id);
 	if (code == CLI_OK && lines)
-		code = piece(&o, q, id, "lines", lines, &text);
+		code = logs_piece(&o, q, id, "lines", lines, &text);
 	else if (code == CLI_OK && !given(q, "follow"))
-		code = whole(&o, q, id, &text);
+		code = logs_whole(&o, q, id, &text);
 	if (code == CLI_OK && given(q, "follow"))
-		code = follow(&o, q, id);
+		code = logs_follow(&o, q, id);
 	if (code == CLI_NOT_FOUND && id)
 		parts_name(&o, id);
 	free(id);
@@ -168,5 +168,5 @@ static const struct opt options[] = {
 };
 
 #define WANT "want TASK RUN_DATE, or an instance's id"
-const struct verb verb_logs = { logs, options, 1, 2, WANT, WANT };
+const struct verb verb_logs = { online_logs_logs, options, 1, 2, WANT, WANT };
 #undef WANT

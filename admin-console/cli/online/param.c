@@ -31,7 +31,7 @@ static const char *project_of(const struct asked *q)
 	return project ? project : "";
 }
 
-static void check(struct asked *q, struct argp_state *state)
+static void online_param_check(struct asked *q, struct argp_state *state)
 {
 	const char *project = project_of(q);
 	char why[NAME_WHY_BYTES];
@@ -45,7 +45,7 @@ static void check_list(struct asked *q, struct argp_state *state)
 {
 	if (q->words.n)
 		argp_error(state, "'%s' is one word too many", word(q, 0));
-	check(q, state);
+	online_param_check(q, state);
 }
 
 /* The document as the server has it, in a set with nothing else; an empty set: none. */
@@ -159,7 +159,7 @@ static void print_document(const struct asked *q, const struct workflow_scope *w
 }
 
 /* version: of the document as it was read; another meanwhile, and this is refused. */
-static int send(struct online *o, const char *text, long long version)
+static int param_send(struct online *o, const char *text, long long version)
 {
 	cJSON *body = cJSON_CreateObject(), *answer = NULL;
 	cJSON *args = cJSON_AddObjectToObject(body, "args");
@@ -200,7 +200,7 @@ static int check_words(const struct asked *q, const struct workflow_scope *was, 
 
 enum what { LIST, SET, REMOVE };
 
-static int run(struct asked *q, enum what what)
+static int param_run(struct asked *q, enum what what)
 {
 	struct workflow_set *set = workflow_set_new();
 	struct online o = { 0 };
@@ -222,7 +222,7 @@ static int run(struct asked *q, enum what what)
 		code = check_words(q, was, what == REMOVE);
 		if (code == CLI_OK) {
 			print_document(q, was, what == REMOVE, &text);
-			code = send(&o, buf_str(&text), version);
+			code = param_send(&o, buf_str(&text), version);
 		}
 	}
 	buf_done(&text);
@@ -231,19 +231,19 @@ static int run(struct asked *q, enum what what)
 	return code;
 }
 
-static int list(struct asked *q)
+static int param_list(struct asked *q)
 {
-	return run(q, LIST);
+	return param_run(q, LIST);
 }
 
-static int set(struct asked *q)
+static int online_param_set(struct asked *q)
 {
-	return run(q, SET);
+	return param_run(q, SET);
 }
 
 static int take_out(struct asked *q)
 {
-	return run(q, REMOVE);
+	return param_run(q, REMOVE);
 }
 
 static const struct opt options[] = {
@@ -253,7 +253,9 @@ static const struct opt options[] = {
 };
 
 #define WHICH "which parameters?"
-const struct verb verb_param_list = { list, options, 0, WORDS_ANY, .check = check_list };
-const struct verb verb_param_set = { set, options, 1, WORDS_ANY, WHICH, .check = check };
-const struct verb verb_param_remove = { take_out, options, 1, WORDS_ANY, WHICH, .check = check };
+const struct verb verb_param_list = { param_list, options, 0, WORDS_ANY, .check = check_list };
+const struct verb verb_param_set = { online_param_set, options, 1,
+	                             WORDS_ANY,        WHICH,   .check = online_param_check };
+const struct verb verb_param_remove = { take_out,  options, 1,
+	                                WORDS_ANY, WHICH,   .check = online_param_check };
 #undef WHICH

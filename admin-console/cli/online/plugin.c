@@ -34,7 +34,7 @@ static void add_running(struct table *t, const cJSON *types, const char *type)
 	buf_done(&text);
 }
 
-static void print(const cJSON *plugins, const cJSON *types)
+static void plugin_print(const cJSON *plugins, const cJSON *types)
 {
 	const cJSON *p, *v;
 	struct table t;
@@ -71,7 +71,7 @@ static int list_show(struct online *o, const struct asked *q, const cJSON *answe
 
 	(void)q;
 	if (code == CLI_OK)
-		print(json_get(answer, "plugins"), json_get(types, "types"));
+		plugin_print(json_get(answer, "plugins"), json_get(types, "types"));
 	cJSON_Delete(types);
 	return code;
 }
@@ -160,7 +160,8 @@ static const cJSON *of_type(const cJSON *list, const char *type)
 	return NULL;
 }
 
-static int show(struct cli *cli, const char *name, const cJSON *plugins, const cJSON *types)
+static int online_plugin_show(struct cli *cli, const char *name, const cJSON *plugins,
+                              const cJSON *types)
 {
 	const cJSON *plugin = of_type(json_get(plugins, "plugins"), name);
 	const cJSON *type = of_type(json_get(types, "types"), name);
@@ -197,7 +198,7 @@ static int plugin_show(struct asked *q)
 	if (code == CLI_OK)
 		code = online_get(&o, "/api/v1/types", &types);
 	if (code == CLI_OK)
-		code = show(q->cli, word(q, 0), plugins, types);
+		code = online_plugin_show(q->cli, word(q, 0), plugins, types);
 	cJSON_Delete(plugins);
 	cJSON_Delete(types);
 	online_close(&o);

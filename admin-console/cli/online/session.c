@@ -30,14 +30,14 @@ static const struct column columns[] = {
 };
 
 /* An id, --user and --all: one of them ends, one of the options at most narrows a list. */
-static size_t said(const struct asked *q)
+static size_t session_said(const struct asked *q)
 {
 	return q->words.n + (given(q, "user") != NULL) + (given(q, "all") != NULL);
 }
 
 static int session_list(struct asked *q)
 {
-	return said(q) <= 1 ? ask(q) : usage(q->cli);
+	return session_said(q) <= 1 ? ask(q) : usage(q->cli);
 }
 
 static int session_end(struct asked *q)
@@ -47,7 +47,7 @@ static int session_end(struct asked *q)
 	cJSON *answer = NULL;
 	struct buf path;
 
-	if (said(q) != 1)
+	if (session_said(q) != 1)
 		return usage(q->cli);
 	buf_init(&path);
 	buf_puts(&path, user ? "/api/v1/users/" : "/api/v1/sessions");

@@ -167,8 +167,8 @@ static const struct column workflow_columns[] = {
 	{ 0 },
 };
 
-static int list(struct asked *q, struct buf *path, bool all,
-                int (*more)(struct online *o, cJSON *items), const char *none)
+static int show_list(struct asked *q, struct buf *path, bool all,
+                     int (*more)(struct online *o, cJSON *items), const char *none)
 {
 	struct online o = { 0 };
 	bool any = true;
@@ -206,7 +206,7 @@ static int task_list(struct asked *q)
 	path_arg(&path, "states", given(q, "state"));
 	limit_put(q, &path);
 	free(prefix);
-	return list(q, &path, given(q, "all"), NULL, word(q, 0));
+	return show_list(q, &path, given(q, "all"), NULL, word(q, 0));
 }
 
 static int workflow_list(struct asked *q)
@@ -218,7 +218,7 @@ static int workflow_list(struct asked *q)
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/workflows?limit=500");
 	path_arg(&path, "all", given(q, "all") ? "true" : NULL);
-	return list(q, &path, true, NULL, NULL);
+	return show_list(q, &path, true, NULL, NULL);
 }
 
 static int run_list(struct asked *q)
@@ -235,7 +235,7 @@ static int run_list(struct asked *q)
 	path_arg(&path, "parts", given(q, "parts") ? "true" : NULL);
 	limit_put(q, &path);
 	path_arg(&path, "order", given(q, "all") ? NULL : "desc");
-	return list(q, &path, given(q, "all"), progress_add, NULL);
+	return show_list(q, &path, given(q, "all"), progress_add, NULL);
 }
 
 static const struct opt workflow_options[] = {

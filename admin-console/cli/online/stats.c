@@ -32,7 +32,7 @@ static void print_counts(const char *title, const cJSON *states)
 	}
 }
 
-static int status(struct asked *q)
+static int stats_status(struct asked *q)
 {
 	const struct cli *cli = q->cli;
 	struct online o = { 0 };
@@ -63,7 +63,7 @@ static int status(struct asked *q)
 	return code;
 }
 
-const struct verb verb_status = { status, options, 0, WORDS_ANY };
+const struct verb verb_status = { stats_status, options, 0, WORDS_ANY };
 
 /* --- stats --- */
 

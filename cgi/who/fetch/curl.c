@@ -14,7 +14,7 @@ struct taking {
 	bool is_too_big;
 };
 
-static size_t take(char *data, size_t size, size_t n, void *ctx)
+static size_t curl_take(char *data, size_t size, size_t n, void *ctx)
 {
 	struct taking *t = ctx;
 
@@ -47,7 +47,7 @@ static void set_all(CURL *easy, const struct fetch_ask *ask, struct taking *t, c
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, curl_take);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
 	if (ask->form)
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->form);
@@ -76,8 +76,8 @@ static int code_of(CURLcode code)
 	}
 }
 
-static int fetch(const struct fetch_ask *ask, long *ret_status, struct buf *ret_body,
-                 struct err *err)
+static int curl_fetch(const struct fetch_ask *ask, long *ret_status, struct buf *ret_body,
+                      struct err *err)
 {
 	struct taking t = { ret_body, ask->max, false };
 	char error[CURL_ERROR_SIZE] = "";
@@ -103,5 +103,5 @@ extern const struct fetch_ops sirdar_cgi_fetch;
 __attribute__((visibility("default"))) const struct fetch_ops sirdar_cgi_fetch = {
 	.abi = FETCH_ABI,
 	.ask_size = sizeof(struct fetch_ask),
-	.fetch = fetch,
+	.fetch = curl_fetch,
 };

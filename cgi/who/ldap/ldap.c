@@ -40,7 +40,7 @@ static int away(struct visit *v, const char *what, int code)
 	return r;
 }
 
-static int refused(struct visit *v)
+static int ldap_refused(struct visit *v)
 {
 	return err_set(v->err, E_AUTH, "wrong user or password");
 }
@@ -96,7 +96,7 @@ static int bind_as(struct visit *v, const char *dn, const char *secret)
 }
 
 /* `%u` and `%d` of a pattern, escaped. */
-static char *fill(const char *pattern, const char *user, const char *dn)
+static char *ldap_fill(const char *pattern, const char *user, const char *dn)
 {
 	struct buf out;
 	char *text;
@@ -142,8 +142,8 @@ static void groups_of_entry(struct visit *v, LDAPMessage *entry)
 	ldap_value_free_len(values);
 }
 
-static int search(struct visit *v, const char *base, int scope, const char *filter, int max,
-                  LDAPMessage **ret)
+static int ldap_search(struct visit *v, const char *base, int scope, const char *filter, int max,
+                       LDAPMessage **ret)
 {
 	char *attributes[] = { (char *)(uintptr_t)v->ask->group_attribute,
 		               (char *)(uintptr_t)v->ask->name_attribute,
@@ -161,9 +161,9 @@ static int search(struct visit *v, const char *base, int scope, const char *filt
 /* The one entry of this name; none, or several: not he. */
 static int find_dn(struct visit *v, char **ret_dn)
 {
-	char *filter = fill(v->ask->filter, v->ask->user, ""), *dn = NULL;
+	char *filter = ldap_fill(v->ask->filter, v->ask->user, ""), *dn = NULL;
 	LDAPMessage *found = NULL;
-	int r = search(v, v->ask->base, LDAP_SCOPE_SUBTREE, filter, 2, &found);
+	int r = ldap_search(v, v->ask->base, LDAP_SCOPE_SUBTREE, filter, 2, &found);
 
 	free(filter);
 	if (r != LDAP_SUCCESS && r != LDAP_SIZELIMIT_EXCEEDED && r != LDAP_NO_SUCH_OBJECT) {
@@ -174,7 +174,7 @@ static int find_dn(struct visit *v, char **ret_dn)
 		dn = ldap_get_dn(v->ld, ldap_first_entry(v->ld, found));
 	ldap_msgfree(found);
 	if (!dn)
-		return refused(v);
+		return ldap_refused(v);
 	*ret_dn = mem_str(dn);
 	ldap_memfree(dn);
 	return 0;
@@ -184,7 +184,7 @@ static int find_dn(struct visit *v, char **ret_dn)
 static int read_entry(struct visit *v, const char *dn)
 {
 	LDAPMessage *found = NULL, *entry;
-	int r = search(v, dn, LDAP_SCOPE_BASE, "(objectClass=*)", 1, &found);
+	int r = ldap_search(v, dn, LDAP_SCOPE_BASE, "(objectClass=*)", 1, &found);
 
 	entry = r == LDAP_SUCCESS ? ldap_first_entry(v->ld, found) : NULL;
 	snprintf(v->ret->subject, sizeof v->ret->subject, "%.400s", dn);
@@ -207,8 +207,8 @@ static int read_groups(struct visit *v, const char *dn)
 
 	if (!v->ask->group_base[0])
 		return 0;
-	filter = fill(v->ask->group_filter, v->ask->user, dn);
-	r = search(v, v->ask->group_base, LDAP_SCOPE_SUBTREE, filter, GROUPS_MAX, &found);
+	filter = ldap_fill(v->ask->group_filter, v->ask->user, dn);
+	r = ldap_search(v, v->ask->group_base, LDAP_SCOPE_SUBTREE, filter, GROUPS_MAX, &found);
 	free(filter);
 	if (r != LDAP_SUCCESS) {
 		ldap_msgfree(found);
@@ -233,7 +233,7 @@ static int visit(struct visit *v)
 	if (r < 0)
 		return r;
 	if (ask->user_dn[0]) {
-		dn = fill(ask->user_dn, ask->user, "");
+		dn = ldap_fill(ask->user_dn, ask->user, "");
 	} else {
 		int code = bind_as(v, ask->bind_dn, ask->bind_secret);
 		r = code == LDAP_SUCCESS ? find_dn(v, &dn) : away(v, "bind of who searches", code);
@@ -244,7 +244,7 @@ static int visit(struct visit *v)
 		    : code == LDAP_INVALID_CREDENTIALS || code == LDAP_NO_SUCH_OBJECT ||
 		                    code == LDAP_INVALID_DN_SYNTAX ||
 		                    code == LDAP_UNWILLING_TO_PERFORM
-		            ? refused(v)
+		            ? ldap_refused(v)
 		            : away(v, "bind", code);
 	}
 	if (r == 0)

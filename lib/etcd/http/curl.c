@@ -60,7 +60,7 @@ static void http_close(struct http *h)
 	free(h);
 }
 
-static size_t take(char *data, size_t size, size_t n, void *ctx)
+static size_t http_curl_take(char *data, size_t size, size_t n, void *ctx)
 {
 	struct http_stream *s = ctx;
 
@@ -135,7 +135,7 @@ static struct http_stream *transfer_new(struct http *h, const struct http_ask *a
 	curl_easy_setopt(s->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)ask->timeout_ms);
 	curl_easy_setopt(s->easy, CURLOPT_ERRORBUFFER, s->error);
 	curl_easy_setopt(s->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-	curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, http_curl_take);
 	curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s);
 	curl_easy_setopt(s->easy, CURLOPT_PRIVATE, s);
 	curl_easy_setopt(s->easy, CURLOPT_POST, 1L);
@@ -171,7 +171,7 @@ static void perform(struct http *h)
  * One round of all transfers: what is ready now, after waiting for it up to wait_ms. Nothing is
  * waited for when `s` has moved in the first step already: its answer would lie there meanwhile.
  */
-static void turn(struct http_stream *s, int64_t wait_ms)
+static void curl_turn(struct http_stream *s, int64_t wait_ms)
 {
 	struct http *h = s->http;
 	size_t had = s->to->len;
@@ -183,7 +183,7 @@ static void turn(struct http_stream *s, int64_t wait_ms)
 	perform(h);
 }
 
-static int failed(const struct http_stream *s, struct err *err)
+static int curl_failed(const struct http_stream *s, struct err *err)
 {
 	const char *why = s->error[0] ? s->error : curl_easy_strerror(s->code);
 
@@ -214,8 +214,8 @@ static int http_post(struct http *h, const struct http_ask *ask, size_t max, str
 	s->to = ret_answer;
 	curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
 	while (!s->is_done && !atomic_load(&h->is_over))
-		turn(s, POLL_MS);
-	r = s->is_done ? failed(s, err) : err_set(err, E_CLOSED, "shutting down");
+		curl_turn(s, POLL_MS);
+	r = s->is_done ? curl_failed(s, err) : err_set(err, E_CLOSED, "shutting down");
 	transfer_free(s);
 	return r;
 }
@@ -232,7 +232,7 @@ static int http_stream(struct http *h, const struct http_ask *ask, struct http_s
 	/* The gateway sends its headers with the first line, which comes at once. */
 	while (!s->is_done && status == 0 && !atomic_load(&h->is_over) &&
 	       clock_steady_us() < end_us) {
-		turn(s, (end_us - clock_steady_us()) / US_PER_MS + 1);
+		curl_turn(s, (end_us - clock_steady_us()) / US_PER_MS + 1);
 		curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
 	}
 	if (status != 0) {
@@ -240,7 +240,7 @@ static int http_stream(struct http *h, const struct http_ask *ask, struct http_s
 		return 0;
 	}
 	int r = atomic_load(&h->is_over) ? err_set(err, E_CLOSED, "shutting down")
-	        : s->is_done             ? failed(s, err)
+	        : s->is_done             ? curl_failed(s, err)
 	                                 : err_set(err, E_TIMEOUT, "no answer to a watch");
 	if (r == 0)
 		r = err_set(err, E_IO, "the watch ended before it began");
@@ -255,12 +255,12 @@ static int http_wait(struct http_stream *s, int64_t wait_ms, size_t max, struct 
 
 	s->max = max;
 	if (s->own.len == 0 && !s->is_done)
-		turn(s, wait_ms);
+		curl_turn(s, wait_ms);
 	buf_put(to, buf_at(&s->own), s->own.len);
 	if (s->is_done && s->own.len == 0)
 		r = s->code == CURLE_OK && !s->is_too_big
 		            ? err_set(err, E_IO, "the watch has ended")
-		            : failed(s, err);
+		            : curl_failed(s, err);
 	buf_clear(&s->own);
 	return r;
 }

@@ -71,20 +71,20 @@ static int open_it(const char *rest, bool may_make, struct admin **ret, struct e
 	return 0;
 }
 
-static int run(struct admin *a, const char *text, size_t len, struct err *err)
+static int my_admin_run(struct admin *a, const char *text, size_t len, struct err *err)
 {
 	int r = my_ready(store_of(a), err);
 
 	return r < 0 ? r : my_run(store_of(a), text, len, err);
 }
 
-static int ask(struct admin *a, const char *table, const char *text, struct rows **ret,
-               struct err *err)
+static int my_admin_ask(struct admin *a, const char *table, const char *text, struct rows **ret,
+                        struct err *err)
 {
 	return my_ask(store_of(a), table, ret, err, text, "");
 }
 
-static int migrate(struct admin *a, int64_t first_us, struct err *err)
+static int my_admin_migrate(struct admin *a, int64_t first_us, struct err *err)
 {
 	struct my_store *s = store_of(a);
 	int r = my_migrate(s, err);
@@ -98,7 +98,7 @@ static void quote(void *ctx, struct buf *b, const char *text, size_t len)
 	my_quote(store_of(ctx)->db, b, text, len);
 }
 
-static int verify(struct admin *a, struct err *err)
+static int my_admin_verify(struct admin *a, struct err *err)
 {
 	struct store *s = &store_of(a)->base;
 	struct store_tip t = { 0 };
@@ -111,11 +111,11 @@ const struct admin_ops admin_mysql_ops = {
 	.prefix = "mysql:",
 	.open = open_it,
 	.close = close_it,
-	.run = run,
-	.ask = ask,
+	.run = my_admin_run,
+	.ask = my_admin_ask,
 	.quote = quote,
-	.migrate = migrate,
-	.verify = verify,
+	.migrate = my_admin_migrate,
+	.verify = my_admin_verify,
 	.tables = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA ="
 		  " DATABASE()",
 	.schema = store_mysql_schema,

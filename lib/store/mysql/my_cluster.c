@@ -12,8 +12,8 @@ struct node {
 	char is_on[8], is_ready[8], status[24], state[8], words[40];
 };
 
-static int take(MYSQL *db, const struct my_url *u, const char *text, struct node *n,
-                struct err *err)
+static int cluster_take(MYSQL *db, const struct my_url *u, const char *text, struct node *n,
+                        struct err *err)
 {
 	const struct {
 		const char *name;
@@ -43,13 +43,13 @@ int my_cluster_check(MYSQL *db, const struct my_url *u, bool *ret_is_node, bool 
                      struct err *err)
 {
 	struct node n = { 0 };
-	int r = take(db, u, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", &n, err);
+	int r = cluster_take(db, u, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", &n, err);
 
 	*ret_is_node = r == 0 && strcmp(n.is_on, "ON") == 0;
 	*ret_is_donor = false;
 	if (!*ret_is_node)
 		return r;
-	r = take(db, u, "SHOW GLOBAL STATUS LIKE 'wsrep\\_%'", &n, err);
+	r = cluster_take(db, u, "SHOW GLOBAL STATUS LIKE 'wsrep\\_%'", &n, err);
 	if (r < 0)
 		return r;
 	bool is_up = strcmp(n.is_ready, "ON") == 0 && strcmp(n.status, "Primary") == 0;

@@ -122,8 +122,8 @@ static int first_day(struct my_store *s, const struct parted *p, const struct da
 }
 
 /* Make days of a partition that takes more than one, up to eight days from now. */
-static int split(struct my_store *s, const struct parted *p, const struct day *wide, int64_t today,
-                 struct err *err)
+static int days_split(struct my_store *s, const struct parted *p, const struct day *wide,
+                      int64_t today, struct err *err)
 {
 	struct buf *b = &s->sql;
 	int64_t from = 0, last = today + DAYS_AHEAD * DAY_US, end;
@@ -185,7 +185,7 @@ static int add_days(struct my_store *s, const struct parted *p, int64_t now_us, 
 		return 0;
 	if (d.from_us != INT64_MIN && d.end_us != INT64_MAX && d.end_us - d.from_us <= DAY_US)
 		return 0;
-	return split(s, p, &d, today, err);
+	return days_split(s, p, &d, today, err);
 }
 
 /* A change of shape waits for readers, and who comes later waits for it: for a second at most. */

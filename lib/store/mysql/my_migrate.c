@@ -18,7 +18,7 @@ static const char record_table[] =
 	" checksum CHAR(16) NOT NULL, applied_us BIGINT NOT NULL) ENGINE = InnoDB"
 	" DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin";
 
-static void checksum(const char *text, char ret[17])
+static void migrate_checksum(const char *text, char ret[17])
 {
 	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
 
@@ -44,7 +44,7 @@ static int check_applied(struct rows *rows, int64_t want, struct err *err)
 		return err_set(err, E_CORRUPT, "lb_migration: number %" PRId64 " is missing", want);
 	if ((size_t)number > store_mysql_schema_count) /* of a later release: see the floor */
 		return 0;
-	checksum(store_mysql_schema[number - 1].sql, ours);
+	migrate_checksum(store_mysql_schema[number - 1].sql, ours);
 	if (strcmp(name, store_mysql_schema[number - 1].name) != 0 || strcmp(sum, ours) != 0)
 		return err_set(err, E_CORRUPT,
 		               "lb_migration: %" PRId64
@@ -53,7 +53,7 @@ static int check_applied(struct rows *rows, int64_t want, struct err *err)
 	return 0;
 }
 
-static int applied(struct my_store *s, size_t *ret_count, struct err *err)
+static int migrate_applied(struct my_store *s, size_t *ret_count, struct err *err)
 {
 	struct rows *rows = NULL;
 	size_t n = 0;
@@ -93,7 +93,7 @@ static int run_statement(struct my_store *s, const char *text, size_t len, struc
 }
 
 /* Statement by statement: a change of shape is no transaction. */
-static int apply(struct my_store *s, const struct store_migration *m, struct err *err)
+static int migrate_apply(struct my_store *s, const struct store_migration *m, struct err *err)
 {
 	struct my_out o = { s,
 		            "INSERT IGNORE INTO lb_migration (number, name, checksum, applied_us)"
@@ -104,7 +104,7 @@ static int apply(struct my_store *s, const struct store_migration *m, struct err
 
 	for (const char *at = m->sql, *end; r == 0 && (end = strstr(at, ";\n")); at = end + 2)
 		r = run_statement(s, at, (size_t)(end - at), err);
-	checksum(m->sql, sum);
+	migrate_checksum(m->sql, sum);
 	if (r == 0)
 		r = my_out_put(&o, err, "itti", (int64_t)m->number, m->name, sum,
 		               clock_wall_us(&clock_machine));
@@ -233,7 +233,7 @@ static int draw_key(struct my_store *s, struct err *err)
 	return my_do(s, err, "UPDATE lb_leader SET store_key = ? WHERE store_key = ''", "t", key);
 }
 
-static int migrate(struct my_store *s, struct err *err)
+static int my_migrate_migrate(struct my_store *s, struct err *err)
 {
 	size_t have = 0;
 	int r = check_empty(s, err);
@@ -241,13 +241,13 @@ static int migrate(struct my_store *s, struct err *err)
 	if (r == 0)
 		r = my_run(s, record_table, sizeof record_table - 1, err);
 	if (r == 0)
-		r = applied(s, &have, err);
+		r = migrate_applied(s, &have, err);
 	if (r == 0 && have > store_mysql_schema_count)
 		return check_version(s, have, err);
 	if (r == 0)
 		r = check_leader(s, have, err);
 	for (size_t n = have; n < store_mysql_schema_count && r == 0; n++)
-		r = apply(s, &store_mysql_schema[n], err);
+		r = migrate_apply(s, &store_mysql_schema[n], err);
 	if (r == 0)
 		r = draw_key(s, err);
 	return r < 0 ? r : set_floor(s, err);
@@ -258,7 +258,7 @@ int my_migrate(struct my_store *s, struct err *err)
 	int r = lock_schema(s, err);
 
 	if (r == 0)
-		r = migrate(s, err);
+		r = my_migrate_migrate(s, err);
 	unlock_schema(s);
 	return r;
 }

@@ -8,7 +8,7 @@
  * there and back does not count. */
 #define STATEMENT_BYTES (512 * 1024)
 
-static int flush(struct my_out *o, struct err *err)
+static int out_flush(struct my_out *o, struct err *err)
 {
 	struct buf *b = &o->s->sql;
 
@@ -26,7 +26,7 @@ int my_out_row(struct my_out *o, struct err *err)
 
 	CHECK(!o->n || b->len > 0);
 	if (o->n && b->len > STATEMENT_BYTES)
-		r = flush(o, err);
+		r = out_flush(o, err);
 	if (o->n == 0) {
 		buf_clear(b);
 		buf_puts(b, o->head);
@@ -62,5 +62,5 @@ int my_out_put(struct my_out *o, struct err *err, const char *types, ...)
 
 int my_out_end(struct my_out *o, int r, struct err *err)
 {
-	return r < 0 ? r : flush(o, err);
+	return r < 0 ? r : out_flush(o, err);
 }

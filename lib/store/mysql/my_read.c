@@ -12,7 +12,7 @@
 struct my_reader {
 	struct reader base;
 	struct my_url url;
-	MYSQL *db; /* NULL: to be made by ready() */
+	MYSQL *db; /* NULL: to be made by read_ready() */
 	struct my_way way;
 };
 
@@ -24,7 +24,7 @@ struct my_answer {
 	bool is_asked;
 };
 
-static int fail(struct my_reader *r, const char *what, struct err *err)
+static int read_fail(struct my_reader *r, const char *what, struct err *err)
 {
 	bool is_over;
 	int code = my_failure(r->db, &r->url, what, &is_over, err);
@@ -37,9 +37,9 @@ static int fail(struct my_reader *r, const char *what, struct err *err)
 	return code;
 }
 
-static int run(struct my_reader *r, const char *text, struct err *err)
+static int read_run(struct my_reader *r, const char *text, struct err *err)
 {
-	return mysql_real_query(r->db, text, strlen(text)) ? fail(r, text, err) : 0;
+	return mysql_real_query(r->db, text, strlen(text)) ? read_fail(r, text, err) : 0;
 }
 
 static bool is_maria(MYSQL *db)
@@ -51,13 +51,13 @@ static bool is_maria(MYSQL *db)
 static int limit_time(struct my_reader *r, struct err *err)
 {
 	_Static_assert(READ_TIME_MS == 2000, "the texts below");
-	return run(r,
-	           is_maria(r->db) ? "SET SESSION max_statement_time = 2"
-	                           : "SET SESSION max_execution_time = 2000",
-	           err);
+	return read_run(r,
+	                is_maria(r->db) ? "SET SESSION max_statement_time = 2"
+	                                : "SET SESSION max_execution_time = 2000",
+	                err);
 }
 
-static int ready(struct my_reader *r, struct err *err)
+static int read_ready(struct my_reader *r, struct err *err)
 {
 	int code;
 
@@ -93,13 +93,13 @@ static int answer_ask(struct my_answer *a, struct err *err)
 {
 	struct my_reader *r = a->m.owner;
 	const char *text = a->bound.len ? buf_str(&a->bound) : a->text;
-	int code = run(r, text, err);
+	int code = read_run(r, text, err);
 
 	if (code < 0)
 		return code;
 	a->m.res = mysql_store_result(r->db);
 	a->is_asked = true;
-	return a->m.res ? 0 : fail(r, text, err);
+	return a->m.res ? 0 : read_fail(r, text, err);
 }
 
 static int answer_step(struct rows *rows, struct err *err)
@@ -142,12 +142,12 @@ static int my_reader_query(struct reader *base, const char *table, const char *t
 	return 0;
 }
 
-static int begin(struct my_reader *r, struct err *err)
+static int read_begin(struct my_reader *r, struct err *err)
 {
-	int code = ready(r, err);
+	int code = read_ready(r, err);
 
 	if (code == 0)
-		code = run(r, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err);
+		code = read_run(r, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err);
 	return code;
 }
 
@@ -157,10 +157,10 @@ static int my_reader_begin(struct reader *base, struct err *err)
 	struct my_reader *r = (struct my_reader *)base;
 	struct err first = { 0 };
 	bool was_open = r->db != NULL;
-	int code = begin(r, was_open ? &first : err);
+	int code = read_begin(r, was_open ? &first : err);
 
 	if (code < 0 && was_open)
-		code = r->db ? err_set(err, code, "%s", first.text) : begin(r, err);
+		code = r->db ? err_set(err, code, "%s", first.text) : read_begin(r, err);
 	return code;
 }
 
@@ -169,7 +169,7 @@ static void my_reader_end(struct reader *base)
 	struct my_reader *r = (struct my_reader *)base;
 
 	if (r->db)
-		run(r, "ROLLBACK", NULL);
+		read_run(r, "ROLLBACK", NULL);
 }
 
 static void my_reader_close(struct reader *base)
@@ -206,7 +206,7 @@ static int check_schema(struct my_reader *r, struct err *err)
 {
 	struct rows *rows = NULL;
 	int64_t have = 0;
-	int code = ready(r, err);
+	int code = read_ready(r, err);
 
 	if (code < 0)
 		return code;

@@ -34,12 +34,13 @@ static int row_do(struct row_store *rs, enum row_id id, size_t *ret_rows, struct
 	return r;
 }
 
-static int begin(struct row_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+static int statements_begin(struct row_store *s, uint32_t epoch, uint64_t *ret_number,
+                            struct err *err)
 {
 	return my_begin((struct my_store *)s, epoch, ret_number, err);
 }
 
-static int end(struct row_store *s, int r, struct err *err)
+static int statements_end(struct row_store *s, int r, struct err *err)
 {
 	return my_end((struct my_store *)s, r, err);
 }
@@ -51,8 +52,8 @@ static int stamp(struct row_store *s, struct err *err)
 
 const struct row_ops my_row_ops = { .ask = row_query,
 	                            .change = row_do,
-	                            .begin = begin,
-	                            .end = end,
+	                            .begin = statements_begin,
+	                            .end = statements_end,
 	                            .put_outcomes = my_put_outcomes,
 	                            .stat_days = INT32_MAX,
 	                            .stamp = stamp,

@@ -20,7 +20,8 @@ int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, s
 	return r;
 }
 
-static int prove(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+static int transaction_prove(struct my_store *s, uint32_t epoch, uint64_t *ret_number,
+                             struct err *err)
 {
 	int64_t now = 0, number = 0;
 	int r = my_ask_leader(s, &now, &number, err);
@@ -42,7 +43,7 @@ int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct er
 		r = my_do(s, err, "START TRANSACTION", "");
 	if (r < 0)
 		return r;
-	r = prove(s, epoch, ret_number, err);
+	r = transaction_prove(s, epoch, ret_number, err);
 	s->is_proven = r == 0;
 	return r < 0 ? my_end(s, r, err) : 0;
 }

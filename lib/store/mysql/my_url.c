@@ -18,7 +18,7 @@ static int nibble(char c)
 }
 
 /* The text with %XX undone; NULL when it is not well-formed. The caller's. */
-static char *decode(const char *text, size_t len)
+static char *url_decode(const char *text, size_t len)
 {
 	char *out = mem_new(len + 1), *at = out;
 
@@ -39,9 +39,9 @@ static char *decode(const char *text, size_t len)
 	return out;
 }
 
-static int part(const char *name, const char *text, size_t len, char **ret, struct err *err)
+static int url_part(const char *name, const char *text, size_t len, char **ret, struct err *err)
 {
-	char *value = len ? decode(text, len) : NULL;
+	char *value = len ? url_decode(text, len) : NULL;
 
 	if (!value)
 		return err_set(err, E_INVALID,
@@ -78,7 +78,7 @@ static int option_tls(struct my_url *u, const char *value, struct err *err)
 	               value);
 }
 
-static int option(struct my_url *u, const char *name, char *value, struct err *err)
+static int url_option(struct my_url *u, const char *name, char *value, struct err *err)
 {
 	struct {
 		const char *name;
@@ -119,11 +119,11 @@ static int options(struct my_url *u, const char *text, struct err *err)
 	while (*text && r == 0) {
 		size_t len = strcspn(text, "&");
 		const char *eq = memchr(text, '=', len);
-		char *name = eq ? decode(text, (size_t)(eq - text)) : NULL;
-		char *value = eq ? decode(eq + 1, len - (size_t)(eq + 1 - text)) : NULL;
+		char *name = eq ? url_decode(text, (size_t)(eq - text)) : NULL;
+		char *value = eq ? url_decode(eq + 1, len - (size_t)(eq + 1 - text)) : NULL;
 
 		if (name && value)
-			r = option(u, name, value, err);
+			r = url_option(u, name, value, err);
 		else
 			r = err_set(err, E_INVALID, "store url: '%.*s': want name=value",
 			            (int)(len < 80 ? len : 80), text);
@@ -154,11 +154,11 @@ static int host_and_port(struct my_host *u, const char *text, size_t len, struct
 	int r;
 
 	if (len && *text == '[' && (close = memchr(text, ']', len))) {
-		r = part("host", text + 1, (size_t)(close - text - 1), &u->name, err);
+		r = url_part("host", text + 1, (size_t)(close - text - 1), &u->name, err);
 		colon = close + 1 < end && close[1] == ':' ? close + 1 : NULL;
 	} else {
 		colon = memchr(text, ':', len);
-		r = part("host", text, colon ? (size_t)(colon - text) : len, &u->name, err);
+		r = url_part("host", text, colon ? (size_t)(colon - text) : len, &u->name, err);
 	}
 	if (r < 0 || !colon)
 		return r;
@@ -197,12 +197,12 @@ int my_url_parse(const char *rest, struct my_url *ret, struct err *err)
 	const char *base = at[authority] == '/' ? at + authority + 1 : "";
 	size_t base_len = strcspn(base, "?");
 	bool chosen = strstr(rest, "tls=") != NULL;
-	int r = part("user", at, user_end ? (size_t)(user_end - at) : 0, &u.user, err);
+	int r = url_part("user", at, user_end ? (size_t)(user_end - at) : 0, &u.user, err);
 
 	if (r == 0)
 		r = hosts(&u, user_end + 1, authority - (size_t)(user_end + 1 - at), err);
 	if (r == 0)
-		r = part("database", base, base_len, &u.database, err);
+		r = url_part("database", base, base_len, &u.database, err);
 	if (r == 0 && base[base_len] == '?')
 		r = options(&u, base + base_len + 1, err);
 	/* Off this machine nothing goes in the clear unless it is asked for by name. */

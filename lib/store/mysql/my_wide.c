@@ -85,7 +85,7 @@ static int stmt_fail(struct my_store *s, MYSQL_STMT *stmt, const char *what, str
 	return err_set(err, E_IO, "%.60s: %s", what, mysql_stmt_error(stmt));
 }
 
-static int prepare(struct my_wide *w, struct err *err)
+static int wide_prepare(struct my_wide *w, struct err *err)
 {
 	unsigned n = wides[w->rows].width;
 	struct my_store *s = w->out.s;
@@ -122,7 +122,7 @@ static int prepare(struct my_wide *w, struct err *err)
 	return r;
 }
 
-static int send(struct my_wide *w, struct err *err)
+static int wide_send(struct my_wide *w, struct err *err)
 {
 	unsigned n = (unsigned)w->n;
 	MYSQL_STMT **stmt = &w->out.s->wides[w->rows];
@@ -132,7 +132,7 @@ static int send(struct my_wide *w, struct err *err)
 	w->n = 0;
 	w->text_bytes = 0;
 	if (n && !*stmt)
-		r = prepare(w, err);
+		r = wide_prepare(w, err);
 	if (n == 0 || r < 0)
 		return r;
 	if (mysql_stmt_attr_set(*stmt, STMT_ATTR_ARRAY_SIZE, &n) || mysql_stmt_execute(*stmt))
@@ -160,7 +160,7 @@ int my_wide_row(struct my_wide *w, struct err *err)
 	end_row(w);
 	if (!w->a)
 		return my_out_row(&w->out, err);
-	return w->n == ROWS_MAX || w->text_bytes > TEXTS_MAX ? send(w, err) : 0;
+	return w->n == ROWS_MAX || w->text_bytes > TEXTS_MAX ? wide_send(w, err) : 0;
 }
 
 void my_wide_int(struct my_wide *w, int64_t v)
@@ -199,5 +199,5 @@ int my_wide_end(struct my_wide *w, int r, struct err *err)
 	end_row(w);
 	if (!w->a)
 		return my_out_end(&w->out, r, err);
-	return r < 0 ? r : send(w, err);
+	return r < 0 ? r : wide_send(w, err);
 }

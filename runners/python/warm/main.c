@@ -132,7 +132,7 @@ static int stand_in(int fd, int signals)
 	return end_as((int)strtol(line, NULL, 10));
 }
 
-static char *expanded(char *word, char **env)
+static char *main_expanded(char *word, char **env)
 {
 	char *made;
 
@@ -163,7 +163,7 @@ int main(int argc, char **argv, char **env)
 	if (fd >= 0 && signals >= 0 && hand_over(fd))
 		return stand_in(fd, signals);
 	for (int i = 3; i < argc; i++)
-		argv[i] = expanded(argv[i], env);
+		argv[i] = main_expanded(argv[i], env);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	execvp(argv[3], argv + 3);
 	fprintf(stderr, "sirdar: %s cannot be executed: errno %d\n", argv[3], errno);
