@@ -78,10 +78,10 @@ static int welcomed(struct keeper_client *k, const Sirdar__KeeperWelcome *m)
 	k->is_up = true;
 	k->pause_s = RETRY_MIN_S;
 	attach.type = k->type;
-	int rc = session_send(k->session, FR_K_ATTACH, &attach, NULL);
-	if (rc == 0 && k->ops->on_up)
+	int r = session_send(k->session, FR_K_ATTACH, &attach, NULL);
+	if (r == 0 && k->ops->on_up)
 		k->ops->on_up(k->ctx, m);
-	return rc;
+	return r;
 }
 
 #define TELL(call, message) ((call) ? (call)(k->ctx, (message)) : (void)0)

@@ -129,11 +129,11 @@ static int state_write(struct keeper *k, int *ret_fd, struct err *err)
 	m.forgotten = mem_array(k->forgotten_n - from + 1, sizeof *m.forgotten);
 	while (from < k->forgotten_n)
 		m.forgotten[m.n_forgotten++] = k->forgotten[from++ % FORGOTTEN_MAX];
-	int rc = message_write(&m, ret_fd, err);
+	int r = message_write(&m, ret_fd, err);
 	free(m.forgotten);
 	free(list);
 	free(parcels);
-	return rc;
+	return r;
 }
 
 static void keep_over_exec(int fd, bool keep)
@@ -163,10 +163,10 @@ static int probe(const char *program, struct err *err)
 	struct pollfd p = { .events = POLLIN };
 	int status = -1, pidfd;
 	pid_t pid;
-	int rc = spawn_run(&what, &pid, &pidfd, err);
+	int r = spawn_run(&what, &pid, &pidfd, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	p.fd = pidfd;
 	if (poll(&p, 1, PROBE_MS) != 1)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
@@ -196,11 +196,11 @@ int keeper_upgrade(struct keeper *k, const char *program, struct err *err)
 		s->output_rate_max ? mem_fmt("--output-rate=%" PRId64, s->output_rate_max) : NULL,
 		NULL,
 	};
-	int fd = -1, rc = probe(program, err);
+	int fd = -1, r = probe(program, err);
 
-	if (rc == 0)
-		rc = state_write(k, &fd, err);
-	if (rc < 0)
+	if (r == 0)
+		r = state_write(k, &fd, err);
+	if (r < 0)
 		goto out;
 	CHECK(!options[9] && k->starts.n == 0 && !k->is_stopping);
 	options[9] = mem_fmt("--handover=%d", fd);
@@ -208,13 +208,13 @@ int keeper_upgrade(struct keeper *k, const char *program, struct err *err)
 	tree_drop_spares(k->tree);
 	descriptors_mark(k, true);
 	execve(program, options, environ);
-	rc = err_sys(err, E_IO, errno, "%s", program);
+	r = err_sys(err, E_IO, errno, "%s", program);
 	descriptors_mark(k, false);
 	close(fd);
 out:
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
 		free(options[i]);
-	return rc;
+	return r;
 }
 
 /* --- the other side --- */
@@ -296,10 +296,10 @@ static int message_read(int fd, Sirdar__KeeperHandover **ret, struct err *err)
 int keeper_handover_take(struct keeper *k, int fd, int *ret_listen_fd, struct err *err)
 {
 	Sirdar__KeeperHandover *m = NULL;
-	int rc = message_read(fd, &m, err);
+	int r = message_read(fd, &m, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	k->incarnation = m->incarnation;
 	tree_begin(k->tree, k->incarnation);
 	k->lock_fd = m->lock_fd;
@@ -314,13 +314,13 @@ int keeper_handover_take(struct keeper *k, int fd, int *ret_listen_fd, struct er
 	log_info("keeper.upgraded", "software=%s running=%zu held=%zu", SIRDAR_VERSION, k->running,
 	         k->jobs.len);
 	sirdar__keeper_handover__free_unpacked(m, NULL);
-	rc = journal_resume(&k->journal, err);
-	if (rc == 0)
+	r = journal_resume(&k->journal, err);
+	if (r == 0)
 		keeper_record_boot(k, &k->journal); /* a former release's has no place */
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
 		struct job *job = slab_at(&k->jobs, i);
 		if (job->keeper && job->is_main_done && !job_is_over(job))
 			keeper_settle(k, job);
 	}
-	return rc;
+	return r;
 }

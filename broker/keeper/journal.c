@@ -152,9 +152,9 @@ static int map_file(const char *path, int *ret_fd, const uint8_t **ret_p, size_t
 	}
 	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED) {
-		int rc = err_sys(err, E_IO, errno, "%s", path);
+		int r = err_sys(err, E_IO, errno, "%s", path);
 		close(fd);
-		return rc;
+		return r;
 	}
 	*ret_fd = fd;
 	*ret_p = p;
@@ -170,14 +170,14 @@ int journal_read(const struct journal *j, void (*each)(void *ctx, const Sirdar__
 	int fd;
 	uint64_t number = 0;
 	struct journal_health health = { 0 };
-	int rc = map_file(j->path, &fd, &p, &n, err);
+	int r = map_file(j->path, &fd, &p, &n, err);
 
-	if (rc == E_NOT_FOUND) {
+	if (r == E_NOT_FOUND) {
 		*ret_health = health;
 		return 0;
 	}
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	journal_walk(p, n, each, ctx, &number, &health);
 	place_of(fd, health.place);
 	munmap((void *)p, n);
@@ -192,10 +192,10 @@ int journal_resume(struct journal *j, struct err *err)
 	struct journal_health health = { 0 };
 
 	CHECK(j->fd < 0);
-	int rc = map_file(j->path, &j->fd, &p, &j->size, err);
+	int r = map_file(j->path, &j->fd, &p, &j->size, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	j->end = journal_walk(p, j->size, NULL, NULL, &j->number, &health);
 	j->live_end = j->end;
 	place_of(j->fd, j->place);
@@ -226,14 +226,14 @@ static int write_all(int fd, const void *data, size_t n, size_t at, struct err *
 static int zeros_write(int fd, size_t from, size_t to, struct err *err)
 {
 	static const uint8_t zeros[16384];
-	int rc = 0;
+	int r = 0;
 
-	while (from < to && rc == 0) {
+	while (from < to && r == 0) {
 		size_t n = to - from < sizeof zeros ? to - from : sizeof zeros;
-		rc = write_all(fd, zeros, n, from, err);
+		r = write_all(fd, zeros, n, from, err);
 		from += n;
 	}
-	return rc;
+	return r;
 }
 
 int journal_room(struct journal *j, size_t bytes, struct err *err)
@@ -243,9 +243,9 @@ int journal_room(struct journal *j, size_t bytes, struct err *err)
 	if (j->end + j->pending.len + bytes <= j->size)
 		return 0;
 	size_t size = j->size + (bytes > GROW_BYTES ? bytes : GROW_BYTES);
-	int rc = zeros_write(j->fd, j->size, size, err);
-	if (rc < 0)
-		return rc;
+	int r = zeros_write(j->fd, j->size, size, err);
+	if (r < 0)
+		return r;
 	if (fdatasync(j->fd) < 0)
 		return err_sys(err, E_IO, errno, "journal");
 	j->size = size;
@@ -270,17 +270,17 @@ void journal_put(struct journal *j, Sirdar__KeeperRecord *r)
  * file can be trusted, only a new file. */
 int journal_flush(struct journal *j, bool sync, struct err *err)
 {
-	int rc;
+	int r;
 
 	if (j->is_broken || j->fd < 0)
 		return err_set(err, E_IO, "the journal cannot be written");
 	CHECK(j->end % ALIGN == 0 && j->pending.len % ALIGN == 0);
-	rc = write_all(j->fd, buf_at(&j->pending), j->pending.len, j->end, err);
-	if (rc == 0 && sync && fdatasync(j->fd) < 0)
-		rc = err_sys(err, E_IO, errno, "journal");
-	if (rc < 0) {
+	r = write_all(j->fd, buf_at(&j->pending), j->pending.len, j->end, err);
+	if (r == 0 && sync && fdatasync(j->fd) < 0)
+		r = err_sys(err, E_IO, errno, "journal");
+	if (r < 0) {
 		j->is_broken = true;
-		return rc;
+		return r;
 	}
 	j->end += j->pending.len;
 	if (j->end > j->size)
@@ -292,19 +292,19 @@ int journal_flush(struct journal *j, bool sync, struct err *err)
 static int dir_sync(const char *path, struct err *err)
 {
 	char *dir = mem_str(path), *slash = strrchr(dir, '/');
-	int rc;
+	int r;
 
 	if (slash)
 		*slash = 0;
-	rc = fs_sync_dir(slash ? dir : ".", err);
+	r = fs_sync_dir(slash ? dir : ".", err);
 	free(dir);
-	return rc;
+	return r;
 }
 
 static int file_make(struct journal *fresh, size_t size, void (*fill)(void *ctx, struct journal *j),
                      void *ctx, struct err *err)
 {
-	int rc;
+	int r;
 
 	/* A file of its own: one that was left, or copied here, is another. */
 	unlink(fresh->path);
@@ -315,10 +315,10 @@ static int file_make(struct journal *fresh, size_t size, void (*fill)(void *ctx,
 	CHECK(fresh->end == 0 && fresh->number == 0);
 	fill(ctx, fresh);
 	fresh->size = fresh->pending.len + SLACK_BYTES;
-	rc = zeros_write(fresh->fd, 0, fresh->size, err);
-	if (rc == 0 && size > fresh->size && zeros_write(fresh->fd, fresh->size, size, NULL) == 0)
+	r = zeros_write(fresh->fd, 0, fresh->size, err);
+	if (r == 0 && size > fresh->size && zeros_write(fresh->fd, fresh->size, size, NULL) == 0)
 		fresh->size = size;
-	return rc < 0 ? rc : journal_flush(fresh, true, err);
+	return r < 0 ? r : journal_flush(fresh, true, err);
 }
 
 int journal_rewrite(struct journal *j, size_t size, void (*fill)(void *ctx, struct journal *j),
@@ -326,18 +326,18 @@ int journal_rewrite(struct journal *j, size_t size, void (*fill)(void *ctx, stru
 {
 	char *path = mem_fmt("%s.new", j->path);
 	struct journal fresh;
-	int rc;
+	int r;
 
 	journal_init(&fresh, path);
-	rc = file_make(&fresh, size, fill, ctx, err);
-	if (rc == 0 && rename(path, j->path) < 0)
-		rc = err_sys(err, E_IO, errno, "%s", j->path);
-	if (rc < 0) {
+	r = file_make(&fresh, size, fill, ctx, err);
+	if (r == 0 && rename(path, j->path) < 0)
+		r = err_sys(err, E_IO, errno, "%s", j->path);
+	if (r < 0) {
 		unlink(path);
 		goto out;
 	}
 	if (dir_sync(j->path, err) < 0)
-		rc = E_IO; /* either file may be there after a power loss: not to be built on */
+		r = E_IO; /* either file may be there after a power loss: not to be built on */
 	if (j->fd >= 0)
 		close(j->fd);
 	j->fd = fresh.fd;
@@ -346,10 +346,10 @@ int journal_rewrite(struct journal *j, size_t size, void (*fill)(void *ctx, stru
 	j->end = j->live_end = fresh.end;
 	j->size = fresh.size;
 	j->number = fresh.number;
-	j->is_broken = rc < 0;
+	j->is_broken = r < 0;
 	buf_clear(&j->pending); /* fill() put all that is known */
 out:
 	journal_done(&fresh);
 	free(path);
-	return rc;
+	return r;
 }

@@ -159,18 +159,17 @@ static int signals_open(struct keeper *k, struct err *err)
 static int lock_take(struct keeper *k, struct err *err)
 {
 	char *path = mem_fmt("%s/keeper.lock", k->settings.state_dir);
-	int rc = 0;
+	int r = 0;
 
 	CHECK(k->lock_fd < 0);
 
 	k->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (k->lock_fd < 0)
-		rc = err_sys(err, E_IO, errno, "%s", path);
+		r = err_sys(err, E_IO, errno, "%s", path);
 	else if (flock(k->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		rc = err_set(err, E_BUSY, "another jobkeeper runs on %.300s",
-		             k->settings.state_dir);
+		r = err_set(err, E_BUSY, "another jobkeeper runs on %.300s", k->settings.state_dir);
 	free(path);
-	return rc;
+	return r;
 }
 
 /* Where the groups of our jobs are, for whoever has to end what we left (remains.h). */
@@ -187,25 +186,25 @@ static void lock_note(const struct keeper *k)
 static int place_open(struct keeper *k, struct err *err)
 {
 	struct buf text;
-	int rc = fs_mkdirs(k->settings.state_dir, 0711, err);
+	int r = fs_mkdirs(k->settings.state_dir, 0711, err);
 
 	k->logs_dir = mem_fmt("%s/logs", k->settings.state_dir);
 	k->files_dir = k->settings.files_dir ? mem_str(k->settings.files_dir)
 	                                     : mem_fmt("%s/files", k->settings.state_dir);
-	if (rc == 0)
-		rc = own_dir(k->logs_dir, false, err);
+	if (r == 0)
+		r = own_dir(k->logs_dir, false, err);
 	/* Jobs of other users find their own directory in it, and cannot list it. */
-	if (rc == 0)
-		rc = fs_mkdirs(k->files_dir, 0711, err);
+	if (r == 0)
+		r = fs_mkdirs(k->files_dir, 0711, err);
 	buf_init(&text);
-	if (rc == 0)
-		rc = fs_read("/proc/sys/kernel/random/boot_id", 64, &text, err);
-	if (rc == 0)
+	if (r == 0)
+		r = fs_read("/proc/sys/kernel/random/boot_id", 64, &text, err);
+	if (r == 0)
 		snprintf(k->boot_id, sizeof k->boot_id, "%.36s", buf_str(&text));
 	buf_done(&text);
-	if (rc == 0 && getrandom(&k->incarnation, sizeof k->incarnation, 0) < 0)
-		rc = err_sys(err, E_IO, errno, "random");
-	return rc;
+	if (r == 0 && getrandom(&k->incarnation, sizeof k->incarnation, 0) < 0)
+		r = err_sys(err, E_IO, errno, "random");
+	return r;
 }
 
 static void keeper_keeper_watch(struct keeper *k)
@@ -231,7 +230,7 @@ static void keeper_keeper_watch(struct keeper *k)
 int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_settings *s,
                 const char *program, int handover, struct err *err)
 {
-	int listen_fd = -1, rc;
+	int listen_fd = -1, r;
 	char *journal = mem_fmt("%s/keeper.journal", s->state_dir);
 
 	memset(k, 0, sizeof *k);
@@ -245,27 +244,27 @@ int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_sett
 	heap_init(&k->due);
 	journal_init(&k->journal, journal);
 	free(journal);
-	rc = place_open(k, err);
-	if (rc == 0)
-		rc = signals_open(k, err);
-	if (rc == 0 && handover < 0)
-		rc = lock_take(k, err);
-	if (rc < 0)
-		return rc;
+	r = place_open(k, err);
+	if (r == 0)
+		r = signals_open(k, err);
+	if (r == 0 && handover < 0)
+		r = lock_take(k, err);
+	if (r < 0)
+		return r;
 	keeper_keeper_watch(k);
 	k->outputs = outputs_new(loop, k->logs_dir);
 	outputs_set_limits(k->outputs, (uint64_t)s->output_bytes_max, (uint64_t)s->output_rate_max);
-	rc = tree_open(s->cgroup, s->state_dir, &k->tree, err);
-	if (rc < 0)
-		return rc;
+	r = tree_open(s->cgroup, s->state_dir, &k->tree, err);
+	if (r < 0)
+		return r;
 	if (handover >= 0)
-		rc = keeper_handover_take(k, handover, &listen_fd, err);
+		r = keeper_handover_take(k, handover, &listen_fd, err);
 	else
-		keeper_load(k, &rc, err);
-	if (rc == 0)
-		rc = service_open(k, listen_fd, &k->service, err);
-	if (rc < 0)
-		return rc;
+		keeper_load(k, &r, err);
+	if (r == 0)
+		r = service_open(k, listen_fd, &k->service, err);
+	if (r < 0)
+		return r;
 	lock_note(k);
 	keeper_reap(k); /* ends that came between the two images */
 	return 0;

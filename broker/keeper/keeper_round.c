@@ -56,16 +56,16 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 {
 	struct job *job = keeper_find(k, m->token);
 	struct launch *launch = NULL;
-	int rc = 0;
+	int r = 0;
 
 	if (!job)
-		rc = admit(k, m, err);
-	if (!job && rc == 0)
-		rc = strlen(m->type) > 80 /* with its lane */
-		             ? err_set(err, E_INVALID, "type")
-		             : launch_new(m, k->settings.state_dir, k->files_dir, &launch, err);
-	if (rc < 0)
-		return rc;
+		r = admit(k, m, err);
+	if (!job && r == 0)
+		r = strlen(m->type) > 80 /* with its lane */
+		            ? err_set(err, E_INVALID, "type")
+		            : launch_new(m, k->settings.state_dir, k->files_dir, &launch, err);
+	if (r < 0)
+		return r;
 	if (job) {
 		*ret_job = job;
 		return 0;
@@ -118,23 +118,23 @@ void keeper_not_started(struct keeper *k, struct job *job, const struct err *why
 static int spawn(struct keeper *k, struct job *job, struct err *err)
 {
 	struct launch_fds fds = { k->null_fd, -1, -1, -1, { -1, -1, -1 } };
-	int rc = output_open(k->outputs, &job->out, &fds.out, err);
+	int r = output_open(k->outputs, &job->out, &fds.out, err);
 
-	if (rc == 0)
-		rc = output_open(k->outputs, &job->err, &fds.err, err);
-	if (rc == 0)
-		rc = tree_make(k->tree, &job->limits, &job->group, &fds.cgroup, fds.join, err);
-	if (rc == 0)
-		rc = launch_run(job->launch, &fds, &job->pid, &job->started_us, err);
+	if (r == 0)
+		r = output_open(k->outputs, &job->err, &fds.err, err);
+	if (r == 0)
+		r = tree_make(k->tree, &job->limits, &job->group, &fds.cgroup, fds.join, err);
+	if (r == 0)
+		r = launch_run(job->launch, &fds, &job->pid, &job->started_us, err);
 	int own[] = { fds.out, fds.err, fds.join[0], fds.join[1], fds.join[2] };
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (own[i] >= 0)
 			close(own[i]);
 	tree_made(k->tree, fds.cgroup);
 	struct tree_of of = job_tree(job);
-	if (rc < 0 && job->group)
+	if (r < 0 && job->group)
 		tree_is_gone(k->tree, &of);
-	return rc;
+	return r;
 }
 
 static void start_one(struct keeper *k, struct job *job)

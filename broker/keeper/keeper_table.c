@@ -389,9 +389,9 @@ static void quarantine(struct keeper *k, const struct journal_health *h)
 	if (!h->corrupt_bytes)
 		return;
 	aside = mem_fmt("%s.corrupt-%" PRId64, k->journal.path, clock_wall_us(&clock_machine));
-	int rc = link(k->journal.path, aside);
+	int r = link(k->journal.path, aside);
 	log_error("journal.corrupt", "bytes=%zu records=%zu kept=%s: jobs in it are lost",
-	          h->corrupt_bytes, h->records, rc == 0 ? aside : "no");
+	          h->corrupt_bytes, h->records, r == 0 ? aside : "no");
 	free(aside);
 }
 
@@ -401,11 +401,11 @@ static int disown(struct keeper *k, struct err *err)
 {
 	char *aside = mem_fmt("%s.copy-%" PRId64, k->journal.path, clock_wall_us(&clock_machine));
 	size_t jobs = k->jobs.len;
-	int rc = 0;
+	int r = 0;
 
 	if (rename(k->journal.path, aside) < 0)
-		rc = err_sys(err, E_IO, errno, "%s", k->journal.path);
-	for (uint32_t i = 0; rc == 0 && i < k->jobs.used; i++) {
+		r = err_sys(err, E_IO, errno, "%s", k->journal.path);
+	for (uint32_t i = 0; r == 0 && i < k->jobs.used; i++) {
 		struct job *job = slab_at(&k->jobs, i);
 		if (!job->keeper)
 			continue;
@@ -414,22 +414,22 @@ static int disown(struct keeper *k, struct err *err)
 		keeper_remove(k, job);
 	}
 	k->forgotten_n = 0;
-	if (rc == 0)
+	if (r == 0)
 		log_error("journal.copied",
 		          "jobs=%zu kept=%s: this file is a copy, of another machine's or made by "
 		          "hand; its jobs are not held here and nothing is reported of them",
 		          jobs, aside);
 	free(aside);
-	return rc;
+	return r;
 }
 
 /* No space for a new file: the old one has room for every end. */
 static int journal_go_on(struct keeper *k, struct err *err)
 {
-	int rc = journal_resume(&k->journal, err);
+	int r = journal_resume(&k->journal, err);
 
-	if (rc < 0)
-		return rc == E_NOT_FOUND ? err_set(err, E_FULL, "no space for the journal") : rc;
+	if (r < 0)
+		return r == E_NOT_FOUND ? err_set(err, E_FULL, "no space for the journal") : r;
 	log_warn("journal.not_compacted", "no space: the old one goes on");
 	keeper_record_boot(k, &k->journal);
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
@@ -444,14 +444,14 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 {
 	struct loading l = { .k = k };
 	struct journal_health health;
-	int rc = journal_read(&k->journal, table_load, &l, &health, err);
+	int r = journal_read(&k->journal, table_load, &l, &health, err);
 
-	if (rc == 0 && l.place[0] && strcmp(l.place, health.place) != 0)
-		rc = disown(k, err);
-	else if (rc == 0)
+	if (r == 0 && l.place[0] && strcmp(l.place, health.place) != 0)
+		r = disown(k, err);
+	else if (r == 0)
 		quarantine(k, &health);
-	if (rc < 0) {
-		*ret_rc = rc;
+	if (r < 0) {
+		*ret_rc = r;
 		return;
 	}
 	tree_begin(k->tree, k->incarnation);
@@ -464,7 +464,7 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 		if (!job_is_over(job))
 			table_lose(k, job, strcmp(l.boot_id, k->boot_id) == 0);
 	}
-	rc = journal_rewrite(&k->journal, (size_t)k->settings.journal_bytes, keeper_journal_fill, k,
-	                     err);
-	*ret_rc = rc == E_FULL ? journal_go_on(k, err) : rc;
+	r = journal_rewrite(&k->journal, (size_t)k->settings.journal_bytes, keeper_journal_fill, k,
+	                    err);
+	*ret_rc = r == E_FULL ? journal_go_on(k, err) : r;
 }

@@ -245,14 +245,14 @@ static int files_make(const struct launch *l, struct err *err)
 		ssize_t n = fd < 0 ? -1 : write(fd, l->files[i].data, l->files[i].bytes);
 		bool ok = n == (ssize_t)l->files[i].bytes &&
 		          (!l->is_other_user || fchown(fd, l->uid, l->gid) == 0);
-		int rc = ok ? 0
-		            : err_sys(err, n >= 0 ? E_FULL : of_machine(errno),
-		                      n >= 0 ? ENOSPC : errno, "file of the job");
+		int r = ok ? 0
+		           : err_sys(err, n >= 0 ? E_FULL : of_machine(errno),
+		                     n >= 0 ? ENOSPC : errno, "file of the job");
 		if (fd >= 0)
 			close(fd);
 		free(path);
-		if (rc < 0)
-			return rc;
+		if (r < 0)
+			return r;
 	}
 	if (l->is_other_user && chown(l->files_at, l->uid, l->gid) < 0)
 		return err_sys(err, of_machine(errno), errno, "%s", l->files_at);
@@ -270,9 +270,9 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 		verdict = p;
 	}
 	CHECK(fds->n_more <= LAUNCH_MORE);
-	int rc = files_make(l, err);
-	if (rc < 0)
-		return rc;
+	int r = files_make(l, err);
+	if (r < 0)
+		return r;
 	verdict->step = STEP_NONE;
 	long pid = child_make(l, fds);
 	if (pid < 0)

@@ -188,16 +188,16 @@ int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *
 	struct launch *l;
 	struct passwd pw;
 	char *text = NULL;
-	int rc = words_check(m, err);
+	int r = words_check(m, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	l = mem_new(sizeof *l);
 	new_copy(l, m, files_dir);
 	if (l->user[0]) {
 		text = mem_new(PASSWD_BYTES);
-		rc = user_find(l, &pw, text, err);
-		if (rc < 0)
+		r = user_find(l, &pw, text, err);
+		if (r < 0)
 			goto out;
 	}
 	env_make(l, m, state_dir, text ? &pw : NULL);
@@ -207,7 +207,7 @@ int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *
 out:
 	free(text);
 	launch_free(l);
-	return rc;
+	return r;
 }
 
 static void words_free(char **words)

@@ -46,11 +46,11 @@ struct limiter {
 static int file_put(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int rc = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
+	int r = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
 
 	if (fd >= 0)
 		close(fd);
-	return rc;
+	return r;
 }
 
 static bool has_word(const char *path, const char *word)
@@ -207,10 +207,10 @@ static int value_put(const char *path, size_t kind, uint64_t number, int version
 	char text[64];
 
 	value_print(kind, version, number, text);
-	int rc = file_put(path, text);
-	return rc == 0 ? 0
-	               : err_sys(err, rc == -EINVAL ? E_INVALID : E_IO, -rc, "%s of %s",
-	                         kinds[kind].name, text);
+	int r = file_put(path, text);
+	return r == 0 ? 0
+	              : err_sys(err, r == -EINVAL ? E_INVALID : E_IO, -r, "%s of %s",
+	                        kinds[kind].name, text);
 }
 
 static int set2(const struct limiter *l, uint64_t group, size_t kind, uint64_t number,
@@ -234,9 +234,9 @@ static int set1(const struct limiter *l, uint64_t group, size_t kind, uint64_t n
 		return err_sys(err, E_IO, errno, "%s", path);
 	snprintf(path, sizeof path, "%s/%016" PRIx64 "/%s", l->dirs1[kind], group,
 	         kinds[kind].file1);
-	int rc = value_put(path, kind, number, 1, err);
-	if (rc < 0)
-		return rc;
+	int r = value_put(path, kind, number, 1, err);
+	if (r < 0)
+		return r;
 	snprintf(path, sizeof path, "%s/%016" PRIx64 "/cgroup.procs", l->dirs1[kind], group);
 	*ret_fd = open(path, O_WRONLY | O_CLOEXEC);
 	return *ret_fd >= 0 ? 0 : err_sys(err, E_LIMIT, errno, "%s", path);
@@ -245,16 +245,16 @@ static int set1(const struct limiter *l, uint64_t group, size_t kind, uint64_t n
 int limiter_set(struct limiter *l, uint64_t group, const struct group_limits *was,
                 const struct group_limits *want, int ret_join[LIMITER_JOINS], struct err *err)
 {
-	int rc = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < LIMITER_JOINS; i++)
 		ret_join[i] = -1;
-	for (size_t i = 0; rc == 0 && i < LIMITER_JOINS; i++) {
+	for (size_t i = 0; r == 0 && i < LIMITER_JOINS; i++) {
 		uint64_t number = number_of(want, i);
 		if (l->version[i] == 2 && number != number_of(was, i))
-			rc = set2(l, group, i, number, err);
+			r = set2(l, group, i, number, err);
 		else if (l->version[i] == 1 && number)
-			rc = set1(l, group, i, number, &ret_join[i], err);
+			r = set1(l, group, i, number, &ret_join[i], err);
 		else if (l->version[i] == 0 && number && !l->is_told[i]) {
 			l->is_told[i] = true;
 			log_warn("limits.not_held",
@@ -262,12 +262,12 @@ int limiter_set(struct limiter *l, uint64_t group, const struct group_limits *wa
 			         kinds[i].name);
 		}
 	}
-	for (size_t i = 0; rc < 0 && i < LIMITER_JOINS; i++)
+	for (size_t i = 0; r < 0 && i < LIMITER_JOINS; i++)
 		if (ret_join[i] >= 0) {
 			close(ret_join[i]);
 			ret_join[i] = -1;
 		}
-	return rc;
+	return r;
 }
 
 void limiter_remove(struct limiter *l, uint64_t group)

@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 	char self[PATH_MAX];
 	static struct keeper k;
 	struct err err = { 0 };
-	int rc;
+	int r;
 
 	screen_open();
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
@@ -211,10 +211,10 @@ int main(int argc, char **argv)
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[n > 0 ? n : 0] = 0;
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOSIGMASK);
-	rc = loop ? keeper_open(&k, loop, &a.settings, a.program ? a.program : self, a.handover,
-	                        &err)
-	          : err_set(&err, E_LIMIT, "no event loop");
-	if (rc == 0) {
+	r = loop ? keeper_open(&k, loop, &a.settings, a.program ? a.program : self, a.handover,
+	                       &err)
+	         : err_set(&err, E_LIMIT, "no event loop");
+	if (r == 0) {
 		if (a.log && a.log[0])
 			output_leave(a.log);
 		log_info("keeper.ready", "state=%s cgroup=%s held=%zu limits: %s",
@@ -229,5 +229,5 @@ int main(int argc, char **argv)
 	keeper_close(&k);
 	if (loop)
 		ev_loop_destroy(loop);
-	return rc == 0 ? 0 : rc == E_INVALID ? EX_CONFIG : EX_OSERR;
+	return r == 0 ? 0 : r == E_INVALID ? EX_CONFIG : EX_OSERR;
 }

@@ -339,12 +339,12 @@ static int socket_make(const char *state_dir, int *ret_fd, struct err *err)
 		return err_sys(err, E_LIMIT, errno, "socket");
 	unlink(at.sun_path); /* the lock is ours: whoever made it is gone */
 	mode_t old = umask(0177);
-	int rc = bind(fd, (struct sockaddr *)&at, sizeof at);
+	int r = bind(fd, (struct sockaddr *)&at, sizeof at);
 	umask(old);
-	if (rc < 0 || listen(fd, BACKLOG) < 0) {
-		rc = err_sys(err, E_IO, errno, "%s", at.sun_path);
+	if (r < 0 || listen(fd, BACKLOG) < 0) {
+		r = err_sys(err, E_IO, errno, "%s", at.sun_path);
 		close(fd);
-		return rc;
+		return r;
 	}
 	*ret_fd = fd;
 	return 0;
@@ -352,11 +352,11 @@ static int socket_make(const char *state_dir, int *ret_fd, struct err *err)
 
 int service_open(struct keeper *k, int listen_fd, struct service **ret_service, struct err *err)
 {
-	int rc = listen_fd < 0 ? socket_make(k->settings.state_dir, &listen_fd, err) : 0;
+	int r = listen_fd < 0 ? socket_make(k->settings.state_dir, &listen_fd, err) : 0;
 	struct service *s;
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	CHECK(listen_fd >= 0 && !k->service);
 	s = mem_new(sizeof *s);
 	s->k = k;

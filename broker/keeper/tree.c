@@ -239,10 +239,10 @@ static int group_take(struct tree *t, uint64_t *ret_group, int *ret_fd, struct e
 			*ret_fd = t->spares[i].dir;
 			return 0;
 		}
-	int rc = group_make(t, ret_group, ret_fd, err);
-	if (rc == 0 && t->n_spares < SPARE_MAX)
+	int r = group_make(t, ret_group, ret_fd, err);
+	if (r == 0 && t->n_spares < SPARE_MAX)
 		spare_keep(t, *ret_group, *ret_fd);
-	return rc;
+	return r;
 }
 
 int tree_make(struct tree *t, const struct group_limits *limits, uint64_t *ret_group, int *ret_fd,
@@ -256,19 +256,19 @@ int tree_make(struct tree *t, const struct group_limits *limits, uint64_t *ret_g
 		ret_join[i] = -1;
 	if (!t->dir[0])
 		return 0;
-	int rc = group_take(t, ret_group, ret_fd, err);
-	if (rc < 0)
-		return rc;
+	int r = group_take(t, ret_group, ret_fd, err);
+	if (r < 0)
+		return r;
 	CHECK(*ret_group && *ret_fd >= 0);
 	struct spare *s = spare_of(t, *ret_group);
 	if (s) {
 		was = s->limits;
 		s->limits = *limits;
 	}
-	rc = limiter_set(t->limiter, *ret_group, &was, limits, ret_join, err);
-	if (rc < 0 && s) /* half set: whoever is next writes all */
+	r = limiter_set(t->limiter, *ret_group, &was, limits, ret_join, err);
+	if (r < 0 && s) /* half set: whoever is next writes all */
 		s->limits = (struct group_limits){ UINT64_MAX, UINT32_MAX, UINT32_MAX };
-	return rc;
+	return r;
 }
 
 void tree_made(struct tree *t, int fd)

@@ -80,20 +80,20 @@ int policy_take(struct loader *l, const char *user, struct policy **ret_policy)
 	/* A look into the directory of users, which may take a while: not under the lock. */
 	bool is_own = !user[0] || is_own_user(user);
 	struct policy *p = mem_new(sizeof *p);
-	int rc = 0;
+	int r = 0;
 
 	p->user = mem_str(is_own ? "" : user);
 	pthread_mutex_lock(&l->mu);
 	if (is_own || is_allowed(l->settings, user))
 		policy_fill(p, l->settings);
 	else
-		rc = E_FORBIDDEN;
+		r = E_FORBIDDEN;
 	pthread_mutex_unlock(&l->mu);
-	if (rc < 0)
+	if (r < 0)
 		policy_free(p);
 	else
 		*ret_policy = p;
-	return rc;
+	return r;
 }
 
 void policy_put(const struct policy *p, Sirdar__KeeperStart *m)

@@ -27,11 +27,11 @@ static int fd_prepare(int fd, struct err *err)
 int channel_plain(int fd, struct channel **ret, struct err *err)
 {
 	CHECK(fd >= 0);
-	int rc = fd_prepare(fd, err);
+	int r = fd_prepare(fd, err);
 
-	if (rc < 0) {
+	if (r < 0) {
 		close(fd);
-		return rc;
+		return r;
 	}
 	struct channel *c = mem_new(sizeof *c);
 	c->fd = fd;

@@ -87,14 +87,14 @@ static int shake_failed(struct channel *c, int rc, struct err *err)
 static int shake(struct channel *c, struct err *err)
 {
 	c->wants_write = false;
-	int rc;
+	int r;
 	do {
-		rc = gnutls_handshake(c->tls);
-	} while (rc < 0 && !is_again(rc) && !gnutls_error_is_fatal(rc));
-	if (is_again(rc))
+		r = gnutls_handshake(c->tls);
+	} while (r < 0 && !is_again(r) && !gnutls_error_is_fatal(r));
+	if (is_again(r))
 		return tls_wait(c);
-	if (rc < 0)
-		return shake_failed(c, rc, err);
+	if (r < 0)
+		return shake_failed(c, r, err);
 	if (gnutls_protocol_get_version(c->tls) != GNUTLS_TLS1_3 ||
 	    gnutls_kx_get(c->tls) != GNUTLS_KX_ECDHE_PSK ||
 	    gnutls_group_get(c->tls) == GNUTLS_GROUP_INVALID)
@@ -156,20 +156,19 @@ static int tls_start(struct channel *c, unsigned side, struct err *err)
 	pthread_once(&priority_once, priority_make);
 	if (!priority)
 		return err_set(err, E_UNSUPPORTED, "TLS 1.3 with pre-shared keys is not available");
-	int rc = gnutls_init(&c->tls,
-	                     side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
-	if (rc < 0)
-		return tls_error(err, E_NOMEM, rc, "TLS session");
+	int r = gnutls_init(&c->tls, side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
+	if (r < 0)
+		return tls_error(err, E_NOMEM, r, "TLS session");
 	gnutls_session_set_ptr(c->tls, c);
 	gnutls_transport_set_int(c->tls, c->fd);
 	gnutls_handshake_set_timeout(c->tls, GNUTLS_INDEFINITE_TIMEOUT); /* the session's clock */
 	gnutls_handshake_set_max_packet_length(c->tls, HANDSHAKE_BYTES_MAX);
-	rc = gnutls_priority_set(c->tls, priority);
-	if (rc >= 0)
-		rc = gnutls_credentials_set(c->tls, GNUTLS_CRD_PSK,
-		                            side == GNUTLS_SERVER ? (void *)c->server
-		                                                  : (void *)c->client);
-	return rc < 0 ? tls_error(err, E_IO, rc, "TLS session") : 0;
+	r = gnutls_priority_set(c->tls, priority);
+	if (r >= 0)
+		r = gnutls_credentials_set(c->tls, GNUTLS_CRD_PSK,
+		                           side == GNUTLS_SERVER ? (void *)c->server
+		                                                 : (void *)c->client);
+	return r < 0 ? tls_error(err, E_IO, r, "TLS session") : 0;
 }
 
 /* An identity nobody has gets a key nobody has: from here on it is a wrong key like any
@@ -210,27 +209,27 @@ static int tls_begin(struct channel *c, int rc, unsigned side, struct channel **
 int channel_server(int fd, session_key_fn key, void *key_ctx, struct channel **ret, struct err *err)
 {
 	struct channel *c = NULL;
-	int rc = channel_plain(fd, &c, err);
+	int r = channel_plain(fd, &c, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	c->is_tls = &tls_channel;
 	c->key = key;
 	c->key_ctx = key_ctx;
-	rc = gnutls_psk_allocate_server_credentials(&c->server);
-	if (rc >= 0)
+	r = gnutls_psk_allocate_server_credentials(&c->server);
+	if (r >= 0)
 		gnutls_psk_set_server_credentials_function2(c->server, key_find);
-	return tls_begin(c, rc, GNUTLS_SERVER, ret, err);
+	return tls_begin(c, r, GNUTLS_SERVER, ret, err);
 }
 
 int channel_client(int fd, const char *identity, const uint8_t key[32], struct channel **ret,
                    struct err *err)
 {
 	struct channel *c = NULL;
-	int rc = channel_plain(fd, &c, err);
+	int r = channel_plain(fd, &c, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	c->is_tls = &tls_channel;
 	size_t bytes = strlen(identity);
 	if (bytes == 0 || bytes > IDENTITY_MAX) {
@@ -241,9 +240,9 @@ int channel_client(int fd, const char *identity, const uint8_t key[32], struct c
 	memcpy(c->identity, identity, bytes + 1);
 	gnutls_datum_t name = { (uint8_t *)c->identity, (unsigned)bytes };
 	gnutls_datum_t secret = { (uint8_t *)key, KEY_BYTES }; /* copied by the next but one */
-	rc = gnutls_psk_allocate_client_credentials(&c->client);
-	if (rc >= 0)
-		rc = gnutls_psk_set_client_credentials2(c->client, &name, &secret,
-		                                        GNUTLS_PSK_KEY_RAW);
-	return tls_begin(c, rc, GNUTLS_CLIENT, ret, err);
+	r = gnutls_psk_allocate_client_credentials(&c->client);
+	if (r >= 0)
+		r = gnutls_psk_set_client_credentials2(c->client, &name, &secret,
+		                                       GNUTLS_PSK_KEY_RAW);
+	return tls_begin(c, r, GNUTLS_CLIENT, ret, err);
 }

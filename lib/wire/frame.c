@@ -167,9 +167,9 @@ static int message_check(const ProtobufCMessageDescriptor *of, const uint8_t *at
 			return err_set(err, E_PROTOCOL, "%s: field %llu runs past the end",
 			               of->short_name, (unsigned long long)(tag >> 3));
 		if ((tag & 7) == WIRE_BYTES) {
-			int rc = bytes_check(of, field_of(of, tag >> 3), at, n, depth, err);
-			if (rc < 0)
-				return rc;
+			int r = bytes_check(of, field_of(of, tag >> 3), at, n, depth, err);
+			if (r < 0)
+				return r;
 		}
 		at += n;
 	}

@@ -99,26 +99,26 @@ static int rows_parse(const char *path, const char *text, size_t bytes, struct r
 	size_t lines = line_count(text, bytes), n = 0, nth = 0;
 	struct row *rows = mem_array(lines, sizeof *rows);
 	const char *end = text + bytes;
-	int rc = 0;
+	int r = 0;
 
-	for (const char *line = text, *next; line < end && rc == 0; line = next + 1) {
+	for (const char *line = text, *next; line < end && r == 0; line = next + 1) {
 		next = memchr(line, '\n', (size_t)(end - line));
 		next = next ? next : end;
 		nth++;
 		if (line == next || *line == '#')
 			continue;
 		if (!row_parse(line, (size_t)(next - line), &rows[n++]))
-			rc = err_set(err, E_INVALID, "%.200s:%zu: not `name:%d hex digits`", path,
-			             nth, 2 * KEY_BYTES);
+			r = err_set(err, E_INVALID, "%.200s:%zu: not `name:%d hex digits`", path,
+			            nth, 2 * KEY_BYTES);
 	}
 	CHECK(n <= lines);
 	qsort(rows, n, sizeof *rows, row_compare);
-	for (size_t i = 1; rc == 0 && i < n; i++)
+	for (size_t i = 1; r == 0 && i < n; i++)
 		if (row_compare(&rows[i - 1], &rows[i]) == 0)
-			rc = err_set(err, E_INVALID, "%.200s: two keys of %s", path, rows[i].name);
-	if (rc < 0) {
+			r = err_set(err, E_INVALID, "%.200s: two keys of %s", path, rows[i].name);
+	if (r < 0) {
 		rows_wipe(rows, lines);
-		return rc;
+		return r;
 	}
 	*ret_rows = rows;
 	*ret_n = n;
@@ -132,12 +132,12 @@ int keys_reload(struct keys *k, struct err *err)
 	size_t n = 0;
 
 	buf_init(&text);
-	int rc = fs_read_secret(k->path, FILE_BYTES_MAX, &text, err);
-	if (rc == 0)
-		rc = rows_parse(k->path, (const char *)buf_at(&text), text.len, &rows, &n, err);
+	int r = fs_read_secret(k->path, FILE_BYTES_MAX, &text, err);
+	if (r == 0)
+		r = rows_parse(k->path, (const char *)buf_at(&text), text.len, &rows, &n, err);
 	text_wipe(&text);
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&k->mu);
 	struct row *old = k->rows;
 	size_t n_old = k->n_rows;
@@ -154,12 +154,12 @@ int keys_open(const char *path, struct keys **ret_keys, struct err *err)
 
 	k->path = mem_str(path);
 	pthread_mutex_init(&k->mu, NULL);
-	int rc = keys_reload(k, err);
-	if (rc < 0)
+	int r = keys_reload(k, err);
+	if (r < 0)
 		keys_close(k);
 	else
 		*ret_keys = k;
-	return rc;
+	return r;
 }
 
 void keys_close(struct keys *k)
@@ -205,23 +205,23 @@ int keys_find(void *keys, const char *name, uint8_t ret_key[KEY_BYTES])
 static int lock_take(const char *path, int *ret_fd, struct err *err)
 {
 	char *lock = mem_fmt("%s.lock", path);
-	int rc = 0, fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r = 0, fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0 && errno == EACCES) {
-		rc = err_set(
+		r = err_set(
 			err, E_FORBIDDEN,
 			"user %u may not write beside %.200s: run it as root, the file keeps its "
 			"owner",
 			geteuid(), path);
 	} else if (fd < 0 || flock(fd, LOCK_EX) < 0) {
-		rc = err_sys(err, E_IO, errno, "lock %.200s", lock);
+		r = err_sys(err, E_IO, errno, "lock %.200s", lock);
 		if (fd >= 0)
 			close(fd);
 	} else {
 		*ret_fd = fd;
 	}
 	free(lock);
-	return rc;
+	return r;
 }
 
 static int key_draw(uint8_t ret_key[KEY_BYTES], struct err *err)
@@ -247,14 +247,14 @@ static int name_free(const char *path, const struct buf *text, const char *name,
 {
 	struct row *rows = NULL;
 	size_t n = 0;
-	int rc = rows_parse(path, (const char *)buf_at(text), text->len, &rows, &n, err);
+	int r = rows_parse(path, (const char *)buf_at(text), text->len, &rows, &n, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	if (row_find(rows, n, name))
-		rc = err_set(err, E_EXISTS, "%s has a key already in %.200s", name, path);
+		r = err_set(err, E_EXISTS, "%s has a key already in %.200s", name, path);
 	rows_wipe(rows, n);
-	return rc;
+	return r;
 }
 
 int keys_add(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], struct err *err)
@@ -266,28 +266,28 @@ int keys_add(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], str
 	if (!fs_name_ok(name, KEY_NAME_MAX))
 		return err_set(err, E_INVALID, "a key's name is 1 to %d of A-Z a-z 0-9 . _ -",
 		               KEY_NAME_MAX);
-	int rc = lock_take(path, &lock, err);
-	if (rc < 0)
-		return rc;
+	int r = lock_take(path, &lock, err);
+	if (r < 0)
+		return r;
 	buf_init(&text);
-	rc = fs_read_secret(path, FILE_BYTES_MAX, &text, err);
-	if (rc == E_NOT_FOUND)
-		rc = 0;
-	if (rc == 0)
-		rc = name_free(path, &text, name, err);
-	if (rc == 0)
-		rc = key_draw(key, err);
-	if (rc < 0)
+	r = fs_read_secret(path, FILE_BYTES_MAX, &text, err);
+	if (r == E_NOT_FOUND)
+		r = 0;
+	if (r == 0)
+		r = name_free(path, &text, name, err);
+	if (r == 0)
+		r = key_draw(key, err);
+	if (r < 0)
 		goto out;
 	line_put(&text, name, key);
-	rc = fs_write(path, buf_at(&text), text.len, 0600, err);
-	if (rc == 0)
+	r = fs_write(path, buf_at(&text), text.len, 0600, err);
+	if (r == 0)
 		memcpy(ret_key, key, KEY_BYTES);
 	explicit_bzero(key, sizeof key);
 out:
 	text_wipe(&text);
 	close(lock);
-	return rc;
+	return r;
 }
 
 int keys_own(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], struct err *err)

@@ -176,10 +176,10 @@ int listener_tcp(struct ev_loop *loop, const char *host, uint16_t port,
                  struct listener **ret_listener, struct err *err)
 {
 	struct net_address a;
-	int on = 1, rc = net_parse(host ? host : "127.0.0.1", port, &a, err);
+	int on = 1, r = net_parse(host ? host : "127.0.0.1", port, &a, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	int fd = socket(a.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_sys(err, E_IO, errno, "socket");
@@ -188,10 +188,10 @@ int listener_tcp(struct ev_loop *loop, const char *host, uint16_t port,
 	    getsockname(fd, (struct sockaddr *)&a.at, &a.bytes) < 0) {
 		char text[NET_TEXT_BYTES];
 		net_text(&a, text);
-		rc = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s",
-		             text);
+		r = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s",
+		            text);
 		close(fd);
-		return rc;
+		return r;
 	}
 	struct listener *l = mem_new(sizeof *l);
 	l->port = ntohs(a.at.ss_family == AF_INET ? ((struct sockaddr_in *)&a.at)->sin_port
@@ -233,19 +233,19 @@ int listener_local(struct ev_loop *loop, const char *path, const struct listener
 		return err_set(err, E_INVALID, "path of a socket over %zu bytes: %.200s",
 		               sizeof a.sun_path - 1, path);
 	memcpy(a.sun_path, path, strlen(path) + 1);
-	int rc = stale_remove(&a, err);
-	if (rc < 0)
-		return rc;
+	int r = stale_remove(&a, err);
+	if (r < 0)
+		return r;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_sys(err, E_IO, errno, "socket");
 	/* Nobody gets in before listen(), so the mode is there in time. */
 	if (bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || chmod(path, 0600) < 0 ||
 	    lstat(path, &st) < 0 || listen(fd, BACKLOG) < 0) {
-		rc = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s",
-		             path);
+		r = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s",
+		            path);
 		close(fd);
-		return rc;
+		return r;
 	}
 	struct listener *l = mem_new(sizeof *l);
 	l->path = mem_str(path);

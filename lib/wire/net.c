@@ -53,14 +53,14 @@ int net_parse(const char *host, uint16_t port, struct net_address *ret, struct e
 int net_resolve(const char *host, char ret_text[NET_TEXT_BYTES], struct err *err)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
-	int rc = getaddrinfo(host, NULL, &hints, &list);
+	int r = getaddrinfo(host, NULL, &hints, &list);
 
-	if (rc != 0)
-		return err_set(err, E_NOT_FOUND, "host \"%.100s\": %s", host, gai_strerror(rc));
-	rc = getnameinfo(list->ai_addr, list->ai_addrlen, ret_text, NET_TEXT_BYTES, NULL, 0,
-	                 NI_NUMERICHOST);
+	if (r != 0)
+		return err_set(err, E_NOT_FOUND, "host \"%.100s\": %s", host, gai_strerror(r));
+	r = getnameinfo(list->ai_addr, list->ai_addrlen, ret_text, NET_TEXT_BYTES, NULL, 0,
+	                NI_NUMERICHOST);
 	freeaddrinfo(list);
-	return rc ? err_set(err, E_NOT_FOUND, "host \"%.100s\": %s", host, gai_strerror(rc)) : 0;
+	return r ? err_set(err, E_NOT_FOUND, "host \"%.100s\": %s", host, gai_strerror(r)) : 0;
 }
 
 int net_server(const char *text, char ret_host[NET_TEXT_BYTES], uint16_t *ret_port, struct err *err)

@@ -128,9 +128,9 @@ int session_send(struct session *s, enum frame_kind kind, const void *message, s
 	if (s->state >= SESSION_ENDING)
 		return err_set(err, E_CLOSED, "frame %s: the session is over", frame_name(kind));
 	size_t had = s->out.len;
-	int rc = frame_pack(&s->out, kind, message, err);
-	if (rc < 0)
-		return rc;
+	int r = frame_pack(&s->out, kind, message, err);
+	if (r < 0)
+		return r;
 	if (had > 0 && s->out.len > s->limits.queue_bytes) {
 		s->out.len = had;
 		s->is_stuck = true;

@@ -38,10 +38,10 @@ int session_local(struct ev_loop *loop, int fd, bool server, const struct sessio
                   struct err *err)
 {
 	struct channel *channel = NULL;
-	int rc = channel_plain(fd, &channel, err);
+	int r = channel_plain(fd, &channel, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	struct session *s = session_new(loop, channel, ops, ctx, limits);
 	s->is_server = server;
 	session_touch(s); /* on_open */

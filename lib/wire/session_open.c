@@ -24,9 +24,9 @@ int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_c
 	struct channel *channel = NULL;
 
 	delay_off(fd);
-	int rc = channel_server(fd, key, key_ctx, &channel, err);
-	if (rc < 0)
-		return rc;
+	int r = channel_server(fd, key, key_ctx, &channel, err);
+	if (r < 0)
+		return r;
 	struct session *s = session_new(loop, channel, ops, ctx, limits);
 	s->is_server = true;
 	session_watch(s, EV_READ);
@@ -37,18 +37,18 @@ int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_c
 static int connect_start(const char *host, uint16_t port, int *ret_fd, struct err *err)
 {
 	struct net_address a;
-	int rc = net_parse(host, port, &a, err);
+	int r = net_parse(host, port, &a, err);
 
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
 	int fd = socket(a.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_sys(err, E_IO, errno, "socket");
 	delay_off(fd);
 	if (connect(fd, (struct sockaddr *)&a.at, a.bytes) < 0 && errno != EINPROGRESS) {
-		rc = err_sys(err, E_IO, errno, "connect to %.100s:%u", host, port);
+		r = err_sys(err, E_IO, errno, "connect to %.100s:%u", host, port);
 		close(fd);
-		return rc;
+		return r;
 	}
 	*ret_fd = fd;
 	return 0;
@@ -61,13 +61,13 @@ int session_connect(struct ev_loop *loop, const char *host, uint16_t port, const
 {
 	struct channel *channel = NULL;
 	struct net_address a;
-	int fd = -1, rc = connect_start(host, port, &fd, err);
+	int fd = -1, r = connect_start(host, port, &fd, err);
 
-	if (rc < 0)
-		return rc;
-	rc = channel_client(fd, identity, key, &channel, err);
-	if (rc < 0)
-		return rc;
+	if (r < 0)
+		return r;
+	r = channel_client(fd, identity, key, &channel, err);
+	if (r < 0)
+		return r;
 	struct session *s = session_new(loop, channel, ops, ctx, limits);
 	if (net_parse(host, port, &a, NULL) == 0)
 		net_text(&a, s->peer); /* the socket has no peer yet */

@@ -53,12 +53,12 @@ static int frame_deliver(struct session *s, const struct frame_head *h, const vo
 		return 0;
 	s->is_greeting_seen |= is_greeting(s, h->kind);
 	s->due_us = 0;
-	int rc = s->ops->on_frame(s->ctx, s, h->kind, message);
+	int r = s->ops->on_frame(s->ctx, s, h->kind, message);
 	/* A handler that ended the session itself has said why. */
-	if (rc < 0 && s->state == SESSION_OPEN)
-		err_set(&s->err, rc, "frame %s of %u bytes: %s", frame_name(h->kind), h->bytes,
-		        err_text(rc));
-	return rc;
+	if (r < 0 && s->state == SESSION_OPEN)
+		err_set(&s->err, r, "frame %s of %u bytes: %s", frame_name(h->kind), h->bytes,
+		        err_text(r));
+	return r;
 }
 
 static int frame_take(struct session *s, const struct frame_head *h, const uint8_t *body)
@@ -67,11 +67,11 @@ static int frame_take(struct session *s, const struct frame_head *h, const uint8
 
 	if (!s->arena)
 		s->arena = arena_new(ARENA_BYTES);
-	int rc = frame_unpack(h->kind, body, h->bytes, s->arena, &message, &s->err);
-	if (rc == 0)
-		rc = frame_deliver(s, h, message);
+	int r = frame_unpack(h->kind, body, h->bytes, s->arena, &message, &s->err);
+	if (r == 0)
+		r = frame_deliver(s, h, message);
 	arena_reset(s->arena);
-	return rc;
+	return r;
 }
 
 /* Takes whole frames from the front; returns the bytes used. */
@@ -81,16 +81,16 @@ static size_t frames_take(struct session *s, const uint8_t *p, size_t bytes)
 
 	while (s->state == SESSION_OPEN && bytes - at >= FRAME_HEAD_BYTES) {
 		struct frame_head h;
-		int rc = frame_head_read(p + at, &h, &s->err);
-		if (rc == 0)
-			rc = frame_admit(s, &h);
-		if (rc == 0 && bytes - at - FRAME_HEAD_BYTES < h.bytes)
+		int r = frame_head_read(p + at, &h, &s->err);
+		if (r == 0)
+			r = frame_admit(s, &h);
+		if (r == 0 && bytes - at - FRAME_HEAD_BYTES < h.bytes)
 			break;
-		if (rc == 0)
-			rc = frame_take(s, &h, p + at + FRAME_HEAD_BYTES);
-		if (rc < 0 && s->state == SESSION_OPEN)
-			session_fail(s, rc);
-		if (rc < 0)
+		if (r == 0)
+			r = frame_take(s, &h, p + at + FRAME_HEAD_BYTES);
+		if (r < 0 && s->state == SESSION_OPEN)
+			session_fail(s, r);
+		if (r < 0)
 			break;
 		at += FRAME_HEAD_BYTES + h.bytes;
 		CHECK(at <= bytes);

@@ -71,9 +71,9 @@ static void step_connect(struct session *s, int events)
 	CHECK(s->state == SESSION_CONNECT);
 	if (!(events & EV_WRITE))
 		return;
-	int rc = channel_connected(s->channel, &s->err);
-	if (rc < 0) {
-		session_fail(s, rc);
+	int r = channel_connected(s->channel, &s->err);
+	if (r < 0) {
+		session_fail(s, r);
 		return;
 	}
 	s->state = SESSION_SHAKE;
@@ -82,16 +82,16 @@ static void step_connect(struct session *s, int events)
 
 static void step_shake(struct session *s, int events)
 {
-	int rc = channel_shake(s->channel, &s->err);
+	int r = channel_shake(s->channel, &s->err);
 
 	CHECK(s->state == SESSION_SHAKE);
 	(void)events;
-	if (rc == E_AGAIN) {
+	if (r == E_AGAIN) {
 		session_watch(s, channel_wants_write(s->channel) ? EV_WRITE : EV_READ);
 		return;
 	}
-	if (rc < 0) {
-		session_fail(s, rc);
+	if (r < 0) {
+		session_fail(s, r);
 		return;
 	}
 	s->state = SESSION_OPEN;
