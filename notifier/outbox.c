@@ -64,11 +64,11 @@ static const char schema[] =
 
 static int outbox_fail(struct outbox *o, int rc, struct err *err)
 {
-	int code = r == SQLITE_FULL                            ? E_FULL
-	           : r == SQLITE_CORRUPT || r == SQLITE_NOTADB ? E_CORRUPT
-	                                                       : E_IO;
+	int code = rc == SQLITE_FULL                             ? E_FULL
+	           : rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB ? E_CORRUPT
+	                                                         : E_IO;
 
-	return err_set(err, code, "outbox: %s", o->db ? sqlite3_errmsg(o->db) : sqlite3_errstr(r));
+	return err_set(err, code, "outbox: %s", o->db ? sqlite3_errmsg(o->db) : sqlite3_errstr(rc));
 }
 
 /* --- statements ---------------------------------------------------------------------- */
@@ -76,9 +76,9 @@ static int outbox_fail(struct outbox *o, int rc, struct err *err)
 sqlite3_stmt *outbox__get(struct outbox *o, enum sql which, struct err *err)
 {
 	if (!o->stmts[which]) {
-		int r = sqlite3_prepare_v2(o->db, texts[which], -1, &o->stmts[which], NULL);
-		if (r != SQLITE_OK) {
-			outbox_fail(o, r, err);
+		int rc = sqlite3_prepare_v2(o->db, texts[which], -1, &o->stmts[which], NULL);
+		if (rc != SQLITE_OK) {
+			outbox_fail(o, rc, err);
 			return NULL;
 		}
 	}
@@ -87,21 +87,21 @@ sqlite3_stmt *outbox__get(struct outbox *o, enum sql which, struct err *err)
 
 int outbox__run(struct outbox *o, sqlite3_stmt *q, struct err *err)
 {
-	int r = sqlite3_step(q);
+	int rc = sqlite3_step(q);
 
 	sqlite3_reset(q);
 	sqlite3_clear_bindings(q);
-	return r == SQLITE_DONE || r == SQLITE_ROW ? 0 : outbox_fail(o, r, err);
+	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : outbox_fail(o, rc, err);
 }
 
 int outbox__row(struct outbox *o, sqlite3_stmt *q, struct err *err)
 {
-	int r = sqlite3_step(q);
+	int rc = sqlite3_step(q);
 
-	if (r == SQLITE_ROW)
+	if (rc == SQLITE_ROW)
 		return 1;
 	sqlite3_reset(q);
-	return r == SQLITE_DONE ? 0 : outbox_fail(o, r, err);
+	return rc == SQLITE_DONE ? 0 : outbox_fail(o, rc, err);
 }
 
 static int run_plain(struct outbox *o, enum sql which, struct err *err)
@@ -131,20 +131,21 @@ static int lock(struct outbox *o, const char *dir, struct err *err)
 static int add_columns(struct outbox *o)
 {
 	sqlite3_stmt *q = NULL;
-	int r = sqlite3_prepare_v2(o->db,
-	                           "SELECT 1 FROM pragma_table_info('letter') WHERE name = 'alert'",
-	                           -1, &q, NULL);
-	bool has = r == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
+	int rc = sqlite3_prepare_v2(
+		o->db, "SELECT 1 FROM pragma_table_info('letter') WHERE name = 'alert'", -1, &q,
+		NULL);
+	bool has = rc == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
 
 	sqlite3_finalize(q);
-	if (r == SQLITE_OK && !has)
-		r = sqlite3_exec(o->db,
-		                 "ALTER TABLE letter ADD COLUMN alert INTEGER NOT NULL DEFAULT 0",
-		                 NULL, NULL, NULL);
-	if (r == SQLITE_OK)
-		r = sqlite3_exec(o->db, "CREATE INDEX IF NOT EXISTS letter_alert ON letter (alert)",
-		                 NULL, NULL, NULL);
-	return r;
+	if (rc == SQLITE_OK && !has)
+		rc = sqlite3_exec(o->db,
+		                  "ALTER TABLE letter ADD COLUMN alert INTEGER NOT NULL DEFAULT 0",
+		                  NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(o->db,
+		                  "CREATE INDEX IF NOT EXISTS letter_alert ON letter (alert)", NULL,
+		                  NULL, NULL);
+	return rc;
 }
 
 /* r: what it came to. Frees the path. */
@@ -224,16 +225,16 @@ static int read_number(struct outbox *o, enum sql which, int64_t none, int64_t *
                        struct err *err)
 {
 	sqlite3_stmt *q = outbox__get(o, which, err);
-	int r;
+	int rc;
 
 	if (!q)
 		return E_IO;
-	r = sqlite3_step(q);
-	*ret = r == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL
+	rc = sqlite3_step(q);
+	*ret = rc == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL
 	               ? sqlite3_column_int64(q, 0)
 	               : none;
 	sqlite3_reset(q);
-	return r == SQLITE_ROW || r == SQLITE_DONE ? 0 : outbox_fail(o, r, err);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : outbox_fail(o, rc, err);
 }
 
 int outbox_cursor(struct outbox *o, int64_t *ret_number, struct err *err)

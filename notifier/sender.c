@@ -1,6 +1,6 @@
 /* Deliveries under way, in one list: a transfer of libcurl, or a script with its pidfd. All of
- * them end in sender_end(), which tells `done` exactly once, and only from sender_wait(): a delivery
- * that fails at once waits for that, so that the caller is never called back from
+ * them end in sender_end(), which tells `done` exactly once, and only from sender_wait(): a
+ * delivery that fails at once waits for that, so that the caller is never called back from
  * sender_start(). A script that takes too long is killed. There is no retry here: the outbox
  * knows when to try again. */
 #include "notifier/sender.h"

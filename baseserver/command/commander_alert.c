@@ -198,7 +198,7 @@ int alert__ack(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (!a)
 		return refuse(f, E_NOT_FOUND, "args.alert", "sirdar alert list --state open",
 		              "args.alert: no alert %" PRIu64 " is open", cmd->o.alert);
-	if (!within(&cmd->o, a->subject))
+	if (!within__covers(&cmd->o, a->subject))
 		return within__refuse(&cmd->o, "args.alert", a->subject, f);
 	struct record *r = mem_new(sizeof *r);
 	r->alerts = mem_new(sizeof *r->alerts);

@@ -165,7 +165,7 @@ struct verdict commander__decide(const struct commander *c, const struct cmd *cm
 
 	if (!it->task || catalog_retired(it->task))
 		return verdict__refuse(E_NOT_FOUND, "no such task");
-	if (!within(&cmd->o, it->task->def->name)) /* downstream of what was chosen */
+	if (!within__covers(&cmd->o, it->task->def->name)) /* downstream of what was chosen */
 		return verdict__refuse(E_FORBIDDEN,
 		                       "its project is not among those you may change");
 	l.live = catalog_live(&c->cat, it->key);

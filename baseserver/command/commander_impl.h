@@ -456,7 +456,7 @@ void plugins__tell(const struct commander *c);                  /* of all, at th
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
 int order__parse_within(struct order *o, struct refusal *f);
-bool within(const struct order *o, const char *name);
+bool within__covers(const struct order *o, const char *name);
 int within__refuse(const struct order *o, const char *place, const char *name, struct refusal *f);
 int within__check(const struct commander *c, const struct order *o, struct refusal *f);
 int within__check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);

@@ -186,7 +186,7 @@ static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
 		              "args.silence: there is no silence %s", name);
 	const struct jval *v = doc_member(s, "covers");
 	const char *covers = v && v->kind == JV_TEXT ? v->text : "";
-	if (cmd->o.within && !within(&cmd->o, covers))
+	if (cmd->o.within && !within__covers(&cmd->o, covers))
 		return within__refuse(&cmd->o, "args.silence",
 		                      *covers ? covers : "the whole installation", f);
 	commander_silence_put(c, cmd, name, "{}");

@@ -29,7 +29,7 @@ int order__parse_within(struct order *o, struct refusal *f)
 }
 
 /* `name`: a project, or what begins with one and a slash. */
-bool within(const struct order *o, const char *name)
+bool within__covers(const struct order *o, const char *name)
 {
 	size_t n = strcspn(name, "/");
 
@@ -58,12 +58,12 @@ static int check_selected(const struct commander *c, const struct order *o, stru
 {
 	for (size_t i = 0; i < o->sel.n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
-		if (!within(o, t->def->name))
+		if (!within__covers(o, t->def->name))
 			return within__refuse(o, "args.selection", t->def->name, f);
 	}
 	for (size_t i = 0; i < o->sel.n_instances; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.instances[i].task);
-		if (t && !within(o, t->def->name))
+		if (t && !within__covers(o, t->def->name))
 			return within__refuse(o, "args.selection", t->def->name, f);
 	}
 	return 0;
@@ -93,14 +93,14 @@ int within_apply(const struct order *o, struct refusal *f)
 
 int within_quota(const struct order *o, struct refusal *f)
 {
-	return within(o, o->pool) ? 0 : within__refuse(o, "args.project", o->pool, f);
+	return within__covers(o, o->pool) ? 0 : within__refuse(o, "args.project", o->pool, f);
 }
 
 int within_silence(const struct order *o, struct refusal *f)
 {
 	if (!o->covers)
 		return within_whole(o, f);
-	return within(o, o->covers) ? 0 : within__refuse(o, "args", o->covers, f);
+	return within__covers(o, o->covers) ? 0 : within__refuse(o, "args", o->covers, f);
 }
 
 int within__check(const struct commander *c, const struct order *o, struct refusal *f)
@@ -127,7 +127,7 @@ int within__check_set(const struct order *o, const struct workflow_set *set, str
 		return 0;
 	for (size_t i = 0; i < workflow_set_count(set); i++) {
 		const char *name = workflow_name(workflow_set_at(set, i));
-		if (!within(o, name))
+		if (!within__covers(o, name))
 			return within__refuse(o, at, name, f);
 	}
 	if (workflow_set_calendars(set))
@@ -137,15 +137,15 @@ int within__check_set(const struct order *o, const struct workflow_set *set, str
 		if (workflow_scope_pool(s) || !*workflow_scope_project(s))
 			return within__refuse(
 				o, at, workflow_scope_pool(s) ? "a pool" : "what is global", f);
-		if (!within(o, workflow_scope_project(s)))
+		if (!within__covers(o, workflow_scope_project(s)))
 			return within__refuse(o, at, workflow_scope_project(s), f);
 	}
 	for (const struct jval *v = o->retired_libraries ? o->retired_libraries->first : NULL; v;
 	     v = v->next)
-		if (!within(o, v->text))
+		if (!within__covers(o, v->text))
 			return within__refuse(o, "args.retire_libraries", v->text, f);
 	for (const struct jval *v = o->prune ? o->prune->first : NULL; v; v = v->next)
-		if (!within(o, v->text))
+		if (!within__covers(o, v->text))
 			return within__refuse(o, "args.prune", v->text, f);
 	return 0;
 }

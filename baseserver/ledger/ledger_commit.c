@@ -1,8 +1,8 @@
 /* Commits: everything applied since the last one becomes durable in one transaction; only then does
  * anything of it leave the process.
  *
- * commit_seal() gathers the batch into `flight`, which stays as it is until it is known to be in the
- * store. There is one flight at a time; what is applied meanwhile belongs to the next. After a
+ * commit_seal() gathers the batch into `flight`, which stays as it is until it is known to be in
+ * the store. There is one flight at a time; what is applied meanwhile belongs to the next. After a
  * failure nobody knows whether the batch is in: the ledger applies nothing more, asks the store for
  * its position, and repeats the batch if it is not in. A refused epoch or a corrupt store is fatal.
  * When the batch is in, its records count as durable and its answers leave. */

@@ -1,7 +1,7 @@
 /* What a worker knows of whom: its sessions by their number, the leases of its brokers' jobs by
  * their token, and the definitions they run with. It learns all of it from the greeting and from
- * the durable records (worker__note); the files beside it look up here and act. A lease that is over
- * stays known for a while, because the rest of its log comes after its end.
+ * the durable records (worker__note); the files beside it look up here and act. A lease that is
+ * over stays known for a while, because the rest of its log comes after its end.
  *
  * What they find out becomes proposals to the ledger, gathered here until the turn ends. */
 #include <stdlib.h>

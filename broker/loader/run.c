@@ -3,9 +3,9 @@
  *
  * kill() may come only while execute() is inside: `is_executing` changes under kill_mu, and a job
  * that was cancelled before is not executed. A job whose execute() answered RUNNER_PROCESS leaves
- * its thread with `start` set, and comes back with STAGE_FINISH when the process is over. loader_run_settle()
- * says what an answer means; judge_cut() lets a lost lease or a stopped machine burn no attempt.
- * Reports and logs are sent by others.
+ * its thread with `start` set, and comes back with STAGE_FINISH when the process is over.
+ * loader_run_settle() says what an answer means; judge_cut() lets a lost lease or a stopped machine
+ * burn no attempt. Reports and logs are sent by others.
  */
 #include <stdlib.h>
 

@@ -187,7 +187,7 @@ static int rows_decode(struct rows *r, const struct field *f, int n, void *ret, 
 }
 
 #define DECODE(r, fields, ret, err) \
-	rows_decode(r, fields, (int)(sizeof(fields) / sizeof(fields)[0]), ret, err)
+	rows_decode(r, fields, (int)(sizeof fields / sizeof fields[0]), ret, err)
 
 int rows_task(struct rows *r, struct store_task *ret, struct err *err)
 {

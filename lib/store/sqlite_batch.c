@@ -32,10 +32,10 @@ static int connect_as(sqlite3 *db, struct sqlite_store *s, enum kind kind, sqlit
 {
 	CHECK((size_t)kind < sizeof declared / sizeof declared[0]);
 	struct batch_table *t;
-	int r = sqlite3_declare_vtab(db, declared[kind]);
+	int rc = sqlite3_declare_vtab(db, declared[kind]);
 
-	if (r != SQLITE_OK)
-		return r;
+	if (rc != SQLITE_OK)
+		return rc;
 	t = mem_new(sizeof *t);
 	t->s = s;
 	t->kind = kind;
@@ -254,10 +254,10 @@ int sqlite_batch_register(struct sqlite_store *s, struct err *err)
 	};
 
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-		int r = sqlite3_create_module(s->db, tables[i].name, &tables[i].module, s);
+		int rc = sqlite3_create_module(s->db, tables[i].name, &tables[i].module, s);
 
-		if (r != SQLITE_OK)
-			return sql_fail(s->db, r, tables[i].name, err);
+		if (rc != SQLITE_OK)
+			return sql_fail(s->db, rc, tables[i].name, err);
 	}
 	return 0;
 }

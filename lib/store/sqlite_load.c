@@ -53,11 +53,11 @@ static void on_last_row(sqlite3_context *out)
 
 int sqlite_load_register(struct sqlite_store *s, struct err *err)
 {
-	int r = sqlite3_create_function_v2(s->db, "load_row", INSTANCE_WIDTH + 1,
-	                                   SQLITE_UTF8 | SQLITE_DIRECTONLY, s, NULL, on_row,
-	                                   on_last_row, NULL);
+	int rc = sqlite3_create_function_v2(s->db, "load_row", INSTANCE_WIDTH + 1,
+	                                    SQLITE_UTF8 | SQLITE_DIRECTONLY, s, NULL, on_row,
+	                                    on_last_row, NULL);
 
-	return r == SQLITE_OK ? 0 : sql_fail(s->db, r, "load_row", err);
+	return rc == SQLITE_OK ? 0 : sql_fail(s->db, rc, "load_row", err);
 }
 
 /* A table without an index is read in the order of its ids. */

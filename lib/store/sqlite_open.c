@@ -58,15 +58,15 @@ static void reserve_log(struct sqlite_store *s)
 	static const char zeros[ZEROS_BYTES];
 	sqlite3_file *log = NULL;
 	sqlite3_int64 bytes = 0;
-	int r = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
 
-	if (r != SQLITE_OK || !log || !log->pMethods || log->pMethods->xFileSize(log, &bytes))
+	if (rc != SQLITE_OK || !log || !log->pMethods || log->pMethods->xFileSize(log, &bytes))
 		return; /* slower, no more */
-	while (r == SQLITE_OK && bytes < WAL_BYTES_READY) {
-		r = log->pMethods->xWrite(log, zeros, sizeof zeros, bytes);
+	while (rc == SQLITE_OK && bytes < WAL_BYTES_READY) {
+		rc = log->pMethods->xWrite(log, zeros, sizeof zeros, bytes);
 		bytes += (sqlite3_int64)sizeof zeros;
 	}
-	if (r == SQLITE_OK)
+	if (rc == SQLITE_OK)
 		log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
 }
 

@@ -69,14 +69,14 @@ static int say_damage(sqlite3 *db, int extended, const char *what, struct err *e
 
 int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 {
-	int extended = db ? sqlite3_extended_errcode(db) : r;
+	int extended = db ? sqlite3_extended_errcode(db) : rc;
 
-	if ((extended & 0xff) != (r & 0xff))
-		extended = r;
+	if ((extended & 0xff) != (rc & 0xff))
+		extended = rc;
 	if (code_of(db, extended) == E_DAMAGED)
 		return say_damage(db, extended, what, err);
 	return err_set(err, code_of(db, extended), "%.60s: %s (sqlite %d, errno %d)%s", what,
-	               db ? sqlite3_errmsg(db) : sqlite3_errstr(r), extended,
+	               db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), extended,
 	               db ? sqlite3_system_errno(db) : 0,
 	               extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC
 	                       ? ": fsync failed, the process must end"
@@ -87,11 +87,11 @@ int sql_get(struct sqlite_store *s, unsigned id, sqlite3_stmt **ret_stmt, struct
 {
 	CHECK(id < SQL_COUNT);
 	if (!s->stmts[id]) {
-		int r = sqlite3_prepare_v3(s->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT,
-		                           &s->stmts[id], NULL);
+		int rc = sqlite3_prepare_v3(s->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT,
+		                            &s->stmts[id], NULL);
 
-		if (r != SQLITE_OK)
-			return sql_fail(s->db, r, texts[id], err);
+		if (rc != SQLITE_OK)
+			return sql_fail(s->db, rc, texts[id], err);
 	}
 	*ret_stmt = s->stmts[id];
 	return 0;
@@ -99,16 +99,16 @@ int sql_get(struct sqlite_store *s, unsigned id, sqlite3_stmt **ret_stmt, struct
 
 void sql_vbind(sqlite3_stmt *stmt, const char *types, va_list ap)
 {
-	int r = SQLITE_OK;
+	int rc = SQLITE_OK;
 
 	for (int i = 0; types[i]; i++) {
 		if (types[i] == 'i')
-			r |= sqlite3_bind_int64(stmt, i + 1, va_arg(ap, int64_t));
+			rc |= sqlite3_bind_int64(stmt, i + 1, va_arg(ap, int64_t));
 		else
-			r |= sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1,
-			                       SQLITE_STATIC);
+			rc |= sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1,
+			                        SQLITE_STATIC);
 	}
-	CHECK(r == SQLITE_OK);
+	CHECK(rc == SQLITE_OK);
 }
 
 void sql_bind(sqlite3_stmt *stmt, const char *types, ...)
@@ -144,9 +144,9 @@ int sql_run(struct sqlite_store *s, sqlite3_stmt *stmt, struct err *err)
 
 int sql_exec(sqlite3 *db, const char *text, struct err *err)
 {
-	int r = sqlite3_exec(db, text, NULL, NULL, NULL);
+	int rc = sqlite3_exec(db, text, NULL, NULL, NULL);
 
-	return r == SQLITE_OK ? 0 : sql_fail(db, r, text, err);
+	return rc == SQLITE_OK ? 0 : sql_fail(db, rc, text, err);
 }
 
 static int sql_prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
@@ -257,11 +257,11 @@ int sql_instance_values(sqlite3_value **raw, const char *table, struct instance 
 void sqlite_checkpoint(struct sqlite_store *s)
 {
 	int in_log = 0, done = 0;
-	int r = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
+	int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
 
 	/* A reader may hold part of it back: then again after as many pages more. A failure
 	 * shows at the next commit. */
-	s->wal_pages = r == SQLITE_OK && done < in_log ? 0 : s->wal_pages;
-	if (r == SQLITE_OK && done >= in_log)
+	s->wal_pages = rc == SQLITE_OK && done < in_log ? 0 : s->wal_pages;
+	if (rc == SQLITE_OK && done >= in_log)
 		s->wal_pages = 0;
 }

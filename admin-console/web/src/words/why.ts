@@ -1,3 +1,5 @@
+/* Why an instance waits, by the codes of the server: what `why` says and what an event was. A new code of the
+ * server has its words here, in both languages. */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
