@@ -331,6 +331,9 @@ static void a_wrong_key_and_an_unknown_identity_look_the_same(void **state)
 	memcpy(offered, "'loader-2'", 10);
 	assert_string_equal(server.err.text, first_server.text);
 	assert_int_equal(peer.err.code, first_peer.code);
+	offered = strstr(first_peer.text, "loader-1");
+	assert_non_null(offered);
+	memcpy(offered, "loader-2", 8);
 	assert_string_equal(peer.err.text, first_peer.text);
 }
 
