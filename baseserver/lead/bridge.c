@@ -380,7 +380,7 @@ static void judge_value(struct bridge *b, struct job *j, bool was_taken)
 {
 	struct err err = { 0 };
 	struct buf text;
-	char *is;
+	char *is = NULL;
 
 	buf_init(&text);
 	if (read_news(b, j, &text, &is, &err) < 0) {

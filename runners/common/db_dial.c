@@ -20,7 +20,7 @@ static void dial_tell(struct db *db, const char *at, unsigned port, const char *
 		snprintf(wants, sizeof wants, " %u", port);
 	}
 	snprintf(db->refused, sizeof db->refused,
-	         "%.60s%s is a%s %s%s: wants \"allow %.60s%s\" in this machine's egress file", at,
+	         "%.107s%s is a%s %s%s: wants \"allow %.107s%s\" in this machine's egress file", at,
 	         ends, strchr("aeiou", *why) ? "n" : "", why, port ? " address" : "", at, wants);
 }
 
