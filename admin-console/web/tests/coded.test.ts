@@ -51,7 +51,7 @@ describe('words for every value of the tables', () => {
 		expect(lacks('flag.', listed('cgi/server/show.c', 'show_flags'), codedEn, codedZh)).toEqual([])
 		expect(lacks('task.', listed('cgi/server/show.c', 'task_state_name'), codedEn, codedZh)).toEqual([])
 		expect(lacks('right.', listed('cgi/who/grants.c', 'rights[]'), codedEn, codedZh)).toEqual([])
-		const runners = listed('baseserver/sort/registrar.c', '*runner_state_name')
+		const runners = listed('baseserver/sort/registrar.c', '*runner__state_name')
 		expect(lacks('runner.', runners, codedEn, codedZh)).toEqual([])
 		expect(lacks('origin.', listed('lib/sched/instance.c', '*origin_name'), codedEn, codedZh)).toEqual([])
 	})
