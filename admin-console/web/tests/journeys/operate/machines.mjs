@@ -44,7 +44,7 @@ export default {
 		await send()
 		await inForce('1.0-odd')
 		await open('/ops/commands')
-		await page.waitForSelector('tr:has-text("plugin-rollback")')
+		await page.waitForSelector('tr:has-text("Roll back plugin")')
 	},
 	'the form of a type is the one that users fill in': async () => {
 		await open('/ops/types/http')
