@@ -54,11 +54,12 @@ static int find_steered(const struct commander *c, const struct cmd *cmd, struct
 static int set_state(struct commander *c, const struct cmd *cmd, enum command_state state,
                      struct refusal *f)
 {
-	struct cmd *at = NULL;
+	struct cmd *at;
 	int r = find_steered(c, cmd, &at, f);
 
 	if (r < 0)
 		return r;
+	CHECK(at);
 	/* Paused while it swept, and begun with its edit again after a restart: it goes on. */
 	if (at->phase != PH_RUN && at->phase != PH_SURVEY && at->state != CS_PAUSED)
 		return refuse(f, E_CONFLICT, "args.command", NULL,
@@ -83,11 +84,12 @@ int resume_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 int cancel_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	char told[240];
-	struct cmd *at = NULL;
+	struct cmd *at;
 	int r = find_steered(c, cmd, &at, f);
 
 	if (r < 0)
 		return r;
+	CHECK(at);
 	if (at->ops->is_large && at->edit_posted)
 		return refuse(f, E_CONFLICT, "args.command", NULL,
 		              "command %llu is judged and is being stored",

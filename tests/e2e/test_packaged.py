@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -43,7 +44,7 @@ def as_root(*argv):
 
 def layout(s):
     """Users, places and settings; ports and the plugins' directory are this run's."""
-    root = s.root = s.dir / "root"
+    root = s.root = Path(s.short.name)
     for d in ("etc", "usr/lib/sysusers.d", "usr/lib/tmpfiles.d"):
         (root / d).mkdir(parents=True)
     for d in ("sysusers", "tmpfiles"):
@@ -170,6 +171,9 @@ def site():
         if not shutil.which(tool):
             raise Skip(f"no {tool} here")
     s = Site("packaged")
+    # A socket's path has 108 bytes, and those below the root are long.
+    s.short = tempfile.TemporaryDirectory(prefix="sp-", dir="/tmp")
+    os.chmod(s.short.name, 0o755)
     layout(s)
     return s
 
