@@ -54,7 +54,7 @@ static int find_steered(const struct commander *c, const struct cmd *cmd, struct
 static int set_state(struct commander *c, const struct cmd *cmd, enum command_state state,
                      struct refusal *f)
 {
-	struct cmd *at;
+	struct cmd *at = NULL;
 	int r = find_steered(c, cmd, &at, f);
 
 	if (r < 0)
@@ -84,7 +84,7 @@ int resume_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 int cancel_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	char told[240];
-	struct cmd *at;
+	struct cmd *at = NULL;
 	int r = find_steered(c, cmd, &at, f);
 
 	if (r < 0)
