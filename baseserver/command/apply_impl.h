@@ -125,7 +125,7 @@ void apply__replan(struct apply *a, size_t first, size_t n);
 int apply__users(struct apply *a);
 /* Counts what libraries make of documents of the set, before anything is made. E_LIMIT */
 int apply__expand(struct apply *a);
-int apply__resolve(struct apply *a); /* what documents of the set use; E_INVALID, in a->diags */
+int apply__resolve(struct apply *a); /* finds what documents use; E_INVALID: a->diags */
 /* Is the library that goes, of the set or of what is retired, used by nobody? E_CONFLICT */
 int apply__unused(struct apply *a, const char *name, const char *place);
 int apply__retire_libraries(struct apply *a);

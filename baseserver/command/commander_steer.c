@@ -1,7 +1,8 @@
 /* Kinds that act on what is under way: other commands, a node of the registry, the lead. A command
- * is paused or resumed between two steps; a cancel first waits for the proposals that are in
- * flight, for they make rows, and then takes back what has not started. What is done in one step
- * is past steering. Who keeps to projects steers only commands of the same person. */
+ * is paused or resumed between two steps. A cancel first waits for the proposals that are in
+ * flight, because the ledger may still make rows of them; then it takes back what has not started.
+ * A command that is done in one step cannot be steered. A person who is kept to projects steers
+ * only commands of his own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* Is the store whole, and has it all that it had? Asked before a server leads.
+/* Before a server leads, it asks whether the store is whole and has all that it had.
  *
- * Three questions in their order: is it the store that this server knows (the anchor), can it be
- * read (for a second, or wholly where damage was noted), do its last commits verify. A store that
- * fails one of them leads nobody: the process ends with an exit code of its own and says what
- * people may do. Nothing is written to the store. The scrubber reads the rest of a large store
- * later. */
+ * It asks three questions, in this order. Is this the store that the server knows (the anchor)?
+ * Can it be read (for a second, or wholly where damage was noted)? Do its last commits verify? A
+ * store that fails one of them leads nobody: the process ends with an exit code of its own and
+ * says what people may do. Nothing is written to the store. The scrubber reads the rest of a large
+ * store later. */
 #include "baseserver/lead/soundness.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* A thread that ends this process when a call of the plugin on the session thread does not return.
  *
- * The session thread beats, renews leases and fences. A call on it (kill, inline calls, finish)
- * that does not come back stops all of that, and with it the one who could end jobs whose lease is
- * over. `calls` is odd while the plugin is inside; the watching thread looks LOOKS times within
- * the limit, and ends the process if it saw the same odd number each time. Job threads may take as
+ * The session thread beats, renews leases and fences. A plugin's call on it (kill, inline calls,
+ * finish) that does not return stops all three: nobody would end jobs whose lease is over.
+ * `calls` is odd while the plugin is inside; the watching thread looks LOOKS times within the
+ * limit, and ends the process if it saw the same odd number each time. Job threads may take as
  * long as they like: this does not watch them.
  */
 #include <pthread.h>
