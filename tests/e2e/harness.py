@@ -254,13 +254,14 @@ class Site:
         return self.brokers[name]
 
     def wait_broker(self, name, types, seconds=60):
+        """Until it is online and may be given jobs of each type: a type is ready a moment before its slots are known."""
         def look():
             status, answer = self.ask("GET", "/api/v1/brokers")
             if status == 503:  # a cgi that has just begun does not have the server yet
                 return None
             assert status == 200, (status, answer)
             for b in answer["brokers"]:
-                ready = {t["type"] for t in b["types"] if t["state"] == "ready"}
+                ready = {t["type"] for t in b["types"] if t["state"] == "ready" and t["slots"]}
                 if b["name"] == name and b["online"] and ready >= set(types):
                     return b
             return None
