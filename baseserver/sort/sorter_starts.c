@@ -40,6 +40,7 @@ struct starts {
 	int64_t pause_us;   /* the present one; 0: well */
 	int64_t due_us;     /* mono: the next try; 0: none */
 	char text[200];     /* of the last failure */
+	char told[200];     /* what people were told last: they learn a new cause of a pause, too */
 };
 
 void sorter_set_starts(struct sorter *s, struct registrar *r, int64_t pause_us,
@@ -77,10 +78,11 @@ static void give_room(struct sorter *s, const struct starts *b, uint32_t room)
 			sorter__seat_room(s, s->seats[i], room);
 }
 
-static void starts_tell(struct sorter *s, const struct starts *b)
+static void starts_tell(struct sorter *s, struct starts *b)
 {
 	struct broker_news *n;
 
+	memcpy(b->told, b->text, sizeof b->told);
 	log_warn("broker.starts", "broker=%s type=%s state=%s text=\"%s\"", b->name, b->type,
 	         b->state == STARTS_WELL ? "well" : "failing", b->text);
 	if (!s->registrar)
@@ -105,7 +107,7 @@ static void leave_alone(struct sorter *s, struct starts *b)
 	b->state = STARTS_WAIT;
 	b->due_us = actor_mono_us(s->me) + b->pause_us;
 	give_room(s, b, 0);
-	if (was_well)
+	if (was_well || strcmp(b->text, b->told) != 0)
 		starts_tell(s, b);
 }
 

@@ -80,6 +80,9 @@ def a_job_that_starts_nowhere_holds_back_no_other(s):
 
 @test
 def few_descriptors_beside_a_well_machine_burn_nothing(s):
+    workflow(s, "well", tasks(MANY))  # alone it takes them all, and so is well when it begins to be sick
+    all_succ(s, "e2e/well/*", MANY)
+    until("the sick one is well", lambda: starts(s, "sick") == "", 60)
     s.brokers["well"].start()
     s.wait_broker("well", ["shell"])
     keeper = s.pids("jobkeeper", f"{s.dir / 'sick'}\0")[0]
@@ -90,6 +93,19 @@ def few_descriptors_beside_a_well_machine_burn_nothing(s):
     all_succ(s, "e2e/few/*", MANY)
     # It starts some of its jobs, so what is said of it may be over when the last one ends.
     assert s.base.has(r'broker\.starts broker=sick type=shell state=failing text="[^"]*open files', mark), s.base.tail()
+
+
+@test
+def a_machine_that_fails_for_another_cause_than_before_says_so(s):
+    s.brokers["well"].stop()
+    keeper = s.pids("jobkeeper", f"{s.dir / 'sick'}\0")[0]
+    workflow(s, "cause", tasks(MANY, "sleep 0.05"))  # with so few descriptors some of them start
+    until("it is told", lambda: "open files" in starts(s, "sick"), 60)
+    shutil.rmtree(places(s, "sick"))
+    subprocess.run(["prlimit", "--pid", str(keeper), "--nofile=1024:"], check=True)
+    until("the other cause is told", lambda: "sick-work" in starts(s, "sick"), 60)
+    places(s, "sick").mkdir()
+    all_succ(s, "e2e/cause/*", MANY)
 
 
 @test
