@@ -4,6 +4,7 @@ baseserver, a sirdar-cgi and brokers, on loopback ports of their own. Standard l
 Waiting is for a condition with a deadline (`until`); nothing sleeps to be in step. What a Site
 started is ended by its pid, jobs that a test left behind by the directory they carry.
 """
+import contextlib
 import http.client
 import json
 import os
@@ -52,6 +53,20 @@ def until(what, condition, seconds=30, every=0.02):
         if time.monotonic() > end:
             raise Late(f"{what}: not in {seconds * SLOW} s")
         time.sleep(every)
+
+
+def threads_stand(pid):
+    states = []
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # a thread that has ended
+            states.append(stat.read_text().rsplit(")", 1)[1].split()[0])
+    return all(state in "TtZX" for state in states)
+
+
+def stand_still(pid):
+    """Stop a process, and wait until each of its threads stands: kill() returns before they do, and one may answer yet."""
+    os.kill(pid, signal.SIGSTOP)
+    until(f"{pid} stands still", lambda: threads_stand(pid), every=0.001)
 
 
 def free_port():

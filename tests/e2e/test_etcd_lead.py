@@ -16,7 +16,7 @@ import etcd  # noqa: E402
 import test_chaos as chaos  # noqa: E402
 import test_ha  # noqa: E402
 import test_ha_mysql  # noqa: E402
-from harness import SLOW, TESTS, Skip, main, test, until  # noqa: E402
+from harness import SLOW, TESTS, Skip, main, stand_still, test, until  # noqa: E402
 
 KILLS = int(os.environ.get("KILLS") or (50 if os.environ.get("HEAVY") else 1))
 WAYS = (("pause", "resume"), ("kill", "start"))[:2 if os.environ.get("HEAVY") else 1]
@@ -75,7 +75,7 @@ def a_leader_paused_beyond_its_lease_is_followed_and_does_nothing_any_more(s):
     until("jobs run", lambda: chaos.alive(s))
     d = s.leader()
     mark = len(d.text())
-    d.proc.send_signal(signal.SIGSTOP)
+    stand_still(d.proc.pid)
     try:
         until("the other leads", lambda: s.leader() is s.other(d), 60)
     finally:

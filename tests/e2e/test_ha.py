@@ -16,7 +16,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_chaos as chaos  # noqa: E402
-from harness import SLOW, TESTS, Daemon, Site, free_port, main, test, until  # noqa: E402
+from harness import SLOW, TESTS, Daemon, Site, free_port, main, stand_still, test, until  # noqa: E402
 
 TESTS.clear()  # those of chaos: only its load and its judge are wanted here
 
@@ -170,7 +170,7 @@ def a_standby_that_came_late_and_stood_still_reads_only_what_it_missed(s):
     w.start(wait=False)
     s.both()
     until("it has read everything", lambda: w.has(r"standby\.warm rows=\d+", w.mark), 60)
-    w.proc.send_signal(signal.SIGSTOP)
+    stand_still(w.proc.pid)
     ends = load.ends()
     try:
         load.more()
@@ -236,7 +236,7 @@ def a_leader_paused_beyond_its_lease_can_do_nothing_any_more(s):
     until("jobs run", lambda: chaos.alive(s))
     d, began = s.leader(), time.monotonic()
     mark = len(d.text())
-    d.proc.send_signal(signal.SIGSTOP)
+    stand_still(d.proc.pid)
     try:
         if s.lock_is_lease:
             time.sleep(LEAD_MS / 1000 + 1)  # who has the lock keeps it, however long it stands

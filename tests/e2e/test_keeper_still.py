@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, SLOW, Site, gone, main, test, until  # noqa: E402
+from harness import BIN, SLOW, Site, gone, main, stand_still, test, until  # noqa: E402
 
 SHORT = {"beat_ms": 200, "fence_ms": 3000, "kill_ms": 500, "lose_ms": 6000, "epoch_ms": 2000}
 SILENT = {"loader_silent_ms": 500, "loader_alone_ms": 86400000}
@@ -91,7 +91,7 @@ def a_keeper_that_stands_still_and_whose_socket_is_full_is_ended(s):
     pair(s, "s0", "s9")
     _, child, where = leaves_a_child(s, "full", ("s0", "s9"))
     keeper, waiting = keeper_of(s, where), []
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     try:
         while True:
             waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
@@ -109,7 +109,7 @@ def a_keeper_that_stands_still_and_whose_socket_is_full_is_ended(s):
 def a_keeper_that_stands_still_is_ended_with_all_of_its_jobs_before_they_run_again(s):
     pair(s, "s1", "s2")
     _, child, where = leaves_a_child(s, "still", ("s1", "s2"))
-    os.kill(keeper_of(s, where), signal.SIGSTOP)
+    stand_still(keeper_of(s, where))
     was_alone(s, "still")
     assert gone(child)
     end(s, "s1", "s2")
@@ -119,7 +119,7 @@ def a_keeper_that_stands_still_is_ended_with_all_of_its_jobs_before_they_run_aga
 def so_it_is_without_groups_of_processes(s):
     pair(s, "s3", "s4", cgroup="off")
     _, child, where = leaves_a_child(s, "stilloff", ("s3", "s4"))
-    os.kill(keeper_of(s, where), signal.SIGSTOP)
+    stand_still(keeper_of(s, where))
     was_alone(s, "stilloff")
     assert gone(child)
     end(s, "s3", "s4")
@@ -131,8 +131,8 @@ def a_loader_whose_taskbroker_stands_still_too_ends_the_keeper_before_it_names_i
     _, child, where = leaves_a_child(s, "stilltwo", ("s5", "s6"))
     b, keeper = s.brokers[where], keeper_of(s, where)
     mark = len(b.text())
-    os.kill(b.proc.pid, signal.SIGSTOP)
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(b.proc.pid)
+    stand_still(keeper)
     try:
         was_alone(s, "stilltwo")
         assert gone(keeper) and gone(child)
@@ -173,7 +173,7 @@ def what_a_keeper_left_that_cannot_be_started_again_is_ended_before_it_runs_agai
 def a_machine_whose_jobkeeper_stands_still_shows_what_was_granted_to_it(s):
     s.add_broker("m1", types=("shell:4",), loader_silent_ms=60000)
     keeper = keeper_of(s, "m1")
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     try:
         once(s, "granted", "  t: {machines: [m1], params: {script: 'true'}}\n")
         wait(s, "still/granted/t", "Running")
@@ -196,7 +196,7 @@ def the_time_for_which_nothing_was_heard_of_a_jobkeeper_goes_on(_):
         wait(s, "still/heard/t", "Running")
         heard = set()  # the taskbroker has asked the jobkeeper what it holds meanwhile
         until("it is listed", lambda: heard.add(machine(s, "b1")["last_heard"]) or len(heard) > 10)
-        os.kill(keeper_of(s, "b1"), signal.SIGSTOP)
+        stand_still(keeper_of(s, "b1"))
         for says in (lambda: machine(s, "b1")["why_not"],
                      lambda: next(t for t in machine(s, "b1")["types"]
                                   if t["type"] == "shell")["text"]):
@@ -209,7 +209,7 @@ def health_names_that_no_machine_has_a_jobkeeper(s):
     def health():
         return s.get("/api/v1/health")
     until("it is well", lambda: health()["problems"] == [] and health()["status"] == "ok")
-    os.kill(keeper_of(s, "b1"), signal.SIGSTOP)  # it is ended by force, and another is started
+    stand_still(keeper_of(s, "b1"))  # it is ended by force, and another is started
     told = until("it is named", lambda: (h := health())["problems"] and h)
     assert told["status"] == "degraded", told
     assert "no broker that is online has a jobkeeper (b1)" in told["problems"][0], told

@@ -14,7 +14,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, SLOW, Site, anonymous_kb, main, test, until  # noqa: E402
+from harness import BIN, SLOW, Site, anonymous_kb, main, stand_still, test, until  # noqa: E402
 
 FILES, TASKS = 100, (640 if SLOW == 1 else 64)
 HEAD = "start_date: 2026-03-01\nend_date: 2026-03-01\ndefaults: {type: noop, cycle: day}\n"
@@ -194,7 +194,7 @@ def who_sees_a_terminal_sees_how_far_it_is(s):
     for d in documents("seen"):
         (where / d["name"]).write_text(d["text"])
     ours, theirs = os.openpty()
-    os.kill(s.base.pid, signal.SIGSTOP)  # so that it is seen before the answer, however fast the machine is
+    stand_still(s.base.pid)  # so that it is seen before the answer, however fast the machine is
     with subprocess.Popen([str(BIN / "sirdar"), "apply", "--yes", str(where)], stdin=subprocess.DEVNULL, stderr=theirs,
                           stdout=subprocess.DEVNULL, env={**s.env, "SIRDAR_TOKEN_FILE": str(s.dir / "token")}) as p:
         os.close(theirs)

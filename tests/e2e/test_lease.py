@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Site, gone, main, test, until  # noqa: E402
+from harness import BIN, Site, gone, main, stand_still, test, until  # noqa: E402
 
 SHORT = {"beat_ms": 200, "fence_ms": 3000, "kill_ms": 500, "lose_ms": 6000, "epoch_ms": 2000}
 
@@ -229,7 +229,7 @@ def a_frozen_loader_is_ended_and_begun_anew_and_its_processes_go_on(s):
     frozen = {kind: loader(s, kind) for kind in ("shell", "noop")}
     first = only(s, "lease/froz/fb")["infra"]
     for p in frozen.values():
-        os.kill(p, signal.SIGSTOP)
+        stand_still(p)
     for kind, p in frozen.items():
         until("it is ended", lambda p=p: gone(p))
         assert s.brokers["b1"].has(rf"loader_silent type={kind} .*pid={p}")
@@ -343,7 +343,7 @@ def a_jobkeeper_that_stands_still_is_away_and_is_ended_with_what_it_ran(s):
     b = s.add_broker("k0", types=("shell:4",), loader_silent_ms=500)
     pid = runs_on(s, "k0", "still")
     keeper, = s.pids("jobkeeper", "/k0")
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     until("its machine takes no work", lambda: not machine(s, "k0")["accepts"])
     told = machine(s, "k0")["why_not"]
     assert told.startswith("no jobkeeper: nothing heard for"), told
@@ -366,7 +366,7 @@ def a_jobkeeper_that_stood_still_for_less_than_the_fence_loses_nothing(s):
     wait(s, "lease/pause/pa", "Running")
     keeper, = s.pids("jobkeeper", "/k1")
     mark = len(b.text())
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     until("it is away", lambda: b.has(r"broker\.keeper_down", mark))
     os.kill(keeper, signal.SIGCONT)
     until("it is back", lambda: b.has(r"broker\.keeper_up", mark))
@@ -384,7 +384,7 @@ def a_jobkeeper_that_stands_still_is_ended_by_a_loader_that_is_alone(s):
     pid = runs_on(s, "k2", "stillalone")
     keeper, = s.pids("jobkeeper", "/k2")
     b.kill()
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     until("it is ended", lambda: gone(keeper) and gone(pid), 120)
     is_lost_and_runs_again(s, "lease/stillalone/t", b.start)
     assert len(started(s, "stillalone")) == 2
@@ -396,7 +396,7 @@ def a_jobkeeper_that_stands_still_before_its_taskbroker_begins_is_ended(s):
     b = s.add_broker("k3", types=("shell:4",), loader_silent_ms=500)
     b.stop()
     keeper, = s.pids("jobkeeper", "/k3")
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     b.start(wait=False)
     until("it is ended", lambda: gone(keeper), 120)
     s.wait_broker("k3", ["shell"])
@@ -452,7 +452,7 @@ def what_a_given_up_execution_prints_is_in_no_others_log(s):
                  for p in s.pids(name, f"name={where}")]
         keeper, = s.pids("jobkeeper", f"/{where}")
     for p in [*first, keeper]:
-        os.kill(p, signal.SIGSTOP)
+        stand_still(p)
     (data / "whose.go").touch()
     refused = metric(s, "sirdar_log_chunks_refused_total")
     try:

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import exposition  # noqa: E402
-from harness import ROOT, TESTS, Site, Skip, main, test, until  # noqa: E402
+from harness import ROOT, TESTS, Site, Skip, main, stand_still, test, until  # noqa: E402
 from test_gates import folder_of, held, script, workflow  # noqa: E402
 
 TESTS.clear()  # those of test_gates are its own
@@ -139,7 +139,7 @@ def a_server_or_worker_that_stands_still_makes_readyz_fail_and_says_so(s):
     with stopped(worker):
         says(s, "/readyz", 503, "baseserver does not answer")
     says(s, "/readyz", 200, "ok")
-    os.kill(s.base.pid, signal.SIGSTOP)
+    stand_still(s.base.pid)
     try:
         says(s, "/readyz", 503, "baseserver does not answer")
         says(s, "/healthz", 200, "ok")

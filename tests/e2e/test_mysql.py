@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "mysql")]
 import mariadb  # noqa: E402
 import test_chaos as chaos  # noqa: E402
-from harness import TESTS, Site, Skip, main, test, until  # noqa: E402
+from harness import TESTS, Site, Skip, main, stand_still, test, until  # noqa: E402
 
 TESTS.clear()  # those of chaos: only its load and its judge are wanted here
 
@@ -100,7 +100,7 @@ def while_the_database_stands_still_the_server_answers_and_jobs_live_on(s):
     s.wait_broker("b1", ("shell",))
     ready = brokers_of(s)
     waits = s.instances(task="e2e/chaos0/c", limit=1)[0]["id"]
-    server.process.send_signal(signal.SIGSTOP)
+    stand_still(server.process.pid)
     asked, slowest, said, online = 0, 0, set(), []
     end = time.monotonic() + PAUSE_S
     try:

@@ -5,7 +5,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import ROOT, Site, gone, main, rss_kb, test, until  # noqa: E402
+from harness import ROOT, Site, gone, main, rss_kb, stand_still, test, until  # noqa: E402
 
 AT = "2026-03-01T00:00:00Z"
 NASTY = ROOT / "tests/e2e/nasty"
@@ -144,7 +144,7 @@ def a_job_whose_jobkeeper_cannot_be_asked_is_hanged_keeps_its_slot_and_ends_when
     task = job(s, "still", f"echo $$$$ > {mark}; exec sleep 600")
     until("it runs", lambda: mark.exists() and mark.read_text().strip())
     keeper, = s.pids("jobkeeper")
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     try:
         s.sirdar("kill", task, "2026-03-01", "--yes", "--grace-ms", "100")
         i = s.wait_state(task, AT, ("Hanged", "Killed"), 60)
@@ -166,7 +166,7 @@ def what_a_person_declares_dead_is_killed_for_the_server(s):
     task = job(s, "declared", f"echo $$$$ > {mark}; exec sleep 600")
     until("it runs", lambda: mark.exists() and mark.read_text().strip())
     keeper, = s.pids("jobkeeper")
-    os.kill(keeper, signal.SIGSTOP)
+    stand_still(keeper)
     try:
         s.sirdar("kill", task, "2026-03-01", "--yes", "--grace-ms", "100")
         s.wait_state(task, AT, ("Hanged",), 60)

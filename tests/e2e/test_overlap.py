@@ -9,7 +9,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, rfc3339, seconds_of, test, until  # noqa: E402
+from harness import Site, main, rfc3339, seconds_of, stand_still, test, until  # noqa: E402
 
 # Each job holds the lock of its name while it is at work, until the file NAME.go is there.
 JOB = r"""
@@ -207,7 +207,7 @@ def what_a_silent_holder_has_is_not_judged_by_before_it_speaks(_):
         s.base.kill()
         mute = s.pids("taskrunner-loader") + s.pids("taskbroker")
         for pid in mute:
-            os.kill(pid, signal.SIGSTOP)
+            stand_still(pid)
         down = int(time.time())
         due_after(down, 3)
         s.base.start()

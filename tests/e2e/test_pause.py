@@ -16,7 +16,7 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "mysql")]
 import test_chaos as chaos  # noqa: E402
 import test_ha  # noqa: E402
 import test_ha_mysql  # noqa: E402
-from harness import TESTS, Skip, main, test, until  # noqa: E402
+from harness import TESTS, Skip, main, stand_still, test, until  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
 TESTS.clear()
@@ -55,7 +55,7 @@ def pause_at(s, statement, after=None):
     d = s.leader()
     way, mark = s.ways[d], len(d.text())
     way.wait_struck(way.strike(statement, "hold", after=after))
-    d.proc.send_signal(signal.SIGSTOP)
+    stand_still(d.proc.pid)
     try:
         s.follows(f"SIGSTOP before {statement}", d, time.monotonic())
         # What it had sent arrives only now, and its transaction is not there any more.

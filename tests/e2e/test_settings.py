@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from harness import Daemon, Site, Skip, gone, main, test, until
+from harness import Daemon, Site, Skip, gone, main, stand_still, test, until
 
 ROW = "project: s\nworkflow: {0}\ntasks:\n{1}"
 
@@ -575,7 +575,7 @@ def who_lost_its_lease_is_killed_kill_ms_after_it_was_asked(s):
         pid, asked = s.dir / f"pid-{name}", s.dir / f"asked-{name}"
         begin(s, name, f"trap 'touch {asked}' TERM\necho $$$$ > {pid}.new\nmv {pid}.new {pid}\nwhile :; do sleep 0.05; done")
         until("it runs", pid.exists)
-        s.base.proc.send_signal(signal.SIGSTOP)
+        stand_still(s.base.proc.pid)
         until("it is asked to end", asked.exists)
         return int(pid.read_text())
     try:
@@ -654,14 +654,15 @@ def a_workflow_that_names_no_zone_is_shown_in_the_cgis_timezone(s):
 @test
 def a_request_waits_request_ms_for_the_server(s):
     cgi_anew(s, request_ms=200)
-    s.base.proc.send_signal(signal.SIGSTOP)
+    stand_still(s.base.proc.pid)
     try:
-        assert s.ask("GET", "/api/v1/queues")[0] in (503, 504)
+        got = s.ask("GET", "/api/v1/queues")
+        assert got[0] in (503, 504), got
     finally:
         s.base.proc.send_signal(signal.SIGCONT)
     cgi_anew(s, request_ms=600000)
     got = []
-    s.base.proc.send_signal(signal.SIGSTOP)
+    stand_still(s.base.proc.pid)
     try:
         t = threading.Thread(target=lambda: got.append(s.ask("GET", "/api/v1/queues")[0]))
         t.start()

@@ -8,17 +8,17 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import TESTS, Site, main, test, until  # noqa: E402
+from harness import TESTS, Site, main, stand_still, test, until  # noqa: E402
 from test_life import AT, ledger, script, workflow  # noqa: E402
 
 TESTS.clear()
 LOSE_S = 3.0
 
 
-def stand_still(s, seconds):
+def stalls(s, seconds):
     """SIGSTOP for so long: the length of the fault."""
     end = time.monotonic() + seconds
-    s.base.proc.send_signal(signal.SIGSTOP)
+    stand_still(s.base.proc.pid)
     try:
         until("the stall is over", lambda: time.monotonic() > end, seconds + 30)
     finally:
@@ -41,7 +41,7 @@ def what_ended_and_what_beat_while_the_server_stood_still_is_not_lost(s):
     until("all are known to", lambda: all(i["started"] for i in s.instances("e2e/stood/*")), 30)
     mark = s.base.log.stat().st_size
     gate.touch()  # they end while nobody listens
-    stand_still(s, LOSE_S * 1.5)
+    stalls(s, LOSE_S * 1.5)
     rows = of(s, "stood", 16)
     assert all((i["state"], i["attempt"]) == ("Succ", 1) for i in rows), rows
     assert not s.base.has(r"attempt\.lost", mark), s.base.text(mark)
@@ -54,11 +54,11 @@ def what_ended_and_what_beat_while_the_server_stood_still_is_not_lost(s):
 def a_silence_counts_again_after_the_stall(s):
     workflow(s, "silent", {"one": script("sleep 600", on_lost="hold", on_server_lost="keep")})
     s.wait_state("e2e/silent/one", AT, "Running")
-    stand_still(s, LOSE_S * 1.2)
+    stalls(s, LOSE_S * 1.2)
     mark = s.base.log.stat().st_size
     held = [*s.pids("taskbroker"), *s.pids("taskrunner-loader"), *s.pids("jobkeeper")]
     for pid in held:
-        os.kill(pid, signal.SIGSTOP)
+        stand_still(pid)
     try:
         until("it is lost", lambda: s.base.has(r"attempt\.lost", mark), 60)
     finally:

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "mysql")]
 import mariadb  # noqa: E402
-from harness import BIN, TESTS, Daemon, Site, Skip, main, test, until  # noqa: E402
+from harness import BIN, TESTS, Daemon, Site, Skip, main, stand_still, test, until  # noqa: E402
 from test_ha_mysql import MysqlPair  # noqa: E402
 
 TESTS.clear()  # those of a pair are its own
@@ -542,7 +542,7 @@ def a_standby_that_follows_is_told_by_brokers_that_the_database_was_put_back(s):
         m.apply(WORKFLOW % 2, **{"from": "2026-03-01"})
         m.wait_all_over("e2e/w2/done", RUNS)
         assert m.leader() is m.base and m.base2.has("standby.waits", m.base2.mark)
-        os.kill(m.base2.pid, signal.SIGSTOP)  # no hurry for what follows
+        stand_still(m.base2.pid)  # no hurry for what follows
         m.base.stop()
         copied(server, "sirdar", "newer")
         copied(server, "older", "sirdar")

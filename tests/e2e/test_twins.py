@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import TESTS, Daemon, Site, Skip, main, test, until  # noqa: E402
+from harness import TESTS, Daemon, Site, Skip, main, stand_still, test, until  # noqa: E402
 from keeper_client import rewrite_journal  # noqa: E402
 from test_life import AT, ledger, script, workflow  # noqa: E402
 
@@ -144,7 +144,7 @@ def a_machine_that_was_cut_off_finds_its_name_taken_and_its_job_never_ran_beside
     # Its keeper goes on and fences; who speaks for it stands still, with its connections half open.
     silent = programs(s, "copy", "taskbroker", "taskrunner-loader")
     for pid in silent:
-        os.kill(pid, signal.SIGSTOP)
+        stand_still(pid)
     third = twin(s, "third")
     until("the third is taken", lambda: third.has(r"taskbroker info link\.up"), 60)
     mark = s.copy().log.stat().st_size

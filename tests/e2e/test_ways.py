@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
+from harness import BIN, Daemon, Site, Skip, free_port, main, stand_still, test, until  # noqa: E402
 from provider import Provider  # noqa: E402
 
 WORD, BIND, CLIENT = "a directory word", "canary-bind-7d1c", "canary client&secret"
@@ -260,7 +260,7 @@ def a_directory_that_is_down_is_told_and_local_people_get_in(s):
 
 @test
 def a_directory_that_hangs_holds_nobody_else(s):
-    os.kill(s.slapd.proc.pid, signal.SIGSTOP)
+    stand_still(s.slapd.proc.pid)
     try:
         got = []
         t = threading.Thread(target=lambda: got.append(login(s, "lea", WORD)[0]))
