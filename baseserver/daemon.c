@@ -10,7 +10,6 @@
  * it may be another's. */
 #include "baseserver/daemon.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -5,8 +5,6 @@
 #ifndef BASESERVER_DAEMON_H
 #define BASESERVER_DAEMON_H
 
-#include <stdint.h>
-
 struct daemon;
 struct err;
 struct site;

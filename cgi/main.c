@@ -3,7 +3,6 @@
  * face finds no connection suspended. The main thread then only waits for signals, keeps the
  * sessions that changed, and pings the other threads; /healthz says which of them has stalled.
  * --make-token and --make-app do their work and start nothing. */
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sodium.h>

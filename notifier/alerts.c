@@ -2,7 +2,6 @@
  * until what it is of is mended, said to the server with what became of its letters. */
 #include "notifier/alerts.h"
 
-#include <inttypes.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "notifier/rules.h"
 #include "notifier/sender.h"
 #include "notifier/wake.h"
-#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/buf.h"

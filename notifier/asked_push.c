@@ -11,7 +11,6 @@
 #include "notifier/post.h"
 #include "notifier/push.h"
 #include "notifier/webpush.h"
-#include "sched/when.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json_in.h"

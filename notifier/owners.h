@@ -3,8 +3,6 @@
  * its people. One thread. */
 #ifndef NOTIFIER_OWNERS_H
 #define NOTIFIER_OWNERS_H
-
-#include <stdbool.h>
 #include <stddef.h>
 
 struct channels;

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "notifier/channels.h"
 #include "notifier/devices.h"
@@ -10,7 +9,6 @@
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
 #include "notifier/payload.h"
-#include "notifier/post.h"
 #include "notifier/post_impl.h"
 #include "notifier/push.h"
 #include "notifier/sender.h"

@@ -6,7 +6,6 @@
 #include "notifier/sender.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

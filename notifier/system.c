@@ -2,7 +2,6 @@
  * be told when it changes. What was told last is kept, so a restart tells nothing twice. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

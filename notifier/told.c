@@ -1,6 +1,5 @@
 /* The server hears whose end somebody was told of (SEMANTICS section 3: notified_at). Kept in the
  * outbox until it has answered; told again it changes nothing there. */
-#include <stdlib.h>
 
 #include "notifier/message.h"
 #include "notifier/notifier.h"

@@ -19,7 +19,6 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/log.h"
 #include "wire/client.h"
 
 #define BEAT_US (5 * US_PER_S)

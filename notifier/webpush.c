@@ -5,7 +5,6 @@
  * again. */
 #include "notifier/webpush.h"
 
-#include <inttypes.h>
 #include <nettle/bignum.h>
 #include <nettle/dsa.h>
 #include <nettle/ecc-curve.h>

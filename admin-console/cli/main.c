@@ -1,9 +1,7 @@
 /* sirdar: finds the command and hands over. */
 #include "admin-console/cli/base/verb.h"
 
-#include <errno.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,9 +6,7 @@
 
 #include "baseserver/command/apply_impl.h"
 #include "baseserver/command/begin.h"
-#include "rt/manifests.h"
 #include "sched/task.h"
-#include "sched/window.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"

@@ -7,9 +7,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "store/store.h"
-#include "util/alloc.h"
 #include "util/err.h"
-#include "util/json_read.h"
 #include "util/yaml.h"
 
 /* --- the question ------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
-#include "util/json_put.h"
 #include "util/json_read.h"
 
 enum { USERS_NAMED = 10 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
-#include "sched/civil.h"
 #include "sched/macro.h"
 #include "sched/task.h"
 #include "sched/tz.h"

@@ -1,7 +1,6 @@
 /* Tasks in force that their workflow's document no longer names, and workflows that a pruned
  * project no longer has: they retire with the edit, unless something still wants them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "baseserver/command/apply_impl.h"
 #include "sched/task.h"
@@ -9,7 +8,6 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
-#include "util/json_read.h"
 
 int apply__may_retire(struct apply *a, const struct cat_task *t)
 {

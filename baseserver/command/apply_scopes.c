@@ -10,7 +10,6 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
-#include "util/yaml.h"
 
 /* Does a task use a name that is going? */
 struct going {

@@ -6,14 +6,11 @@
  * plan go into the edit. */
 #include "baseserver/command/begin.h"
 
-#include <string.h>
-
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/model/catalog.h"
 #include "baseserver/plan/instantiator.h"
 #include "sched/plan.h"
 #include "sched/task.h"
-#include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"

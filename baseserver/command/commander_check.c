@@ -2,7 +2,6 @@
 #include "baseserver/command/commander_impl.h"
 #include "sched/task.h"
 #include "util/err.h"
-#include "util/json_read.h"
 
 /* An online child that stays behind would wait for good. */
 static int check_children(const struct commander *c, const struct order *o, struct refusal *f)

@@ -1,7 +1,6 @@
 /* What depends on the chosen instances: links are followed on plans, and only dates that
  * have a row count, for the rest has not begun. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

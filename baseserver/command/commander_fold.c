@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "baseserver/command/commander_impl.h"
-#include "baseserver/ledger/ledger.h"
 #include "sched/task.h"
 #include "util/check.h"
 

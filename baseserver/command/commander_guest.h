@@ -5,7 +5,6 @@
 #define BASESERVER_COMMANDER_GUEST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "baseserver/model/command.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
-#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/fs.h"

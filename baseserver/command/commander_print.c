@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/command/begin.h"
 #include "baseserver/command/commander_impl.h"
 #include "sched/civil.h"
 #include "sched/task.h"

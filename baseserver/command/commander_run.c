@@ -1,19 +1,16 @@
 /* Step by step: count what is meant, then propose it in letters, a bounded number under
  * way; a record per letter that came back says how far the command is. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
-#include "baseserver/ledger/ledger.h"
 #include "sched/civil.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/check.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
 

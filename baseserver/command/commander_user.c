@@ -2,13 +2,11 @@
  * one is a JSON document; a secret only as the hash that the HTTP face made, and that only
  * there: neither the command's record nor the audit has it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/command/people.h"
 #include "sched/name.h"
-#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"

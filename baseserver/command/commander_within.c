@@ -6,7 +6,6 @@
 #include "baseserver/command/commander_impl.h"
 #include "sched/task.h"
 #include "sched/workflow.h"
-#include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_read.h"
 

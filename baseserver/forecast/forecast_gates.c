@@ -1,5 +1,4 @@
 /* Gates 7 to 11 of a forecast: what the play shares out, and what never opens as things are. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,6 @@
 #define BASESERVER_LEAD_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "baseserver/model/lead_view.h"
 

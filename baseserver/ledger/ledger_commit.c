@@ -10,10 +10,8 @@
 
 #include "baseserver/ledger/ledger_impl.h"
 #include "rt/actor.h"
-#include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
-#include "util/clock.h"
 #include "util/log.h"
 
 bool ledger__has_work(const struct ledger *l)

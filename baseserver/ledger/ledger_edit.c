@@ -7,7 +7,6 @@
  * task raises its barrier: the ledger returns older proposals to start it or its children. The
  * former version stays in memory while instances of the task are unfinished (ledger_body.c). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "baseserver/ledger/ledger_impl.h"
 #include "baseserver/ledger/pack.h"

@@ -1,7 +1,6 @@
 /* The picture of who waits, and its proof at the take-over. */
 #include "baseserver/ledger/warm.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "baseserver/ledger/ledger_impl.h"

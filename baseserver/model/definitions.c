@@ -8,7 +8,6 @@
 #include "baseserver/model/definitions.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "baseserver/model/docs.h"
 #include "baseserver/model/world.h"

@@ -6,7 +6,6 @@
  * and whether it may stay, is found out by the worker. */
 #include "baseserver/net/router.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/net/logkeeper.h"
 #include "baseserver/net/worker_impl.h"
 #include "baseserver/sort/registrar.h"
 #include "util/alloc.h"

@@ -5,8 +5,6 @@
  */
 #ifndef BASESERVER_WORKER_H
 #define BASESERVER_WORKER_H
-
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

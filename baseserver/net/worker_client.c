@@ -15,7 +15,6 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/log.h"
 
 enum { RING = 8192, EVENTS_FRAME = 1000, NOTE_BYTES = 500, SLOW_LOOK_MS = 20 };
 #define NO_MORE_EVENTS UINT64_MAX

@@ -8,7 +8,6 @@
 #include "baseserver/sort/registrar.h"
 #include "util/alloc.h"
 #include "util/check.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "wire/protocol.h"

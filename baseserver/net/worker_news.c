@@ -2,7 +2,6 @@
  * replaced by the next. A state that is new leaves at once, progress a few times a second. Who
  * subscribes gets all that is kept: what ended while it was about to is among it. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/command.h"

@@ -1,8 +1,6 @@
 /* The notifier's session: what it says of alerts goes to the commander, what clients ask to it.
  * Nothing waits for it: who asks is told when it is not there, or goes. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "baseserver/command/commander.h"
 #include "baseserver/model/front.h"

@@ -16,7 +16,6 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/check.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
 #include "wire/report.h"

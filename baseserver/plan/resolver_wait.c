@@ -3,7 +3,6 @@
  * goes. */
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
-#include "util/alloc.h"
 #include "util/check.h"
 
 void resolver__detach(struct resolver *r, uint32_t waiting)

@@ -1,10 +1,8 @@
 /* Queries: the letter goes from actor to actor, each adds what only it knows, and comes
  * back to the commander, which holds it until what it shows is durable. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/forecast/forecaster.h"
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/plan/resolver.h"
 #include "baseserver/query/query.h"

@@ -11,10 +11,8 @@
 #include "baseserver/sort/broker.h"
 #include "baseserver/sort/sorter.h"
 #include "rt/thread.h"
-#include "util/clock.h"
 #include "util/json_put.h"
 #include "util/self.h"
-#include "util/timing.h"
 
 enum { BROKERS_MAX = 500, POOLS_MAX = 500 };
 

@@ -1,5 +1,4 @@
 /* What only the notifier knows: it is asked through its session. */
-#include <string.h>
 
 #include "baseserver/query/query_impl.h"
 #include "util/err.h"

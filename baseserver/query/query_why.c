@@ -1,7 +1,6 @@
 /* Why is it not running? One line, always: the first closed gate and what opens it
  * (design: SEMANTICS section 4). */
 #include <inttypes.h>
-#include <string.h>
 
 #include "baseserver/query/query_impl.h"
 #include "sched/civil.h"

@@ -1,5 +1,4 @@
 /* Which of the brokers that could run a task is why none does. */
-#include <stdio.h>
 #include <string.h>
 
 #include "baseserver/forecast/forecast.h"

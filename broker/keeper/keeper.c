@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +21,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "broker/keeper/launch.h"
 #include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"

@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/service.h"

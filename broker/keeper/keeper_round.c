@@ -5,7 +5,6 @@
  * process is gone and nothing is left of its tree. It is told after the sync that has its record.
  * While the journal cannot be written there are no starts, and ends are held back.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

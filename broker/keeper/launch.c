@@ -15,7 +15,6 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -29,7 +28,6 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/fs.h"
 
 /* The child of a clone with CLONE_VM writes over this process's memory: no sanitizer there. */
 #define BARE __attribute__((no_sanitize("address", "undefined", "thread")))

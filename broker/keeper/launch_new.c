@@ -7,7 +7,6 @@
  * wiped when freed.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>

@@ -2,21 +2,17 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "broker/keeper/keeper.h"
-#include "broker/keeper/service.h"
 #include "rt/notify.h"
 #include "util/err.h"
 #include "util/log.h"

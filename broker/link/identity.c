@@ -5,7 +5,6 @@
  * Reading the file never fails: what does not read was not seen, and a server then takes us for
  * one who has seen nothing. A key that does not read is an error. Nothing here talks to a server.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

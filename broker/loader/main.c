@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "broker/link/lane.h"
 #include "broker/link/program.h"

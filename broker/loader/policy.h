@@ -4,8 +4,6 @@
 #ifndef LOADER_POLICY_H
 #define LOADER_POLICY_H
 
-#include <stdint.h>
-
 struct loader;
 struct policy;
 typedef struct Sirdar__KeeperStart Sirdar__KeeperStart;

@@ -10,7 +10,6 @@
 #include <keeper.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "broker/keeper/client.h"
 #include "broker/keeper/remains.h"

@@ -6,7 +6,6 @@
 #include <sys/pidfd.h>
 
 #include "broker/taskbroker/broker.h"
-#include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"

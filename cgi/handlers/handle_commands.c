@@ -19,7 +19,6 @@
 #include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
-#include "util/json_put.h"
 
 struct kind {
 	const char *name;

@@ -1,5 +1,4 @@
 /* What the console draws of one workflow: its tasks with their links, and its runs (flow.h). */
-#include <stdio.h>
 #include <string.h>
 
 #include "cgi/handlers/route.h"
@@ -7,7 +6,6 @@
 #include "cgi/http/cgi.h"
 #include "cgi/server/flow.h"
 #include "cgi/server/list.h"
-#include "cgi/server/names.h"
 #include "cgi/server/show.h"
 #include "util/alloc.h"
 #include "util/json_put.h"

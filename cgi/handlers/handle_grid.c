@@ -1,14 +1,11 @@
 /* Tasks by runs, compact: of every run one letter and one duration for each task (docs/api.md). */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
-#include "cgi/http/cgi.h"
 #include "cgi/server/flow.h"
 #include "cgi/server/list.h"
-#include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"

@@ -6,8 +6,6 @@
 
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
-#include "cgi/http/cgi.h"
-#include "cgi/server/show.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "store/read.h"

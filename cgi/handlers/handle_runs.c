@@ -9,7 +9,6 @@
 #include "cgi/http/cgi.h"
 #include "cgi/server/fresh.h"
 #include "cgi/server/list.h"
-#include "cgi/server/names.h"
 #include "cgi/server/net.h"
 #include "cgi/server/show.h"
 #include "sched/when.h"

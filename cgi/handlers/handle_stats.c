@@ -4,7 +4,6 @@
 
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
-#include "cgi/http/cgi.h"
 #include "sched/civil.h"
 #include "sched/measure.h"
 #include "sched/when.h"

@@ -6,8 +6,6 @@
  */
 #ifndef CGI_JANITOR_H
 #define CGI_JANITOR_H
-
-#include <stdatomic.h>
 #include <stdint.h>
 
 struct err;

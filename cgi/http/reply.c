@@ -6,7 +6,6 @@
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/http/fields.h"
-#include "cgi/http/janitor.h"
 #include "cgi/http/pack.h"
 #include "cgi/http/traffic.h"
 #include "util/check.h"

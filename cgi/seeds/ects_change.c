@@ -11,7 +11,6 @@
 #include "sched/ects.h"
 #include "sched/name.h"
 #include "store/read.h"
-#include "util/alloc.h"
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/json_in.h"

@@ -10,7 +10,6 @@
 #define CGI_FRESH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "sched/instance.h"

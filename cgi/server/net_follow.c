@@ -2,7 +2,6 @@
  * follower of events; it begins with the first and ends with the last. */
 #include <inttypes.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "cgi/server/fresh.h"
 #include "cgi/server/net.h"
 #include "cgi/server/net_impl.h"
-#include "cgi/server/show.h"
 #include "sched/instance.h"
 #include "util/alloc.h"
 #include "util/buf.h"

@@ -1,7 +1,6 @@
 /* How far commands are, to those who listen to all events. Who begins gets what is kept: a command
  * that he asked about meanwhile may have ended before he was heard. What is lost is a gap, as of
  * events. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "cgi/http/feed.h"

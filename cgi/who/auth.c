@@ -22,9 +22,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
-#include "util/clock.h"
 #include "util/fs.h"
-#include "util/log.h"
 #include "util/own.h"
 
 #define HASH_PASSES  2

@@ -3,7 +3,6 @@
  * wall's, as the machine may have started again meanwhile. */
 #include <cjson/cJSON.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

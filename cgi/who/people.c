@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sodium.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

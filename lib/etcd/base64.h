@@ -3,7 +3,6 @@
 #define ETCD_BASE64_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct buf;
 

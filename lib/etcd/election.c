@@ -8,7 +8,6 @@
 #include "etcd/election.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "rt/actor.h"
 #include "rt/thread.h"

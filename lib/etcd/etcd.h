@@ -6,8 +6,6 @@
  */
 #ifndef ETCD_ETCD_H
 #define ETCD_ETCD_H
-
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

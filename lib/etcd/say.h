@@ -5,9 +5,6 @@
  */
 #ifndef ETCD_SAY_H
 #define ETCD_SAY_H
-
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct buf;

@@ -5,7 +5,6 @@
 #include "rt/manifests.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

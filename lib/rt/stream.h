@@ -7,8 +7,6 @@
  */
 #ifndef RT_STREAM_H
 #define RT_STREAM_H
-
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -5,8 +5,6 @@
  */
 #ifndef SCHED_CIVIL_H
 #define SCHED_CIVIL_H
-
-#include <stdbool.h>
 #include <stdint.h>
 
 #define DAY_S 86400

@@ -7,9 +7,7 @@
 #include "sched/tz.h"
 #include "util/check.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Exactly `digits` digits; moves on. */
 static bool take_number(const char **text, int digits, int32_t min, int32_t max, int32_t *ret)

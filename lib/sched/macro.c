@@ -11,7 +11,6 @@
 #include "sched/cycle.h"
 #include "sched/macro_date.h"
 #include "sched/plan.h"
-#include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"

@@ -23,7 +23,6 @@
 #define SCHED_MACRO_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct buf;

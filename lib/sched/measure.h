@@ -6,8 +6,6 @@
  */
 #ifndef SCHED_MEASURE_H
 #define SCHED_MEASURE_H
-
-#include <stddef.h>
 #include <stdint.h>
 
 enum { MEASURE_BUCKETS = 960 };

@@ -1,6 +1,5 @@
 /* How many dates there are, without a walk over them. */
 #include "sched/civil.h"
-#include "sched/cron.h"
 #include "sched/plan_impl.h"
 #include "sched/tz.h"
 #include "util/check.h"

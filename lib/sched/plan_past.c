@@ -1,6 +1,5 @@
 /* Versions of a plan: what it was before an edit, so that the past is never rewritten. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* The dates of a plan's cycle or cron alone. plan.c asks here and leaves out what calendar, start
  * and end deny. A period goes from one such date to the next, also where the calendar denies it: a
  * calendar stretches no period. Only plan_period_end() asks the versions before this one. */
-#include "sched/calendar.h"
 #include "sched/cron.h"
 #include "sched/plan_impl.h"
 #include "util/check.h"

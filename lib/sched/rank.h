@@ -8,7 +8,6 @@
 #define SCHED_RANK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "sched/expr.h"

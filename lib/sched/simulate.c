@@ -7,7 +7,6 @@
 #include "util/json_put.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int by_id(const void *a, const void *b)
 {

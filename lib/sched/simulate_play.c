@@ -5,7 +5,6 @@
 #include "util/check.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* --- events */
 

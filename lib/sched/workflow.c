@@ -6,7 +6,6 @@
 #include "util/err.h"
 #include "util/pile.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 
 #include "util/check.h"
 #include "util/err.h"
-#include "util/pile.h"
 
 #include <stdlib.h>
 #include <string.h>

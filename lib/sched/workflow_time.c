@@ -7,10 +7,8 @@
 #include "sched/offset.h"
 #include "sched/tz.h"
 #include "sched/workflow_impl.h"
-#include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
-#include "util/pile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "util/check.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A link and the plans it joins. */
 struct web_link {

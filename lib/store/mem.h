@@ -7,7 +7,6 @@
 #define STORE_MEM_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "sched/instance.h"
 

@@ -4,7 +4,6 @@
 #include "store/mem_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/alloc.h"
 #include "util/check.h"

@@ -1,5 +1,4 @@
 /* Does the database file hold together? SQLite's own check, within a bound. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * batch is shown to SQLite as tables (sqlite_batch.c), so that a kind of row is one statement, by
  * ascending id. What the store remembers changes only after COMMIT: a commit that failed may be
  * repeated. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "store/sqlite.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "store/sqlite.h"
-#include "util/clock.h"
 #include "util/err.h"
 
 static const char *text_or_empty(const char *s)

@@ -7,11 +7,9 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/alloc.h"
 #include "util/clock.h"

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/check.h"
 #include "util/err.h"

@@ -5,7 +5,6 @@
 #include "util/param_impl.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const char *when_text(const struct param_row *row)
 {

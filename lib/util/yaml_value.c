@@ -1,7 +1,6 @@
 /* What a scalar means, and whether two trees mean the same. */
 #include "util/yaml.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)

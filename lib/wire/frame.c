@@ -5,7 +5,6 @@
 #include "wire/frame.h"
 
 #include <protobuf-c/protobuf-c.h>
-#include <string.h>
 
 #include "util/buf.h"
 #include "util/check.h"

@@ -9,7 +9,6 @@
 #include <ev.h>
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -8,7 +8,6 @@
 
 #include <sirdar.pb-c.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/check.h"
 #include "util/clock.h"

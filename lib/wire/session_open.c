@@ -1,11 +1,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "util/alloc.h"
-#include "util/clock.h"
 #include "wire/net.h"
 #include "wire/session_private.h"
 

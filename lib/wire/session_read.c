@@ -5,7 +5,6 @@
 #include "wire/session_private.h"
 
 #include <sirdar.pb-c.h>
-#include <string.h>
 
 #include "util/check.h"
 #include "wire/arena.h"

@@ -1,6 +1,5 @@
 /* One job, led through the plugin as a broker does, each answer looked at. */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

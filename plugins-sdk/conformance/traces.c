@@ -15,7 +15,6 @@
 
 #include "plugins-sdk/conformance/conformance.h"
 #include "util/check.h"
-#include "util/clock.h"
 
 enum { LEAVING_MS = 2000, STEP_MS = 5, SIGNALS = 64, DIRECTORY_BYTES = 4096 };
 

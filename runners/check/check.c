@@ -1,6 +1,5 @@
 /* check.c — data-quality rules: README.md has them. Each rule is one statement and one number. */
 #include <cjson/cJSON.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "foreign.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

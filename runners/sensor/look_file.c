@@ -1,5 +1,4 @@
 /* Files by path or pattern, and directories of partitions. */
-#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>

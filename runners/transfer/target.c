@@ -2,7 +2,6 @@
  * one transaction, so that readers see the old rows or the new; `append` keeps a mark of the
  * watermark, written in the transaction of the rows it stands for, and goes on behind it. Whether
  * every column fits is told before the first row. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "runners/common/run.h"
 #include "runners/transfer/transfer.h"

@@ -2,7 +2,6 @@
  * source writes in a way of its own is made plain first, then written as the target wants it. */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistr.h>
 

@@ -9,7 +9,6 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 struct buf;

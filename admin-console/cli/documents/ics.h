@@ -6,8 +6,6 @@
 #ifndef CLI_ICS_H
 #define CLI_ICS_H
 
-#include <stddef.h>
-
 struct buf;
 struct err;
 

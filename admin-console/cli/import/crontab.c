@@ -10,7 +10,6 @@
 #include "sched/workflow.h"
 #include "util/err.h"
 #include "util/pile.h"
-#include "util/yaml.h"
 
 enum { VARIABLES_MAX = 200 };
 

@@ -9,7 +9,6 @@
 
 #include "admin-console/cli/documents/files.h"
 #include "sched/workflow.h"
-#include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"

@@ -3,13 +3,11 @@
 
 #include "sched/cron.h"
 #include "sched/instant.h"
-#include "sched/tz.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum { COUNT_MAX = 100000 };

@@ -10,7 +10,6 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
-#include "util/json_put.h"
 #include "util/yaml.h"
 
 #include <stdlib.h>

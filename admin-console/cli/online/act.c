@@ -1,5 +1,4 @@
 /* The commands that act on tasks and instances: one function, one row each. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

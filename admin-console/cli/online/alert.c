@@ -1,7 +1,6 @@
 /* Alerts and silences, channels and rules: who was told of what, and who is not to be. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "admin-console/cli/online/ask.h"
 #include "sched/when.h"

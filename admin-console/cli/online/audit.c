@@ -1,5 +1,4 @@
 /* The audit: who did what; and the proof that nobody changed it since. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

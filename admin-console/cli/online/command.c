@@ -1,5 +1,4 @@
 /* Commands: preview, question, sending, waiting; and sirdar command ... */
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

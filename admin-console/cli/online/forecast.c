@@ -1,6 +1,5 @@
 /* sirdar forecast, sirdar baselines: when the unfinished will be done, and what was promised. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "admin-console/cli/online/ask.h"
 #include "util/alloc.h"

@@ -1,12 +1,10 @@
 /* Requests to sirdar-cgi over libcurl. */
 #include <curl/curl.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "admin-console/cli/online/online.h"
 #include "util/alloc.h"

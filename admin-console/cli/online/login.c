@@ -5,7 +5,6 @@
 
 #include "admin-console/cli/online/online.h"
 #include "util/alloc.h"
-#include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
 

@@ -5,7 +5,6 @@
 #include "admin-console/cli/online/online.h"
 #include "util/alloc.h"
 #include "util/buf.h"
-#include "util/json_in.h"
 #include "util/screen.h"
 
 static void path_make(struct buf *path, const struct asked *q, const char *id)

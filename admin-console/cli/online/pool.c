@@ -1,11 +1,8 @@
 /* Pools of slots and quotas of projects: shown, set, removed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "admin-console/cli/online/ask.h"
 #include "sched/name.h"
-#include "util/buf.h"
-#include "util/json_in.h"
 
 static const struct column columns[] = {
 	{ "Kind", "kind" },

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "admin-console/cli/online/ask.h"
-#include "util/buf.h"
 #include "util/json_in.h"
 
 static void print_standbys(const cJSON *root)

@@ -1,7 +1,6 @@
 /* Target servers: where jobs work, and what they need to get in. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "admin-console/cli/documents/targets.h"
 #include "admin-console/cli/online/ask.h"

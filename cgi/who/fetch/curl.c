@@ -1,7 +1,6 @@
 /* libcurl's home in the cgi: pages of an OpenID provider. */
 #include <curl/curl.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "cgi/who/fetch.h"

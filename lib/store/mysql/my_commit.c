@@ -1,6 +1,5 @@
 /* A commit: multi-row statements, each of at most STATEMENT_BYTES. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/mysql/mysql.h"
 #include "util/alloc.h"

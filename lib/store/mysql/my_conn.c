@@ -1,6 +1,4 @@
 /* The connection: made, lost, made again; statements; what a failure means. */
-#include <errno.h>
-#include <inttypes.h>
 #include <mariadb/mysqld_error.h>
 #include <stdio.h>
 #include <stdlib.h>

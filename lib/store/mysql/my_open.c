@@ -1,14 +1,12 @@
 /* A MySQL or MariaDB store: opened, migrated, its partitions made ahead; epoch and position; the
  * table of its verbs, which the program looks up in this module. Opening waits for one connection
  * only. A store that somebody reads just then opens all the same, and its partitions come later. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "store/admin.h"
 #include "store/module.h"
 #include "store/mysql/mysql.h"
 #include "store/read_ops.h"
-#include "store/schema.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"

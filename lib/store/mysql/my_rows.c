@@ -8,7 +8,6 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/mysql/mysql.h"
 #include "util/alloc.h"
