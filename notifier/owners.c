@@ -127,10 +127,8 @@ static bool is_listed(const struct named *doc, const char *key, const char *name
 	const struct cJSON *v;
 
 	cJSON_ArrayForEach(v, json_get(doc->json, key))
-	{
 		if (cJSON_IsString(v) && strcmp(v->valuestring, name) == 0)
 			return true;
-	}
 	return false;
 }
 

@@ -136,8 +136,9 @@ static int broker(struct round *rd, const struct cJSON *b)
 	if (r == 0)
 		r = twin(rd, name, text_of(b, "twin"));
 	if (online)
-		cJSON_ArrayForEach(type, json_get(b, "types")) if (r == 0)
-			r = plugin(rd, name, type);
+		cJSON_ArrayForEach(type, json_get(b, "types"))
+			if (r == 0)
+				r = plugin(rd, name, type);
 	return r;
 }
 
@@ -146,7 +147,9 @@ static int brokers(struct round *rd, const struct cJSON *answer)
 	const struct cJSON *b;
 	int r = 0;
 
-	cJSON_ArrayForEach(b, json_get(answer, "brokers")) if (r == 0) r = broker(rd, b);
+	cJSON_ArrayForEach(b, json_get(answer, "brokers"))
+		if (r == 0)
+			r = broker(rd, b);
 	return r;
 }
 
@@ -156,8 +159,9 @@ static bool system_has(const struct cJSON *list, const char *word)
 {
 	const struct cJSON *v;
 
-	cJSON_ArrayForEach(v, list) if (cJSON_IsString(v) &&
-	                                strcmp(v->valuestring, word) == 0) return true;
+	cJSON_ArrayForEach(v, list)
+		if (cJSON_IsString(v) && strcmp(v->valuestring, word) == 0)
+			return true;
 	return false;
 }
 
@@ -176,8 +180,9 @@ static int health(struct round *rd, const struct cJSON *answer)
 	struct buf all;
 
 	buf_init(&all);
-	cJSON_ArrayForEach(p, json_get(answer, "problems")) if (cJSON_IsString(p))
-		buf_printf(&all, "%s%s", all.len ? "; " : "", p->valuestring);
+	cJSON_ArrayForEach(p, json_get(answer, "problems"))
+		if (cJSON_IsString(p))
+			buf_printf(&all, "%s%s", all.len ? "; " : "", p->valuestring);
 	int r = fact(rd, "server", all.len ? buf_str(&all) : FINE, HP_TROUBLE, HP_MENDED);
 	for (size_t i = 0; r == 0 && i < sizeof own / sizeof own[0]; i++)
 		r = fact(rd, own[i].subject,

@@ -26,8 +26,7 @@ int cmd__forget_node(const struct commander *c, const char *name, struct refusal
 		              "this installation has no etcd: nodes are nowhere listed");
 	if (c->nodes)
 		json_parse(c->nodes, strlen(c->nodes), &root, NULL);
-	cJSON_ArrayForEach(n, json_get(root, "nodes"))
-	{
+	cJSON_ArrayForEach(n, json_get(root, "nodes")) {
 		bool is_it = is_text(n, "name", name) || is_text(n, "id", name);
 
 		is_known |= is_it;

@@ -30,8 +30,7 @@ static int fields_check(const struct cJSON *root, const char *name, struct err *
 	if (!cJSON_IsObject(root))
 		return err_set(err, E_INVALID,
 		               "want an object {\"name\", \"command\", \"cronExpr\"}");
-	cJSON_ArrayForEach(item, root)
-	{
+	cJSON_ArrayForEach(item, root) {
 		size_t k = 0;
 		while (texts[k] && strcmp(texts[k], item->string) != 0)
 			k++;

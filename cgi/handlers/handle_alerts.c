@@ -45,8 +45,7 @@ static void put_told(struct buf *b, const cJSON *list)
 	const cJSON *v;
 
 	put_open(b, "told", '[');
-	cJSON_ArrayForEach(v, list)
-	{
+	cJSON_ArrayForEach(v, list) {
 		put_open(b, NULL, '{');
 		put_text(b, "to", json_text(v, "to"));
 		put_text(b, "channel", json_text(v, "channel"));

@@ -105,14 +105,11 @@ static cJSON *within_of(const char *has, const cJSON *asked)
 		return mine;
 	both = cJSON_CreateArray();
 	cJSON_ArrayForEach(a, asked)
-	{
-		cJSON_ArrayForEach(m, mine)
-		{
+		cJSON_ArrayForEach(m, mine) {
 			if (cJSON_IsString(a) && cJSON_IsString(m) &&
 			    strcmp(a->valuestring, m->valuestring) == 0)
 				cJSON_AddItemToArray(both, cJSON_Duplicate(a, true));
 		}
-	}
 	cJSON_Delete(mine);
 	return both;
 }

@@ -26,10 +26,8 @@ void put_texts(struct buf *b, const char *key, const cJSON *list)
 
 	put_open(b, key, '[');
 	cJSON_ArrayForEach(v, list)
-	{
 		if (cJSON_IsString(v))
 			put_text(b, NULL, v->valuestring);
-	}
 	put_close(b, ']');
 }
 

@@ -31,9 +31,7 @@ static int plugin_put(void *ctx, const struct store_doc *d)
 	put_bool(b, "drained", json_true(root, "drained"));
 	put_open(b, "versions", '[');
 	cJSON_ArrayForEach(v, json_get(root, "versions"))
-	{
 		put_version(b, v);
-	}
 	put_close(b, ']');
 	doc_close(b, d, root);
 	return 0;

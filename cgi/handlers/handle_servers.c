@@ -16,10 +16,8 @@ static void put_extra(struct buf *b, const cJSON *extra)
 
 	put_open(b, "extra", '{');
 	cJSON_ArrayForEach(v, extra)
-	{
 		if (cJSON_IsString(v))
 			put_text(b, v->string, v->valuestring);
-	}
 	put_close(b, '}');
 }
 

@@ -197,25 +197,20 @@ static int scope_take(struct call *c, struct token_new *t)
 	unsigned rights = 0;
 	int r = 0;
 
-	cJSON_ArrayForEach(v, projects)
-	{
+	cJSON_ArrayForEach(v, projects) {
 		bool found = !mine;
 
 		cJSON_ArrayForEach(m, mine)
-		{
 			found = found ||
 			        (cJSON_IsString(v) && strcmp(v->valuestring, m->valuestring) == 0);
-		}
 		if (!found)
 			r = call_fail(c, E_FORBIDDEN, "projects", "%s may change %s, not %.80s",
 			              c->actor, has, cJSON_IsString(v) ? v->valuestring : "?");
 	}
 	cJSON_ArrayForEach(v, list)
-	{
 		for (unsigned b = RIGHT_BACKFILL; b <= RIGHT_FORCE_SUCCESS; b <<= 1)
 			if (cJSON_IsString(v) && strcmp(v->valuestring, right_name(b)) == 0)
 				rights |= b;
-	}
 	if (r == 0 && (rights & ~c->rights))
 		r = call_fail(c, E_FORBIDDEN, "rights", "%s has not this right", c->actor);
 	if (projects)

@@ -123,8 +123,7 @@ int call_members_only(struct call *c, const char *const *names)
 	char known[200] = "";
 	size_t n = 0;
 
-	cJSON_ArrayForEach(m, c->json)
-	{
+	cJSON_ArrayForEach(m, c->json) {
 		if (is_one_of(m->string, names))
 			continue;
 		for (size_t i = 0; names[i] && n < sizeof known; i++)

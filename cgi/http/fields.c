@@ -37,10 +37,8 @@ static cJSON *list_of(cJSON *root)
 	cJSON *m, *list = NULL;
 
 	cJSON_ArrayForEach(m, root)
-	{
 		if (cJSON_IsArray(m) && (strcmp(m->string, "items") == 0 || !root->child->next))
 			list = m;
-	}
 	return list;
 }
 
@@ -59,9 +57,7 @@ static int name_check(struct call *c, const cJSON *root, const cJSON *list, cons
 	if (found && list && list->child) {
 		found = false;
 		cJSON_ArrayForEach(m, list)
-		{
 			found = found || cJSON_GetObjectItemCaseSensitive(m, text);
-		}
 	}
 	if (found)
 		return 0;
@@ -83,10 +79,8 @@ static int http_fields_cut(struct call *c, cJSON *root, const char *fields)
 		return 0;
 	}
 	cJSON_ArrayForEach(m, list)
-	{
 		if (cJSON_IsObject(m))
 			object_cut(m, fields);
-	}
 	return 0;
 }
 

@@ -189,8 +189,7 @@ static void histogram(struct buf *out, const char *name, const cJSON *s, int dig
 	struct labels ls = { NULL, json_get(s, "labels") };
 	const cJSON *b;
 
-	cJSON_ArrayForEach(b, json_get(s, "buckets"))
-	{
+	cJSON_ArrayForEach(b, json_get(s, "buckets")) {
 		const cJSON *le = cJSON_GetArrayItem(b, 0), *n = cJSON_GetArrayItem(b, 1);
 
 		if (cJSON_IsNumber(le) && cJSON_IsNumber(n))
@@ -207,8 +206,7 @@ void prometheus_server(struct buf *out, const char *json, size_t n)
 
 	if (json_parse(json, n, &root, NULL) < 0)
 		return;
-	cJSON_ArrayForEach(m, json_get(root, "metrics"))
-	{
+	cJSON_ArrayForEach(m, json_get(root, "metrics")) {
 		const char *name = json_text(m, "name"), *type = json_text(m, "type");
 		const char *help = json_text(m, "help");
 		int digits = decimals(json_text(m, "unit"));
@@ -216,8 +214,7 @@ void prometheus_server(struct buf *out, const char *json, size_t n)
 		if (!name_ok(name) || !name_ok(type))
 			continue;
 		head(out, name, type, help ? help : name);
-		cJSON_ArrayForEach(s, json_get(m, "samples"))
-		{
+		cJSON_ArrayForEach(s, json_get(m, "samples")) {
 			struct labels ls = { NULL, json_get(s, "labels") };
 
 			if (strcmp(type, "histogram") == 0)

@@ -69,10 +69,8 @@ static bool wanted(struct call *c, int column)
 	const cJSON *list = json_get(c->json, "column"), *v;
 
 	cJSON_ArrayForEach(v, list)
-	{
 		if (strcmp(v->valuestring, columns[column]) == 0)
 			return true;
-	}
 	return !list;
 }
 
@@ -80,8 +78,7 @@ static int columns_check(struct call *c)
 {
 	const cJSON *v;
 
-	cJSON_ArrayForEach(v, json_get(c->json, "column"))
-	{
+	cJSON_ArrayForEach(v, json_get(c->json, "column")) {
 		int i = 0;
 
 		while (i < COLUMNS && strcmp(columns[i], v->valuestring) != 0)
@@ -297,8 +294,7 @@ static int machines(struct call *c)
 	if (r < 0)
 		return r;
 	put_open(&c->details, NULL, '[');
-	cJSON_ArrayForEach(m, json_get(root, "brokers"))
-	{
+	cJSON_ArrayForEach(m, json_get(root, "brokers")) {
 		if (json_true(m, "drained") || skip-- > 0 || take-- <= 0)
 			continue;
 		machine_put(&c->details, m);

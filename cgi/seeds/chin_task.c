@@ -138,8 +138,7 @@ static int names_put(struct call *c, struct reader *r, cJSON *task, const char *
 	                                               : NULL;
 	char name[NAMES_MAX];
 
-	cJSON_ArrayForEach(id, json_get(c->json, "father_id"))
-	{
+	cJSON_ArrayForEach(id, json_get(c->json, "father_id")) {
 		cJSON *need = cJSON_CreateObject();
 
 		cJSON_AddItemToArray(needs, need);
@@ -151,8 +150,7 @@ static int names_put(struct call *c, struct reader *r, cJSON *task, const char *
 		cJSON_AddStringToObject(need, "task", name);
 		cJSON_AddStringToObject(need, "window", window);
 	}
-	cJSON_ArrayForEach(id, pool)
-	{
+	cJSON_ArrayForEach(id, pool) {
 		if (read_doc(r, &(struct read_which){ DOC_BROKER, .id = (uint32_t)id->valuedouble },
 		             machine_take, name, NULL) < 0)
 			return call_fail(c, E_NOT_FOUND, "machine_pool", "there is no machine %.0f",

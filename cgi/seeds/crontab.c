@@ -151,11 +151,9 @@ static int save_work(struct call *c, struct reader *r)
 			return code;
 	}
 	cJSON_ArrayForEach(m, job)
-	{
 		if (job != c->json && strcmp(m->string, "name") != 0 &&
 		    strcmp(m->string, "command") != 0 && strcmp(m->string, "cronExpr") != 0)
 			return call_fail(c, E_INVALID, "job", "a job has no '%.40s'", m->string);
-	}
 	code = job_now(c, r, json_text(job, "name"));
 	if (code < 0 && code != E_NOT_FOUND)
 		return code;
@@ -314,8 +312,7 @@ static int workers_came(struct call *c)
 	    json_parse((const char *)buf_at(&c->out), c->out.len, &root, &c->err) < 0)
 		return c->err.code;
 	put_open(&c->details, NULL, '[');
-	cJSON_ArrayForEach(m, json_get(root, "brokers"))
-	{
+	cJSON_ArrayForEach(m, json_get(root, "brokers")) {
 		char ip[80];
 
 		seed_ip(json_text(m, "address"), ip);

@@ -139,8 +139,7 @@ static int list_pick(struct call *c, const char *id)
 	if (json_parse(buf_str(&c->details), c->details.len, &list, &c->err) < 0)
 		return c->err.code;
 	buf_clear(&c->details);
-	cJSON_ArrayForEach(m, list)
-	{
+	cJSON_ArrayForEach(m, list) {
 		const char *is = json_text(m, "id");
 
 		if (!text && is && strcmp(is, id) == 0)

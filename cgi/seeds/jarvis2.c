@@ -206,11 +206,9 @@ static int parents_put(struct call *c, struct reader *r, cJSON *task)
 	else if (cJSON_GetArraySize(ids) == 0)
 		once_put(c, task);
 	cJSON_ArrayForEach(id, ids)
-	{
 		if (code == 0)
 			code = parent_put(c, r, (uint32_t)id->valuedouble,
 			                  !has_cron && id == ids->child, task, needs);
-	}
 	return code;
 }
 
@@ -235,8 +233,7 @@ static void parameters_put(struct call *c, cJSON *task)
 	cJSON *params = cJSON_GetObjectItemCaseSensitive(task, "params");
 	const cJSON *v;
 
-	cJSON_ArrayForEach(v, json_get(c->json, "parameters"))
-	{
+	cJSON_ArrayForEach(v, json_get(c->json, "parameters")) {
 		cJSON *copy = cJSON_Duplicate(v, false);
 		cJSON *home = home_of(params, json_text(task, "type"), v->string);
 
@@ -340,8 +337,7 @@ static bool type_is_known(const cJSON *types, const char *type, struct buf *name
 		is = is || strcmp(own[i], type) == 0;
 		buf_printf(names, "%s%s", i > 0 ? ", " : "", own[i]);
 	}
-	cJSON_ArrayForEach(t, types)
-	{
+	cJSON_ArrayForEach(t, types) {
 		const char *name = json_text(t, "type");
 
 		is = is || (name && strcmp(name, type) == 0);
@@ -586,8 +582,7 @@ static int workers_came(struct call *c)
 		return c->err.code;
 	args = cJSON_CreateObject();
 	names = cJSON_AddArrayToObject(args, "brokers");
-	cJSON_ArrayForEach(m, json_get(root, "brokers"))
-	{
+	cJSON_ArrayForEach(m, json_get(root, "brokers")) {
 		char at[80];
 
 		seed_ip(json_text(m, "address"), at);

@@ -221,8 +221,7 @@ static cJSON *take_list(const cJSON *v, cJSON *(*one)(const cJSON *v))
 	if (cJSON_IsString(v)) {
 		ok = add_words(list, v->valuestring, one);
 	} else if (cJSON_IsArray(v)) {
-		cJSON_ArrayForEach(m, v)
-		{
+		cJSON_ArrayForEach(m, v) {
 			cJSON *item = one(m);
 
 			ok = ok && item;
@@ -262,9 +261,7 @@ static cJSON *take_map(const cJSON *v)
 	bool ok = cJSON_IsObject(map);
 	if (ok)
 		cJSON_ArrayForEach(m, map)
-		{
 			ok = ok && (cJSON_IsString(m) || cJSON_IsNumber(m) || cJSON_IsBool(m));
-		}
 	if (ok)
 		return map;
 	cJSON_Delete(map);
@@ -379,10 +376,8 @@ static int fields_take(struct call *c, const struct seed_row *row, bool undersco
 
 	MHD_get_connection_values(c->conn, MHD_GET_ARGUMENT_KIND, argument_take, &a);
 	cJSON_ArrayForEach(m, c->json)
-	{
 		if (a.code == 0)
 			a.code = field_take(c, row, to, m->string, underscores, m);
-	}
 	cJSON_Delete(c->json);
 	c->json = to;
 	for (size_t i = 0; i < SEED_FIELDS_MAX && row->fields[i].name && a.code == 0; i++) {

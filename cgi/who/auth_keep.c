@@ -168,8 +168,7 @@ static void sessions_take(struct auth *a, const cJSON *root)
 	const cJSON *o;
 	size_t n = 0;
 
-	cJSON_ArrayForEach(o, json_get(root, "sessions"))
-	{
+	cJSON_ArrayForEach(o, json_get(root, "sessions")) {
 		struct session s;
 
 		if (n == SESSIONS_MAX || !session_read(o, wall, now, &s) ||

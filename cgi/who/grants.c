@@ -24,11 +24,9 @@ static unsigned rights_of(const cJSON *list)
 	const cJSON *v;
 
 	cJSON_ArrayForEach(v, list)
-	{
 		for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_FORCE_SUCCESS; r <<= 1)
 			if (cJSON_IsString(v) && strcmp(v->valuestring, rights[r]) == 0)
 				bits |= r;
-	}
 	return bits;
 }
 
@@ -43,8 +41,7 @@ void grant__read(const cJSON *root, enum role role, struct grant *ret)
 		return;
 	}
 	ret->rights = rights_of(json_get(root, "rights"));
-	cJSON_ArrayForEach(v, json_get(root, "projects"))
-	{
+	cJSON_ArrayForEach(v, json_get(root, "projects")) {
 		if (!cJSON_IsString(v))
 			continue;
 		ret->in.all = ret->in.all || strcmp(v->valuestring, "*") == 0;
@@ -97,10 +94,8 @@ static void names_add(cJSON *list, const char *name)
 	const cJSON *v;
 
 	cJSON_ArrayForEach(v, list)
-	{
 		if (strcmp(v->valuestring, name) == 0)
 			return;
-	}
 	cJSON_AddItemToArray(list, cJSON_CreateString(name));
 }
 

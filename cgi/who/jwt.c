@@ -146,8 +146,7 @@ static int check_signature(const cJSON *head, const cJSON *keys, const char *tex
 		               alg ? alg : "nothing");
 	if (json_get(head, "crit"))
 		return jwt_wrong(err, "its header has parts that must be understood and are not");
-	cJSON_ArrayForEach(key, json_get(keys, "keys"))
-	{
+	cJSON_ArrayForEach(key, json_get(keys, "keys")) {
 		gnutls_pubkey_t pub = NULL;
 		bool ok = false;
 
@@ -174,9 +173,7 @@ static bool is_audience(const cJSON *claims, const char *want)
 
 	if (cJSON_IsArray(aud))
 		cJSON_ArrayForEach(v, aud)
-		{
 			found = found || (cJSON_IsString(v) && strcmp(v->valuestring, want) == 0);
-		}
 	/* For several it must say whom it was given to. */
 	if (cJSON_GetArraySize(aud) > 1 && !party)
 		return false;

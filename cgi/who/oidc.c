@@ -421,10 +421,8 @@ static int take_claims(struct oidc *o, const cJSON *claims, struct outsider *ret
 		               p->oidc_user_claim);
 	list = p->oidc_groups_claim[0] != '\0' ? json_get(claims, p->oidc_groups_claim) : NULL;
 	cJSON_ArrayForEach(v, list)
-	{
 		if (cJSON_IsString(v))
 			outsider_group(o->cgi, ret, v->valuestring);
-	}
 	return 0;
 }
 

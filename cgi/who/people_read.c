@@ -24,8 +24,7 @@ static void names_read(const cJSON *list, char ***ret, size_t *ret_n)
 {
 	const cJSON *v;
 
-	cJSON_ArrayForEach(v, list)
-	{
+	cJSON_ArrayForEach(v, list) {
 		if (!cJSON_IsString(v))
 			continue;
 		*ret = mem_grow(*ret, *ret_n + 1, sizeof **ret);

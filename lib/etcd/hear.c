@@ -105,10 +105,8 @@ static int kvs_read(struct etcd_answer *a, const struct cJSON *o, struct err *er
 		return r;
 	a->kvs = mem_array((size_t)cJSON_GetArraySize(list) + 1, sizeof *a->kvs);
 	cJSON_ArrayForEach(item, list)
-	{
 		if ((r = kv_read(a, item, false, err)) < 0)
 			return r;
-	}
 	return 0;
 }
 
@@ -120,8 +118,7 @@ static int events_read(struct etcd_answer *a, const struct cJSON *o, struct err 
 	if (r < 0 || !list || a->kvs)
 		return r;
 	a->kvs = mem_array((size_t)cJSON_GetArraySize(list) + 1, sizeof *a->kvs);
-	cJSON_ArrayForEach(item, list)
-	{
+	cJSON_ArrayForEach(item, list) {
 		const char *type = json_text(item, "type");
 		bool is_deleted = type && strcmp(type, "DELETE") == 0;
 		if ((r = kv_read(a, json_get(item, "kv"), is_deleted, err)) < 0)
@@ -136,8 +133,7 @@ static int responses_read(struct etcd_answer *a, const struct cJSON *o, struct e
 	const struct cJSON *list = NULL, *item, *range;
 	int r = list_of(o, "responses", &list, err);
 
-	cJSON_ArrayForEach(item, list)
-	{
+	cJSON_ArrayForEach(item, list) {
 		range = json_get(item, "response_range");
 		if (r == 0 && cJSON_IsObject(range))
 			r = kvs_read(a, range, err);

@@ -81,8 +81,7 @@ static int read_check(const cJSON *root, const char *what, const struct member *
 
 	if (!cJSON_IsObject(root))
 		return err_set(err, E_INVALID, "%s is no object", what);
-	cJSON_ArrayForEach(v, root)
-	{
+	cJSON_ArrayForEach(v, root) {
 		const struct member *m = known;
 		while (m->key && strcmp(m->key, v->string) != 0)
 			m++;
@@ -421,7 +420,8 @@ static int put_steps(struct reading *x, const cJSON *steps)
 	const cJSON **all = mem_array(n + 1, sizeof *all), *s;
 	int r = n ? 0 : err_set(x->err, E_INVALID, "a pipeline needs steps");
 
-	cJSON_ArrayForEach(s, steps) all[i++] = s;
+	cJSON_ArrayForEach(s, steps)
+		all[i++] = s;
 	qsort(all, n, sizeof *all, by_step);
 	put_open(x->out, "steps", '[');
 	for (i = 0; i < n && r == 0; i++)
@@ -480,8 +480,7 @@ static int put_nodes(struct reading *x, const cJSON *nodes)
 	if (cJSON_GetArraySize(nodes) == 0)
 		return 0;
 	put_open(x->out, "nodes", '[');
-	cJSON_ArrayForEach(n, nodes)
-	{
+	cJSON_ArrayForEach(n, nodes) {
 		if (!cJSON_IsString(n))
 			return err_set(x->err, E_INVALID, "nodes wants a list of texts");
 		const char *name = x->w->node ? x->w->node(x->w->ctx, n->valuestring) : NULL;

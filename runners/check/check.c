@@ -88,8 +88,7 @@ static void make_unique(const struct check *c, struct rule *u, struct text *sql)
 
 	if (cJSON_IsString(u->what))
 		db_quote_column(c->db, u->what->valuestring, &columns);
-	cJSON_ArrayForEach(item, list)
-	{
+	cJSON_ArrayForEach(item, list) {
 		text_str_add(&columns, columns.len ? ", " : "");
 		db_quote_column(c->db, cJSON_IsString(item) ? item->valuestring : "", &columns);
 	}
@@ -278,8 +277,7 @@ static int read_rules(struct check *c)
 	const cJSON *map;
 	int answer = 0;
 
-	cJSON_ArrayForEach(map, c->rules)
-	{
+	cJSON_ArrayForEach(map, c->rules) {
 		struct text sql = { 0 };
 		struct rule u;
 		bool warns;
@@ -302,8 +300,7 @@ static int check_all(struct check *c)
 
 	if (read_rules(c) < 0)
 		return RUNNER_FAILED;
-	cJSON_ArrayForEach(map, c->rules)
-	{
+	cJSON_ArrayForEach(map, c->rules) {
 		bool is_over;
 		int answer = check_rule(c, map, &is_over);
 

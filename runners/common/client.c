@@ -144,7 +144,8 @@ int client_add_list(struct client *c, const struct run *r, const char *name)
 	const cJSON *item;
 	int code = run_list(r, name, &list);
 
-	cJSON_ArrayForEach(item, list) client_add(c, "%s", item->valuestring);
+	cJSON_ArrayForEach(item, list)
+		client_add(c, "%s", item->valuestring);
 	cJSON_Delete(list);
 	return code;
 }
@@ -156,8 +157,7 @@ int client_add_map(struct client *c, const struct run *r, const char *option, co
 	const cJSON *item;
 	int code = run_map(r, name, &map);
 
-	cJSON_ArrayForEach(item, map)
-	{
+	cJSON_ArrayForEach(item, map) {
 		struct text value = { 0 };
 
 		json_text(item, &value);

@@ -274,8 +274,7 @@ int db_session(struct db *db, const struct cJSON *variables)
 	const cJSON *item;
 	int code = 0;
 
-	cJSON_ArrayForEach(item, variables)
-	{
+	cJSON_ArrayForEach(item, variables) {
 		struct text sql = { 0 }, value = { 0 };
 		int64_t number;
 

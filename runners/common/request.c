@@ -56,8 +56,7 @@ static int read_headers(const struct run *r, struct request *q)
 	size_t n = 0;
 	int code = run_map(r, "headers", &map);
 
-	cJSON_ArrayForEach(item, map)
-	{
+	cJSON_ArrayForEach(item, map) {
 		struct text value = { 0 };
 
 		json_text(item, &value);
@@ -196,12 +195,10 @@ static bool check_json(const struct run *r, const struct request *q, const cJSON
 		return false;
 	}
 	cJSON_ArrayForEach(item, q->expect_json)
-	{
 		if (!json_holds(root, item->valuestring, why, sizeof why)) {
 			run_end(r, RUNNER_BY_CODE, "expect_json: %s", why);
 			return false;
 		}
-	}
 	return true;
 }
 
@@ -230,8 +227,7 @@ static void give_outputs(const struct run *r, const struct request *q, const str
 {
 	const cJSON *item;
 
-	cJSON_ArrayForEach(item, q->outputs)
-	{
+	cJSON_ArrayForEach(item, q->outputs) {
 		struct text value = { 0 };
 		const char *from = cJSON_IsString(item) ? item->valuestring : "";
 

@@ -283,13 +283,11 @@ int run_list(const struct run *r, const char *name, struct cJSON **ret_list)
 	const cJSON *item;
 
 	cJSON_ArrayForEach(item, list)
-	{
 		if (!cJSON_IsString(item)) {
 			cJSON_Delete(list);
 			*ret_list = NULL;
 			return run_refuse(r, "parameter %s: want a list of texts", name);
 		}
-	}
 	*ret_list = list;
 	return 0;
 }
@@ -301,7 +299,8 @@ int run_objects(const struct run *r, const char *name, struct cJSON **ret_list)
 	bool is_wrong = text && !cJSON_IsArray(list);
 	const cJSON *item;
 
-	cJSON_ArrayForEach(item, list) is_wrong |= !cJSON_IsObject(item);
+	cJSON_ArrayForEach(item, list)
+		is_wrong |= !cJSON_IsObject(item);
 	free(text);
 	*ret_list = is_wrong ? NULL : list;
 	if (!is_wrong)
@@ -429,8 +428,7 @@ static int tell_map(const struct run *r, run_variable *tell, void *ctx)
 
 	if (run_map(r, "environment", &map) < 0)
 		return RUNNER_FAILED;
-	cJSON_ArrayForEach(item, map)
-	{
+	cJSON_ArrayForEach(item, map) {
 		char *text = cJSON_IsString(item) ? NULL : cJSON_PrintUnformatted(item);
 		const char *plain = cJSON_IsString(item) ? item->valuestring : "";
 

@@ -67,8 +67,7 @@ int start_words(const struct run *r, const char *name, struct words *w)
 
 	if (run_list(r, name, &list) < 0)
 		return RUNNER_FAILED;
-	cJSON_ArrayForEach(item, list)
-	{
+	cJSON_ArrayForEach(item, list) {
 		char *text = cJSON_IsString(item) ? NULL : cJSON_PrintUnformatted(item);
 
 		words_addf(w, "%s", text ? text : cJSON_IsString(item) ? item->valuestring : "");

@@ -108,8 +108,7 @@ static int read_headers(struct presto *p, bool is_named)
 	free(schema);
 	if (run_map(r, "session", &p->session) < 0)
 		return RUNNER_FAILED;
-	cJSON_ArrayForEach(item, p->session)
-	{
+	cJSON_ArrayForEach(item, p->session) {
 		struct text value = { 0 };
 
 		json_text(item, &value);
@@ -253,10 +252,8 @@ static bool is_ours(const struct presto *p, const cJSON *query)
 	if (!strcmp(state, "FINISHED") || !strcmp(state, "FAILED"))
 		return false;
 	cJSON_ArrayForEach(tag, json_at(query, "session.clientTags"))
-	{
 		if (cJSON_IsString(tag) && !strcmp(tag->valuestring, p->work))
 			return true;
-	}
 	return false;
 }
 
@@ -278,8 +275,7 @@ static int end_all(struct presto *p, int *ret_left, char *why, size_t cap)
 	}
 	answer_done(&a);
 	*ret_left = 0;
-	cJSON_ArrayForEach(query, all)
-	{
+	cJSON_ArrayForEach(query, all) {
 		if (code != FETCH_OK || !is_ours(p, query))
 			continue;
 		run_log(p->run, "an earlier attempt runs there as %.60s: cancelled",
@@ -328,10 +324,8 @@ static int take_columns(struct presto *p, const cJSON *columns)
 	if (p->n_columns || !cJSON_IsArray(columns))
 		return 0;
 	cJSON_ArrayForEach(column, columns)
-	{
 		if (n < COLUMNS_MAX)
 			names[n++] = text_at(column, "name");
-	}
 	p->n_columns = n;
 	return n ? rows_columns(&p->rows, n, names) : 0;
 }
@@ -346,8 +340,7 @@ static int take_row(struct presto *p, const cJSON *row)
 	int code;
 
 	/* All values in one text; their places are kept, as it may move. */
-	cJSON_ArrayForEach(value, row)
-	{
+	cJSON_ArrayForEach(value, row) {
 		if (n == p->n_columns)
 			break;
 		starts[n] = texts->len;
@@ -402,10 +395,8 @@ static int take_page(struct presto *p, const cJSON *root)
 	int code = take_columns(p, json_at(root, "columns"));
 
 	cJSON_ArrayForEach(row, json_at(root, "data"))
-	{
 		if (code == 0)
 			code = take_row(p, row);
-	}
 	if (code == 0 && p->next && !fetch_same_origin(p->url, p->next)) {
 		run_end(p->run, RUNNER_FATAL, "the server's next page is on another server: %.120s",
 		        p->next);

@@ -58,8 +58,7 @@ static int add_partition(const struct run *r, struct db *db, const char *table,
 
 	text_str_add(sql, "SELECT 1 FROM ");
 	db_quote_name(db, table, sql);
-	cJSON_ArrayForEach(item, columns)
-	{
+	cJSON_ArrayForEach(item, columns) {
 		struct text value = { 0 };
 
 		json_text(item, &value);

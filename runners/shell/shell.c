@@ -84,7 +84,8 @@ static bool use_list(struct start *s, const char *json)
 	bool is_good = cJSON_IsArray(list) && cJSON_GetArraySize(list) > 0 && !has_nul(json);
 	const cJSON *item;
 
-	cJSON_ArrayForEach(item, list) is_good = is_good && cJSON_IsString(item);
+	cJSON_ArrayForEach(item, list)
+		is_good = is_good && cJSON_IsString(item);
 	for (item = is_good ? list->child : NULL; item; item = item->next)
 		words_addf(&s->argv, "%s", item->valuestring);
 	cJSON_Delete(list);

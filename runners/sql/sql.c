@@ -113,10 +113,8 @@ static int run_statements(struct db *db, const struct sql_job *s, struct taker *
 	if (code == DB_OK && s->is_transaction)
 		code = db_run(db, "BEGIN", NULL);
 	cJSON_ArrayForEach(item, s->statements)
-	{
 		if (code == DB_OK)
 			code = db_run(db, item->valuestring, &sink);
-	}
 	if (code == DB_OK && s->is_transaction)
 		code = db_run(db, "COMMIT", NULL);
 	return code;

@@ -25,9 +25,7 @@ void cell_list(const cJSON *item, const char *key, struct buf *out)
 	const cJSON *v;
 
 	cJSON_ArrayForEach(v, json_get(item, key))
-	{
 		buf_printf(out, "%s%s", out->len ? ", " : "", v->valuestring);
-	}
 }
 
 void cell_list_all(const cJSON *item, const char *key, struct buf *out)
@@ -64,12 +62,12 @@ void rows_show(const struct column *columns, const cJSON *items)
 		t.titles[t.columns++] = c->title;
 	}
 	buf_init(&cell);
-	cJSON_ArrayForEach(item, items) for (const struct column *c = columns; c->title; c++)
-	{
-		buf_clear(&cell);
-		cell_put(item, c, &cell);
-		table_add(&t, buf_str(&cell));
-	}
+	cJSON_ArrayForEach(item, items)
+		for (const struct column *c = columns; c->title; c++) {
+			buf_clear(&cell);
+			cell_put(item, c, &cell);
+			table_add(&t, buf_str(&cell));
+		}
 	buf_done(&cell);
 	table_show(&t);
 }

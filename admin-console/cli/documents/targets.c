@@ -289,10 +289,8 @@ static const cJSON *server_of(const cJSON *servers, const char *name)
 	const cJSON *s;
 
 	cJSON_ArrayForEach(s, json_get(servers, "servers"))
-	{
 		if (strcmp(text_of(s, "server"), name) == 0)
 			return s;
-	}
 	return NULL;
 }
 
@@ -346,11 +344,9 @@ int targets_send(struct online *o, cJSON *list, bool dry, bool again, cJSON *cha
 	int code = online_call(o, "GET", "/api/v1/servers", NULL, &servers);
 
 	cJSON_ArrayForEach(wanted, list)
-	{
 		if (code == CLI_OK)
 			code = send_one(o, server_of(servers, text_of(wanted, "server")), wanted,
 			                dry, again, changes);
-	}
 	cJSON_Delete(servers);
 	return code;
 }
@@ -377,8 +373,7 @@ static void print_member(const cJSON *v, const char *name, struct buf *out)
 		buf_putc(out, '\n');
 		return;
 	}
-	cJSON_ArrayForEach(m, v)
-	{
+	cJSON_ArrayForEach(m, v) {
 		buf_puts(out, cJSON_IsArray(v) ? "\n  - " : "\n  ");
 		if (cJSON_IsObject(v)) {
 			print_text(out, m->string);

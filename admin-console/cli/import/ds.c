@@ -16,7 +16,9 @@ cJSON *ds_task(const struct ds_flow *f, long long code)
 {
 	cJSON *t;
 
-	cJSON_ArrayForEach(t, f->tasks) if (import_number(t, "code") == code) return t;
+	cJSON_ArrayForEach(t, f->tasks)
+		if (import_number(t, "code") == code)
+			return t;
 	return NULL;
 }
 
@@ -37,8 +39,9 @@ bool ds_is_leaf(const struct ds_flow *f, long long code)
 {
 	const cJSON *r;
 
-	cJSON_ArrayForEach(r,
-	                   f->relations) if (import_number(r, "preTaskCode") == code) return false;
+	cJSON_ArrayForEach(r, f->relations)
+		if (import_number(r, "preTaskCode") == code)
+			return false;
 	return true;
 }
 
@@ -49,8 +52,7 @@ const char *ds_task_name(struct ds *d, const struct ds_flow *f, const cJSON *tas
 	const cJSON *t;
 	int i = 0, at = 0, same = 0;
 
-	cJSON_ArrayForEach(t, f->tasks)
-	{
+	cJSON_ArrayForEach(t, f->tasks) {
 		i++;
 		if (t == task)
 			at = i;
@@ -118,10 +120,8 @@ static int branch_of(cJSON *conditions, long long code)
 	for (int i = 0; i < 2 && result; i++) {
 		const cJSON *n;
 		cJSON_ArrayForEach(n, cJSON_GetObjectItemCaseSensitive(result, keys[i]))
-		{
 			if (ds_code(n) == code)
 				return i ? -1 : 1;
-		}
 	}
 	return 0;
 }
@@ -135,19 +135,19 @@ static void conditions_needs(struct ds *d, const char *where, cJSON *conditions,
 
 	*any = way < 0;
 	cJSON_ArrayForEach(group, groups)
-		cJSON_ArrayForEach(item, import_node(group, "dependItemList"))
-	{
-		cJSON *judged = ds_task(d->flow, import_number(item, "depTaskCode"));
-		bool success = strcmp(import_text(d->im, item, "status"), "FAILURE") != 0;
-		if (!judged) {
-			import_note(d->im, where, "a condition is left out: task %lld is not there",
-			            import_number(item, "depTaskCode"));
-			continue;
+		cJSON_ArrayForEach(item, import_node(group, "dependItemList")) {
+			cJSON *judged = ds_task(d->flow, import_number(item, "depTaskCode"));
+			bool success = strcmp(import_text(d->im, item, "status"), "FAILURE") != 0;
+			if (!judged) {
+				import_note(d->im, where,
+				            "a condition is left out: task %lld is not there",
+				            import_number(item, "depTaskCode"));
+				continue;
+			}
+			bool on_success = success == (way > 0);
+			buf_printf(out, "      - {task: %s, depend: 1, on: %s}\n",
+			           end_name(d, judged), on_success ? "success" : "failure");
 		}
-		bool on_success = success == (way > 0);
-		buf_printf(out, "      - {task: %s, depend: 1, on: %s}\n", end_name(d, judged),
-		           on_success ? "success" : "failure");
-	}
 	if (cJSON_GetArraySize(groups) > 1 ||
 	    strcmp(import_text(d->im, dependence, "relation"), "OR") == 0)
 		import_note(d->im, where,
@@ -180,8 +180,7 @@ static const char *needs_of(struct ds *d, const char *where, const cJSON *task, 
 	struct buf out;
 
 	buf_init(&out);
-	cJSON_ArrayForEach(r, d->flow->relations)
-	{
+	cJSON_ArrayForEach(r, d->flow->relations) {
 		cJSON *parent = import_number(r, "postTaskCode") == code
 		                        ? ds_task(d->flow, import_number(r, "preTaskCode"))
 		                        : NULL;
@@ -201,8 +200,7 @@ static void put_params_of(struct ds *d, const char *where, cJSON *task)
 {
 	cJSON *p;
 
-	cJSON_ArrayForEach(p, import_node(ds_params(task), "localParams"))
-	{
+	cJSON_ArrayForEach(p, import_node(ds_params(task), "localParams")) {
 		const char *prop = import_text(d->im, p, "prop");
 		if (strcmp(import_text(d->im, p, "direct"), "OUT") == 0)
 			continue;
@@ -223,8 +221,7 @@ static void put_outputs(struct ds *d, cJSON *task)
 	cJSON *p;
 	bool any = false;
 
-	cJSON_ArrayForEach(p, import_node(ds_params(task), "localParams"))
-	{
+	cJSON_ArrayForEach(p, import_node(ds_params(task), "localParams")) {
 		const char *prop = import_text(d->im, p, "prop");
 		if (strcmp(import_text(d->im, p, "direct"), "OUT") != 0 || !word_ok(prop))
 			continue;
@@ -406,9 +403,9 @@ static void put_sub(struct ds *d, const char *name, const struct ds_flow *sub)
 	d->flow = sub;
 	d->prefix = name;
 	buf_printf(&d->im->out, "  %.58s.end:\n    type: noop\n    needs:\n", name);
-	cJSON_ArrayForEach(t, sub->tasks) if (ds_is_leaf(sub, import_number(t, "code")) &&
-	                                      !has_type(d, t, "CONDITIONS"))
-		buf_printf(&d->im->out, "      - {task: %s, depend: 1}\n", end_name(d, t));
+	cJSON_ArrayForEach(t, sub->tasks)
+		if (ds_is_leaf(sub, import_number(t, "code")) && !has_type(d, t, "CONDITIONS"))
+			buf_printf(&d->im->out, "      - {task: %s, depend: 1}\n", end_name(d, t));
 	d->depth--;
 	d->flow = outer;
 	d->prefix = prefix;
@@ -443,8 +440,7 @@ static void put_tasks(struct ds *d, const struct ds_flow *f, const char *prefix,
 	cJSON *task;
 	int i = 0;
 
-	cJSON_ArrayForEach(task, f->tasks)
-	{
+	cJSON_ArrayForEach(task, f->tasks) {
 		d->flow = f;
 		d->prefix = prefix;
 		const char *name = with_prefix(d, ds_task_name(d, f, task));
@@ -506,8 +502,7 @@ static void put_globals(struct ds *d, const struct ds_flow *f)
 	if (!list)
 		list = import_node(f->definition, "globalParams");
 	d->flow = f;
-	cJSON_ArrayForEach(p, list)
-	{
+	cJSON_ArrayForEach(p, list) {
 		const char *prop = import_text(d->im, p, "prop");
 		if (!word_ok(prop)) {
 			import_note(d->im, f->where, "the parameter '%s' is left out: no name here",
@@ -598,7 +593,8 @@ static void make(struct import *im)
 	}
 	d.flows = pile_take(im->pile, ((size_t)cJSON_GetArraySize(root) + 1) * sizeof *d.flows);
 	if (cJSON_IsArray(root))
-		cJSON_ArrayForEach(p, root) take_flow(&d, p, i++);
+		cJSON_ArrayForEach(p, root)
+			take_flow(&d, p, i++);
 	else
 		take_flow(&d, root, 0);
 	for (size_t k = 0; k < d.n; k++)

@@ -65,8 +65,7 @@ static int put_item(struct ds *d, const char *where, const cJSON *item, struct b
 		            range);
 		return 0;
 	}
-	cJSON_ArrayForEach(t, f->tasks)
-	{
+	cJSON_ArrayForEach(t, f->tasks) {
 		long long its = import_number(t, "code");
 		if (task > 0 ? its != task : !ds_is_leaf(f, its))
 			continue;
@@ -101,8 +100,7 @@ static int put_group(struct ds *d, const char *name, const char *where, cJSON *g
 	cJSON *items = import_node(group, "dependItemList"), *item;
 	int k = 0, total = 0;
 
-	cJSON_ArrayForEach(item, items)
-	{
+	cJSON_ArrayForEach(item, items) {
 		struct buf own;
 		buf_init(&own);
 		int n = put_item(d, where, item, &own);
@@ -131,8 +129,7 @@ void ds_put_dependent(struct ds *d, const char *name, const char *where, cJSON *
 	bool any = false;
 
 	buf_init(&needs);
-	cJSON_ArrayForEach(group, groups)
-	{
+	cJSON_ArrayForEach(group, groups) {
 		struct buf own;
 		buf_init(&own);
 		int n = put_group(d, pile_fmt(d->im->pile, "%.40s.%d", name, ++k), where, group,

@@ -110,8 +110,7 @@ static bool put_script(struct values *v, const cJSON *result, struct buf *out)
 	const char *rest = next_of(v->d, result);
 	bool first = true;
 
-	cJSON_ArrayForEach(b, cJSON_GetObjectItemCaseSensitive(result, "dependTaskList"))
-	{
+	cJSON_ArrayForEach(b, cJSON_GetObjectItemCaseSensitive(result, "dependTaskList")) {
 		const char *name = next_of(v->d, b);
 		if (!name)
 			return false;

@@ -10,8 +10,7 @@ static bool text_declares(cJSON *list, const char *name, const char *direct)
 {
 	const cJSON *p;
 
-	cJSON_ArrayForEach(p, list)
-	{
+	cJSON_ArrayForEach(p, list) {
 		const cJSON *prop = cJSON_GetObjectItemCaseSensitive(p, "prop");
 		const cJSON *way = cJSON_GetObjectItemCaseSensitive(p, "direct");
 		if (cJSON_IsString(prop) && strcmp(prop->valuestring, name) == 0 &&
@@ -26,8 +25,7 @@ static bool from_parent(const struct ds *d, long long code, const char *name, in
 {
 	const cJSON *r;
 
-	cJSON_ArrayForEach(r, d->flow->relations)
-	{
+	cJSON_ArrayForEach(r, d->flow->relations) {
 		cJSON *parent = import_number(r, "postTaskCode") == code
 		                        ? ds_task(d->flow, import_number(r, "preTaskCode"))
 		                        : NULL;

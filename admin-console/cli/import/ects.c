@@ -44,10 +44,8 @@ static const char *node_name(struct import *im, const char *where, const char *i
 	const cJSON *said;
 
 	cJSON_ArrayForEach(said, im->nodes)
-	{
 		if (strncmp(said->valuestring, id, n) == 0 && said->valuestring[n] == '=')
 			return said->valuestring + n + 1;
-	}
 	const char *name = word_ok(id) ? id : pile_fmt(im->pile, "node-%.50s", id);
 	if (name != id)
 		import_note(im, where, "the node %s is called %s: say --node %s=BROKER", id, name,
@@ -60,8 +58,7 @@ static void put_nodes(struct import *im, const char *where, const cJSON *nodes)
 	const cJSON *n;
 	bool any = false;
 
-	cJSON_ArrayForEach(n, nodes)
-	{
+	cJSON_ArrayForEach(n, nodes) {
 		if (!cJSON_IsString(n))
 			continue;
 		buf_puts(&im->out, any ? ", " : "nodes: [");
@@ -172,7 +169,8 @@ static void put_steps(struct import *im, const char *where, const cJSON *steps)
 	int n = cJSON_GetArraySize(steps), i = 0;
 	const cJSON **all = pile_take(im->pile, (size_t)n * sizeof *all + 1), *s;
 
-	cJSON_ArrayForEach(s, steps) all[i++] = s;
+	cJSON_ArrayForEach(s, steps)
+		all[i++] = s;
 	qsort(all, (size_t)n, sizeof *all, by_step);
 	buf_puts(&im->out, "steps:\n");
 	for (i = 0; i < n; i++)
@@ -231,7 +229,8 @@ static void make(struct import *im)
 		return;
 	}
 	if (cJSON_IsArray(root))
-		cJSON_ArrayForEach(p, root) take_pipeline(im, p, i++);
+		cJSON_ArrayForEach(p, root)
+			take_pipeline(im, p, i++);
 	else
 		take_pipeline(im, root, 0);
 	cJSON_Delete(root);

@@ -157,9 +157,7 @@ static void add_type(struct type_set *set, cJSON *type)
 	cJSON_DeleteItemFromObject(type, "declared");
 	cJSON_DeleteItemFromObject(type, "brokers");
 	cJSON_ArrayForEach(p, json_get(type, "params"))
-	{
 		drop_empty(p);
-	}
 	drop_empty(type);
 	diags_init(&d);
 	char *text = cJSON_PrintUnformatted(type);
@@ -178,9 +176,7 @@ static int ask_types(struct cli *cli, struct type_set *set)
 	if (code == CLI_OK)
 		code = online_call(&o, "GET", "/api/v1/types", NULL, &root);
 	cJSON_ArrayForEach(type, json_get(root, "types"))
-	{
 		add_type(set, type);
-	}
 	cJSON_Delete(root);
 	online_close(&o);
 	return code;

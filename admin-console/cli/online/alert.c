@@ -27,8 +27,7 @@ static void cell_told(const cJSON *alert, const char *key, struct buf *out)
 {
 	const cJSON *v;
 
-	cJSON_ArrayForEach(v, json_get(alert, key))
-	{
+	cJSON_ArrayForEach(v, json_get(alert, key)) {
 		buf_printf(out, "%s%s %s", out->len ? ", " : "", text_of(v, "to"),
 		           text_of(v, "state"));
 		if (*text_of(v, "error") != '\0')
@@ -222,11 +221,10 @@ static int rules_show(struct online *o, const struct asked *q, const cJSON *answ
 
 	(void)o;
 	cJSON_ArrayForEach(task, json_get(answer, "tasks"))
-		cJSON_ArrayForEach(rule, json_get(task, "rules"))
-	{
-		cJSON_AddItemToArray(all, row = cJSON_Duplicate(rule, true));
-		cJSON_AddStringToObject(row, "task", text_of(task, "task"));
-	}
+		cJSON_ArrayForEach(rule, json_get(task, "rules")) {
+			cJSON_AddItemToArray(all, row = cJSON_Duplicate(rule, true));
+			cJSON_AddStringToObject(row, "task", text_of(task, "task"));
+		}
 	rows_show(q->verb->columns, all);
 	cJSON_Delete(all);
 	return CLI_OK;

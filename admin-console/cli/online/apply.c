@@ -111,7 +111,8 @@ static int changed_n(const cJSON *changes)
 	const cJSON *c;
 	int n = 0;
 
-	cJSON_ArrayForEach(c, changes) n += strcmp(text_of(c, "change"), "same") != 0;
+	cJSON_ArrayForEach(c, changes)
+		n += strcmp(text_of(c, "change"), "same") != 0;
 	return n;
 }
 
@@ -130,8 +131,7 @@ static void changes_print(const cJSON *answer, FILE *to)
 	const cJSON *c, *f;
 	int same = 0;
 
-	cJSON_ArrayForEach(c, json_get(answer, "changes"))
-	{
+	cJSON_ArrayForEach(c, json_get(answer, "changes")) {
 		const char *change = text_of(c, "change");
 		char sign = sign_of(change);
 
@@ -156,8 +156,7 @@ static void changes_print(const cJSON *answer, FILE *to)
 		}
 		fputc('\n', to);
 		paint(to, sign, false);
-		cJSON_ArrayForEach(f, json_get(c, "fields"))
-		{
+		cJSON_ArrayForEach(f, json_get(c, "fields")) {
 			if (json_get(f, "before"))
 				cli_line(to, "    - %s: %s", text_of(f, "field"),
 				         text_of(f, "before"));
@@ -168,7 +167,7 @@ static void changes_print(const cJSON *answer, FILE *to)
 	}
 	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
 		cli_line(to, "%s:%s:%s: warning: %s", text_of(c, "file"), text_of(c, "line"),
-	                 text_of(c, "column"), text_of(c, "message"));
+		         text_of(c, "column"), text_of(c, "message"));
 	if (number_of(answer, "changes_more") > 0) {
 		same = (int)number_of(json_get(answer, "totals"), "same");
 		fprintf(to, "... and %s more\n", text_of(answer, "changes_more"));
@@ -209,8 +208,7 @@ static void follow_look(struct follow *f)
 	if (online_call(&f->asks, "GET", "/api/v1/commands?open=true&limit=50", NULL, &list) !=
 	    CLI_OK)
 		return;
-	cJSON_ArrayForEach(c, json_get(list, "items"))
-	{
+	cJSON_ArrayForEach(c, json_get(list, "items")) {
 		if (strcmp(text_of(c, "request_id"), f->request_id) != 0)
 			continue;
 		if (number_of(c, "done") < number_of(c, "total"))
@@ -270,7 +268,8 @@ static int online_apply_send(struct online *o, cJSON *args, bool dry, cJSON **re
 	char request_id[33];
 	int code;
 
-	cJSON_ArrayForEach(a, args) cJSON_AddItemReferenceToObject(body, a->string, a);
+	cJSON_ArrayForEach(a, args)
+		cJSON_AddItemReferenceToObject(body, a->string, a);
 	cJSON_AddBoolToObject(body, "dry_run", dry);
 	if (!dry) {
 		request_id_new(request_id);

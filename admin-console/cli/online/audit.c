@@ -128,10 +128,8 @@ static int page_check(struct online *o, struct walk *w, struct buf *cursor, bool
 		path_arg(&path, "cursor", buf_str(cursor));
 	code = online_call(o, "GET", buf_str(&path), NULL, &root);
 	cJSON_ArrayForEach(a, json_get(root, "items"))
-	{
 		if (code == CLI_OK)
 			code = row_check(w, a);
-	}
 	next = json_get(root, "cursor");
 	*ret_more = code == CLI_OK && cJSON_IsString(next);
 	buf_clear(cursor);

@@ -42,8 +42,7 @@ static void preview_tasks(const cJSON *list, const char *title, struct buf *out)
 	if (cJSON_GetArraySize(list) == 0)
 		return;
 	table_init(&t, title);
-	cJSON_ArrayForEach(e, list)
-	{
+	cJSON_ArrayForEach(e, list) {
 		table_add(&t, text_of(e, "task"));
 		table_add(&t, text_of(e, "owner"));
 		table_add(&t, text_of(e, "count"));
@@ -95,7 +94,8 @@ static void preview_print(const cJSON *dry, FILE *to)
 	cJSON_ArrayForEach(e, json_get(dry, "states"))
 		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble, e->string);
 	preview_tasks(json_get(dry, "tasks"), "Task|Owner|>Count|>New|>Running", &out);
-	cJSON_ArrayForEach(e, json_get(dry, "online")) preview_online(e, &out);
+	cJSON_ArrayForEach(e, json_get(dry, "online"))
+		preview_online(e, &out);
 	if (cJSON_GetArraySize(json_get(dry, "downstream")) > 0)
 		buf_puts(&out, "\nDownstream, not touched:\n");
 	preview_tasks(json_get(dry, "downstream"), "Task|Owner|>Count|>Depth", &out);
@@ -106,13 +106,15 @@ static void preview_print(const cJSON *dry, FILE *to)
 		           text_of(dry, "outside_scope"));
 	cJSON_ArrayForEach(e, json_get(dry, "reasons"))
 		buf_printf(&out, "refused %s: %s\n", text_of(e, "count"), text_of(e, "message"));
-	cJSON_ArrayForEach(e, json_get(dry, "detached")) buf_printf(
-		&out, "%s no longer waits for %s\n", text_of(e, "task"), text_of(e, "parent"));
+	cJSON_ArrayForEach(e, json_get(dry, "detached"))
+		buf_printf(&out, "%s no longer waits for %s\n", text_of(e, "task"),
+		           text_of(e, "parent"));
 	cJSON_ArrayForEach(e, json_get(dry, "refused"))
 		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), date_of(e, "run_date"),
-	                   text_of(e, "message"));
-	cJSON_ArrayForEach(e, json_get(dry, "warnings")) if (cJSON_IsString(e))
-		buf_printf(&out, "warning: %s\n", e->valuestring);
+		           text_of(e, "message"));
+	cJSON_ArrayForEach(e, json_get(dry, "warnings"))
+		if (cJSON_IsString(e))
+			buf_printf(&out, "warning: %s\n", e->valuestring);
 	fputs(buf_str(&out), to);
 	buf_done(&out);
 }
@@ -168,7 +170,7 @@ static void items_print(const cJSON *root)
 
 	cJSON_ArrayForEach(i, json_get(root, "items"))
 		cli_line(stdout, "  %-40s %s  %s %s", text_of(i, "task"), date_of(i, "run_date"),
-	                 text_of(i, "code"), text_of(i, "message"));
+		         text_of(i, "code"), text_of(i, "message"));
 }
 
 /* What it did: tasks, instances, or to what it was done where neither is counted. */

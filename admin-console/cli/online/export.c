@@ -68,8 +68,9 @@ static int each_item(struct online *o, const char *list,
 		buf_done(&path);
 		free(cursor);
 		cursor = NULL;
-		cJSON_ArrayForEach(item, json_get(page, "items")) if (code == CLI_OK)
-			code = each(o, item, project, x);
+		cJSON_ArrayForEach(item, json_get(page, "items"))
+			if (code == CLI_OK)
+				code = each(o, item, project, x);
 		if (code == CLI_OK && text_of(page, "cursor")[0] != '\0')
 			cursor = mem_str(text_of(page, "cursor"));
 		cJSON_Delete(page);
@@ -153,8 +154,7 @@ static int export_pools(struct online *o, struct exported *x)
 	const cJSON *p;
 	int code = online_call(o, "GET", "/api/v1/pools", NULL, &root);
 
-	cJSON_ArrayForEach(p, json_get(root, "pools"))
-	{
+	cJSON_ArrayForEach(p, json_get(root, "pools")) {
 		if (strcmp(text_of(p, "kind"), "pool") != 0 || number_of(p, "size") < 1)
 			continue;
 		char *text = mem_fmt("pool: %s\nslots: %lld\n", text_of(p, "name"),
@@ -176,8 +176,7 @@ static int export_targets(struct online *o, struct exported *x)
 	const cJSON *s;
 	int code = online_call(o, "GET", "/api/v1/servers", NULL, &root);
 
-	cJSON_ArrayForEach(s, json_get(root, "servers"))
-	{
+	cJSON_ArrayForEach(s, json_get(root, "servers")) {
 		cJSON *d = cJSON_CreateObject();
 		struct buf text;
 

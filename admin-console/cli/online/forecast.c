@@ -16,8 +16,7 @@ static void shut_print(const cJSON *items, const char *key)
 	const cJSON *e;
 	bool first = true;
 
-	cJSON_ArrayForEach(e, items)
-	{
+	cJSON_ArrayForEach(e, items) {
 		const cJSON *shut = json_get(e, "cannot_start"), *who = key ? json_get(e, key) : e;
 		if (!cJSON_IsObject(shut) || !cJSON_IsObject(who))
 			continue;
@@ -35,8 +34,7 @@ static void rows_print(const cJSON *items)
 	const cJSON *e;
 
 	table_init(&t, "Task|Run date|State|Start|End|End, slow|>Runs|Confidence");
-	cJSON_ArrayForEach(e, items)
-	{
+	cJSON_ArrayForEach(e, items) {
 		const char *none = text_of(e, "skipped")[0]                      ? "skipped"
 		                   : cJSON_IsObject(json_get(e, "cannot_start")) ? "cannot start"
 		                                                                 : "never";
@@ -58,8 +56,7 @@ static void baselines_print(const cJSON *items)
 	const cJSON *e;
 
 	table_init(&t, "Task|Run date|Baseline|Committed|Expected|Slow|Because of");
-	cJSON_ArrayForEach(e, items)
-	{
+	cJSON_ArrayForEach(e, items) {
 		const cJSON *cause = json_get(e, "cause");
 		bool over = json_true(e, "over");
 		char *why = cJSON_IsObject(cause)

@@ -295,8 +295,7 @@ static void details_say(const cJSON *error)
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors"))
-	{
+	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors")) {
 		const char *path = text_of(e, "path"), *hint = text_of(e, "hint");
 		cli_line(stderr, "%s:%s:%s: %s%s%s%s%s", text_of(e, "file"), text_of(e, "line"),
 		         text_of(e, "column"), path, path[0] ? ": " : "", text_of(e, "message"),

@@ -59,8 +59,7 @@ static int document_read(struct online *o, const char *project, struct workflow_
 	int code = online_call(o, "GET", "/api/v1/parameters?limit=500", NULL, &page);
 
 	diags_init(&d);
-	cJSON_ArrayForEach(item, json_get(page, "items"))
-	{
+	cJSON_ArrayForEach(item, json_get(page, "items")) {
 		const char *text = text_of(item, "document");
 		if (strcmp(text_of(item, "name"), name) != 0)
 			continue;

@@ -15,12 +15,10 @@ static void add_running(struct table *t, const cJSON *types, const char *type)
 	struct buf text;
 
 	buf_init(&text);
-	cJSON_ArrayForEach(y, types)
-	{
+	cJSON_ArrayForEach(y, types) {
 		if (strcmp(text_of(y, "type"), type) != 0)
 			continue;
-		cJSON_ArrayForEach(b, json_get(y, "brokers"))
-		{
+		cJSON_ArrayForEach(b, json_get(y, "brokers")) {
 			const char *why = text_of(b, "text");
 
 			buf_printf(&text, "%s%s %s %s", text.len ? ", " : "", text_of(b, "broker"),
@@ -41,9 +39,7 @@ static void plugin_print(const cJSON *plugins, const cJSON *types)
 
 	table_init(&t, "Type|Version|State|SHA-256|Brokers");
 	cJSON_ArrayForEach(p, plugins)
-	{
-		cJSON_ArrayForEach(v, json_get(p, "versions"))
-		{
+		cJSON_ArrayForEach(v, json_get(p, "versions")) {
 			const char *version = text_of(v, "version");
 			bool enabled = strcmp(version, text_of(p, "enabled")) == 0;
 
@@ -60,7 +56,6 @@ static void plugin_print(const cJSON *plugins, const cJSON *types)
 			else
 				table_add(&t, "");
 		}
-	}
 	table_show(&t);
 }
 
@@ -90,10 +85,8 @@ static const char *state_of(const cJSON *plugin, const char *version)
 	if (strcmp(version, text_of(plugin, "former")) == 0)
 		return "before";
 	cJSON_ArrayForEach(v, json_get(plugin, "versions"))
-	{
 		if (strcmp(text_of(v, "version"), version) == 0)
 			return "registered";
-	}
 	return "";
 }
 
@@ -117,10 +110,8 @@ static bool runs_somewhere(const cJSON *type, const char *version)
 	const cJSON *b;
 
 	cJSON_ArrayForEach(b, json_get(type, "brokers"))
-	{
 		if (strcmp(text_of(b, "version"), version) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -131,11 +122,8 @@ static void print_one(const cJSON *plugin, const cJSON *type)
 
 	table_init(&t, "Version|State|Broker|Loader|Running|Why");
 	cJSON_ArrayForEach(b, json_get(type, "brokers"))
-	{
 		add_loader(&t, plugin, b);
-	}
-	cJSON_ArrayForEach(v, json_get(plugin, "versions"))
-	{
+	cJSON_ArrayForEach(v, json_get(plugin, "versions")) {
 		const char *version = text_of(v, "version");
 
 		if (runs_somewhere(type, version))
@@ -153,10 +141,8 @@ static const cJSON *of_type(const cJSON *list, const char *type)
 	const cJSON *one;
 
 	cJSON_ArrayForEach(one, list)
-	{
 		if (strcmp(text_of(one, "type"), type) == 0)
 			return one;
-	}
 	return NULL;
 }
 

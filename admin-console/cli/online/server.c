@@ -15,8 +15,7 @@ static void print_standbys(const cJSON *root)
 		return;
 	}
 	table_init(&t, "Standby|Address|>Behind|>Heard");
-	cJSON_ArrayForEach(n, list)
-	{
+	cJSON_ArrayForEach(n, list) {
 		table_add(&t, text_of(n, "name"));
 		table_add(&t, text_of(n, "address"));
 		table_addf(&t, "%s transitions", text_of(n, "behind"));
@@ -42,8 +41,9 @@ static void print_problems(const cJSON *root)
 {
 	const cJSON *line;
 
-	cJSON_ArrayForEach(line, json_get(root, "problems")) if (cJSON_IsString(line))
-		printf("problem: %s\n", line->valuestring);
+	cJSON_ArrayForEach(line, json_get(root, "problems"))
+		if (cJSON_IsString(line))
+			printf("problem: %s\n", line->valuestring);
 }
 
 static int status_show(struct online *o, const struct asked *q, const cJSON *root)
@@ -91,10 +91,8 @@ static int nodes_show(struct online *o, const struct asked *q, const cJSON *root
 	if (text_of(root, "error")[0])
 		fprintf(stderr, "etcd is away: %s\n", text_of(root, "error"));
 	cJSON_ArrayForEach(p, json_get(root, "problems"))
-	{
 		fprintf(stderr, "%s %s: %s\n", text_of(p, "what"), text_of(p, "name"),
 		        text_of(p, "text"));
-	}
 	return CLI_OK;
 }
 

@@ -48,8 +48,7 @@ static int progress_add(struct online *o, cJSON *items)
 		path_arg(&path, "ids", buf_str(&ids));
 		if (n)
 			code = online_call(o, "GET", buf_str(&path), NULL, &root);
-		cJSON_ArrayForEach(e, json_get(root, "items"))
-		{
+		cJSON_ArrayForEach(e, json_get(root, "items")) {
 			cJSON *row = from;
 			while (row && strcmp(text_of(row, "id"), text_of(e, "id")) != 0)
 				row = row->next;
@@ -77,8 +76,7 @@ static void json_lines(const cJSON *items, bool *first)
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, items)
-	{
+	cJSON_ArrayForEach(e, items) {
 		char *text = cJSON_PrintUnformatted(e);
 
 		printf("%s%s", *first ? "[" : ",\n ", text);
@@ -255,7 +253,6 @@ static void fields_print(const cJSON *root)
 	const cJSON *e;
 
 	cJSON_ArrayForEach(e, root)
-	{
 		if (cJSON_IsArray(e) || cJSON_IsObject(e)) {
 			char *text = cJSON_PrintUnformatted(e);
 
@@ -264,7 +261,6 @@ static void fields_print(const cJSON *root)
 		} else if (!cJSON_IsNull(e)) {
 			printf("%-18s %s\n", e->string, text_of(root, e->string));
 		}
-	}
 }
 
 static int fields_show(struct online *o, const struct asked *q, const cJSON *root)
@@ -279,8 +275,7 @@ static void links_print(const cJSON *root, const char *list, const char *who)
 {
 	const cJSON *l;
 
-	cJSON_ArrayForEach(l, json_get(root, list))
-	{
+	cJSON_ArrayForEach(l, json_get(root, list)) {
 		const char *window = text_of(l, "window");
 
 		printf("  %-40s %s %s, %s\n", text_of(l, who),
@@ -412,12 +407,14 @@ static void broker_notes(const cJSON *b)
 		       "or "
 		       "stop one of the two\n",
 		       text_of(b, "name"), text_of(b, "twin"), number_of(b, "twin_refused"));
-	cJSON_ArrayForEach(y, json_get(b, "types")) if (type_trouble(b, y))
-		cli_line(stdout, "%s: task type %s is %s: %s", text_of(b, "name"),
-	                 text_of(y, "type"), text_of(y, "state"), text_of(y, "text"));
-	cJSON_ArrayForEach(y, json_get(b, "types")) if (text_of(y, "starts")[0] != '\0')
-		printf("%s: nothing of task type %s starts: %s\n", text_of(b, "name"),
-	               text_of(y, "type"), text_of(y, "starts"));
+	cJSON_ArrayForEach(y, json_get(b, "types"))
+		if (type_trouble(b, y))
+			cli_line(stdout, "%s: task type %s is %s: %s", text_of(b, "name"),
+			         text_of(y, "type"), text_of(y, "state"), text_of(y, "text"));
+	cJSON_ArrayForEach(y, json_get(b, "types"))
+		if (text_of(y, "starts")[0] != '\0')
+			printf("%s: nothing of task type %s starts: %s\n", text_of(b, "name"),
+			       text_of(y, "type"), text_of(y, "starts"));
 }
 
 static void cell_types(const cJSON *b, const char *key, struct buf *out)
@@ -425,9 +422,7 @@ static void cell_types(const cJSON *b, const char *key, struct buf *out)
 	const cJSON *y;
 
 	cJSON_ArrayForEach(y, json_get(b, key))
-	{
 		broker_type(b, y, out);
-	}
 }
 
 static void cell_state(const cJSON *b, const char *key, struct buf *out)
@@ -469,9 +464,7 @@ static int brokers_show(struct online *o, const struct asked *q, const cJSON *ro
 	(void)o;
 	rows_show(q->verb->columns, json_get(root, "brokers"));
 	cJSON_ArrayForEach(b, json_get(root, "brokers"))
-	{
 		broker_notes(b);
-	}
 	return CLI_OK;
 }
 

@@ -21,8 +21,7 @@ static void print_counts(const char *title, const cJSON *states)
 	const cJSON *e;
 	bool any = false;
 
-	cJSON_ArrayForEach(e, states)
-	{
+	cJSON_ArrayForEach(e, states) {
 		if (e->valuedouble <= 0)
 			continue;
 		if (!any)
@@ -109,7 +108,8 @@ static int stats_show(struct online *o, const struct asked *q, const cJSON *root
 	(void)q;
 	printf("%-10s %9s %9s %9s %9s %7s %11s %11s %11s\n", "DAY", "SUCC", "FAILED", "NOT RUN",
 	       "RETRIES", "RATE", "P50 s", "P90 s", "P99 s");
-	cJSON_ArrayForEach(day, json_get(root, "days")) put_line(text_of(day, "day"), day);
+	cJSON_ArrayForEach(day, json_get(root, "days"))
+		put_line(text_of(day, "day"), day);
 	put_line("all", json_get(root, "total"));
 	return CLI_OK;
 }

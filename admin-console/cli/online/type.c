@@ -11,8 +11,7 @@ static void brokers_text(const cJSON *type, struct buf *out)
 {
 	const cJSON *b;
 
-	cJSON_ArrayForEach(b, json_get(type, "brokers"))
-	{
+	cJSON_ArrayForEach(b, json_get(type, "brokers")) {
 		const char *state = json_true(b, "online") ? text_of(b, "state") : "offline";
 
 		buf_printf(out, "%s%s", out->len ? " " : "", text_of(b, "broker"));
@@ -29,8 +28,7 @@ static int list_show(struct online *o, const struct asked *q, const cJSON *root)
 	(void)o;
 	(void)q;
 	table_init(&t, "Type|Label|>Parameters|Brokers");
-	cJSON_ArrayForEach(y, json_get(root, "types"))
-	{
+	cJSON_ArrayForEach(y, json_get(root, "types")) {
 		struct buf where;
 
 		buf_init(&where);
@@ -44,9 +42,7 @@ static int list_show(struct online *o, const struct asked *q, const cJSON *root)
 	}
 	table_show(&t);
 	cJSON_ArrayForEach(y, json_get(root, "wrong"))
-	{
 		cli_fail(0, "left out: %s", cJSON_GetStringValue(y));
-	}
 	return CLI_OK;
 }
 
@@ -58,9 +54,7 @@ static void names_text(const cJSON *list, const char *between, struct buf *out)
 	const cJSON *n;
 
 	cJSON_ArrayForEach(n, list)
-	{
 		buf_printf(out, "%s%s", out->len ? between : "", cJSON_GetStringValue(n));
-	}
 }
 
 static void print_params(const cJSON *type)
@@ -69,8 +63,7 @@ static void print_params(const cJSON *type)
 	const cJSON *p;
 
 	table_init(&t, "Parameter|Kind|Default|What");
-	cJSON_ArrayForEach(p, json_get(type, "params"))
-	{
+	cJSON_ArrayForEach(p, json_get(type, "params")) {
 		struct buf kind;
 
 		buf_init(&kind);
@@ -90,8 +83,7 @@ static void print_runners(const cJSON *type)
 	const cJSON *b;
 
 	table_init(&t, "Broker|Version|State|>Slots|Why");
-	cJSON_ArrayForEach(b, json_get(type, "brokers"))
-	{
+	cJSON_ArrayForEach(b, json_get(type, "brokers")) {
 		table_add(&t, text_of(b, "broker"));
 		table_add(&t, text_of(b, "version"));
 		table_add(&t, json_true(b, "online") ? text_of(b, "state") : "offline");
@@ -137,10 +129,8 @@ static int type_one(struct asked *q)
 	if (code == CLI_OK)
 		code = online_get(&o, "/api/v1/types", &root);
 	cJSON_ArrayForEach(y, json_get(root, "types"))
-	{
 		if (strcmp(text_of(y, "type"), word(q, 0)) == 0)
 			found = y;
-	}
 	if (root && !found)
 		code = cli_fail(CLI_NOT_FOUND, "there is no task type '%s'", word(q, 0));
 	else if (found)
