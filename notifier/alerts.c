@@ -21,7 +21,7 @@
 #include "util/json_in.h"
 #include "util/json_put.h"
 
-enum { OPEN_MAX = 100, SWEEP_MAX = 500, SAY_MAX = 100, LETTERS_MAX = 50, SAY_BYTES = 700000 };
+enum { SWEEP_MAX = 500, SAY_MAX = 100, LETTERS_MAX = 50, SAY_BYTES = 700000 };
 #define AGAIN_MS 1000
 
 /* --- raised and mended --------------------------------------------------------------- */

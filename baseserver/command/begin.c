@@ -18,8 +18,9 @@
 
 enum { COUNT_MAX = 1000000 };
 
-/* Who says "from 2026-03-01" means the instance of that midnight too. */
-int64_t begin_from(const struct plan *plan, int64_t from)
+/* Where a plan begins that goes into force at `from`: the first run_date not due before. Who says
+ * "from 2026-03-01" means the instance of that midnight too. */
+static int64_t begin_from(const struct plan *plan, int64_t from)
 {
 	int64_t t = plan_prev(plan, from < PLAN_NEVER ? from + 1 : from);
 

@@ -18,9 +18,6 @@ struct plan;
 struct store_task;
 struct task;
 
-/* Where a plan begins that goes into force at `from`: the first run_date not due before. */
-int64_t begin_from(const struct plan *plan, int64_t from);
-
 /* Would an earlier `from` that was asked for move the begin of what is in force? */
 bool begin_moves(const struct cat_task *was, const struct plan *plan, const struct order *o);
 

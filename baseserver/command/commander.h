@@ -22,7 +22,6 @@ struct letter;
 struct err;
 struct ledger;
 struct progress_news;
-struct registrar;
 struct store;
 struct thread;
 struct worker;

@@ -15,7 +15,7 @@
 
 /* --- arguments ---------------------------------------------------------------------------- */
 
-int order__parse_brokers(struct order *o, bool needed, struct refusal *f)
+static int order_parse_brokers(struct order *o, bool needed, struct refusal *f)
 {
 	int r = arg_list(o->args, "args", "brokers", 1000, &o->brokers, f);
 
@@ -34,12 +34,12 @@ int order__parse_brokers(struct order *o, bool needed, struct refusal *f)
 
 int brokers_parse(struct order *o, struct refusal *f)
 {
-	return order__parse_brokers(o, true, f);
+	return order_parse_brokers(o, true, f);
 }
 
 int broker_types_parse(struct order *o, struct refusal *f)
 {
-	int r = order__parse_brokers(o, false, f);
+	int r = order_parse_brokers(o, false, f);
 
 	return r < 0 ? r : order__parse_plugin(o, f);
 }
@@ -54,7 +54,7 @@ int level_parse(struct order *o, struct refusal *f)
 	int r = arg_choice(o->args, "args", "level", levels, &o->level, f);
 
 	if (r == 0)
-		r = order__parse_brokers(o, false, f);
+		r = order_parse_brokers(o, false, f);
 	return r == 0 && jv_get(o->args, "type") ? order__parse_plugin(o, f) : r;
 }
 

@@ -10,7 +10,6 @@
 #include "baseserver/model/command.h"
 #include "sched/instance.h"
 
-struct actor;
 struct buf;
 struct catalog;
 struct client_request;

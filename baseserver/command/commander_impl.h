@@ -285,7 +285,6 @@ void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_ke
 int order__parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                  int64_t now_us, struct order *ret, struct refusal *f);
 void order__done(struct order *o);
-int order__parse_brokers(struct order *o, bool needed, struct refusal *f);
 
 /* commander_brief.c: arguments too large to be kept. */
 void args__hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);

@@ -124,7 +124,6 @@ int node_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int step_down_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_within.c */
-int within_whole(const struct order *o, struct refusal *f); /* E_FORBIDDEN */
 int within_later(const struct order *o, struct refusal *f); /* what it acts on is not known yet */
 int within_apply(const struct order *o, struct refusal *f);
 int within_quota(const struct order *o, struct refusal *f);

@@ -69,7 +69,7 @@ static int check_selected(const struct commander *c, const struct order *o, stru
 }
 
 /* What has no project belongs to the whole installation. */
-int within_whole(const struct order *o, struct refusal *f)
+static int within_whole(const struct order *o, struct refusal *f)
 {
 	return refuse(f, E_FORBIDDEN, "args", "ask an administrator",
 	              "%s acts on the whole installation, not on a project",

@@ -140,7 +140,6 @@ bool forecast_shut(const struct forecast *f, size_t task, struct why_line *ret);
  *
  *   errors  E_LIMIT too many instances */
 int forecast_play(struct forecast *f, struct err *err);
-const char *promise_state_name(enum promise_state s);
 /* Why an instance of the result cannot start, by a gate of its own or of what it waits for. */
 bool forecast_cannot_start(const struct forecast *f, struct inst_key key, struct why_line *ret);
 void forecast_print(const struct forecast *f, struct buf *out); /* JSON */

@@ -358,7 +358,7 @@ static void judge_promises(struct forecast *f)
 	}
 }
 
-const char *promise_state_name(enum promise_state s)
+static const char *promise_state_name(enum promise_state s)
 {
 	static const char *const names[] = { "safe", "at_risk", "breached" };
 

@@ -398,11 +398,6 @@ void forecaster_free(struct forecaster *fc)
 	free(fc);
 }
 
-struct actor *forecaster_actor(struct forecaster *fc)
-{
-	return fc->me;
-}
-
 void forecaster_set_source(struct forecaster *fc, const struct forecast_source *source)
 {
 	fc->source = *source;

@@ -5,7 +5,6 @@
 #include "baseserver/forecast/forecast.h"
 #include "rt/actor.h"
 
-struct err;
 struct forecaster;
 struct front;
 struct thread;
@@ -30,7 +29,6 @@ void forecast_letter_free(struct forecast_letter *l); /* NULL is fine */
  *   every_us   promises are looked at so often; 0: never */
 struct forecaster *forecaster_new(struct thread *th, const char *store_url, int64_t every_us);
 void forecaster_free(struct forecaster *fc); /* its thread is stopped; NULL is fine */
-struct actor *forecaster_actor(struct forecaster *fc);
 /* Who knows what is promised (query/query.h), and is told what comes of it. Thread of both: any. */
 struct forecast_source {
 	void *ctx;

@@ -313,13 +313,3 @@ void maintainer_free(struct maintainer *m)
 	free(m->tasks);
 	free(m);
 }
-
-struct actor *maintainer_actor(struct maintainer *m)
-{
-	return m->me;
-}
-
-size_t maintainer_leases(const struct maintainer *m)
-{
-	return m->watches.len;
-}

@@ -31,7 +31,6 @@ struct maintainer_settings {
 struct maintainer *maintainer_new(struct thread *th, struct ledger *ledger,
                                   const struct maintainer_settings *set);
 void maintainer_free(struct maintainer *m); /* its thread is stopped; NULL is fine */
-struct actor *maintainer_actor(struct maintainer *m);
 
 /* A session's list of tokens. On 0 the maintainer owns the letter. Thread: any. */
 int maintainer_held(struct maintainer *m, struct held_news *n);
@@ -39,7 +38,5 @@ int maintainer_held(struct maintainer *m, struct held_news *n);
 /* This actor's thread brings signs of life: nobody is declared lost by a silence during which it
  * stood still. Before any thread runs. */
 void maintainer_listens(struct maintainer *m, struct actor *ear);
-
-size_t maintainer_leases(const struct maintainer *m); /* its thread */
 
 #endif

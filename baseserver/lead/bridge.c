@@ -223,7 +223,9 @@ void bridge_start(struct bridge *b, struct actor *me)
 	b->me = me;
 }
 
-void bridge__problem(struct bridge *b, const char *what, struct job *j, const char *text)
+/* What is wrong with PREFIX/what/NAME. Said once: the same again at a restart's listing is a new
+ * process. */
+static void bridge_problem(struct bridge *b, const char *what, struct job *j, const char *text)
 {
 	if (!j->problem || strcmp(j->problem, text) != 0)
 		log_error("etcd.job", "key=%s/%s text=\"%s\"", what, j->name, text);
@@ -384,7 +386,7 @@ static void judge_value(struct bridge *b, struct job *j, bool was_taken)
 
 	buf_init(&text);
 	if (read_news(b, j, &text, &is, &err) < 0) {
-		bridge__problem(b, b->form->word, j, err.text);
+		bridge_problem(b, b->form->word, j, err.text);
 		j->base = j->news_revision;
 		b->owes |= j->is_dirty;
 		buf_done(&text);
@@ -525,7 +527,7 @@ void bridge_kill(struct bridge *b, const char *cluster, const char *name, const 
 	if (kv->is_deleted)
 		return;
 	if (strlen(name) > BRIDGE_JOB_BYTES_MAX || !name_ok(name)) {
-		bridge__problem(b, "killer", job_of(b, name), "the name is no job's");
+		bridge_problem(b, "killer", job_of(b, name), "the name is no job's");
 		return;
 	}
 	set_cluster(b, cluster);
@@ -636,7 +638,7 @@ static void bridge_settle(struct bridge *b, struct order *o, int code, const cha
 	} else if (is_well) {
 		taken(b, j, o);
 	} else {
-		bridge__problem(b, o->kind == ORDER_KILL ? "killer" : b->form->word, j, text);
+		bridge_problem(b, o->kind == ORDER_KILL ? "killer" : b->form->word, j, text);
 	}
 	/* A version that is refused leaves the one before it in force; one that was saved here is
 	 * written over it. */

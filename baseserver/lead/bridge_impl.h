@@ -73,9 +73,6 @@ char *bridge__key(const struct bridge *b, const char *word, const char *name);
 void bridge__order_free(struct order *o);
 /* Is one of its orders on its way? */
 bool bridge__is_ordered(const struct bridge *b, const char *name);
-/* What is wrong with PREFIX/what/NAME. Said once: the same again at a restart's listing is a new
- * process. */
-void bridge__problem(struct bridge *b, const char *what, struct job *j, const char *text);
 /* Both sides are equal: its key at `base` (0: there is none) is what the store has. */
 void bridge__agree(struct bridge *b, struct job *j, int64_t base);
 /* Its key as it is there now, which is judged; value NULL: it is gone. */

@@ -11,7 +11,6 @@
 
 #include "baseserver/model/lead_view.h"
 
-struct actor;
 struct commander;
 struct lead;
 struct site;

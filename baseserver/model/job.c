@@ -35,8 +35,9 @@ static const char *job_lookup(void *ctx, const char *name)
 	return NULL;
 }
 
-int job_expand(const struct task *def, int64_t run_date, const char *value, struct buf *out,
-               struct err *err)
+/* One value with its macros replaced, appended to out. errors  E_INVALID, E_LIMIT */
+static int job_expand(const struct task *def, int64_t run_date, const char *value, struct buf *out,
+                      struct err *err)
 {
 	struct macro_scope scope = {
 		.plan = def->plan, .run_date = run_date, .lookup = job_lookup, .ctx = (void *)def

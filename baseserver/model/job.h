@@ -4,8 +4,6 @@
 
 #include "sirdar.pb-c.h"
 
-struct buf;
-struct err;
 struct instance;
 struct task;
 
@@ -19,9 +17,5 @@ struct param_value {
 Sirdar__Job *job_new(const struct task *def, const struct instance *i,
                      const struct param_value *values, size_t n);
 void job_free(Sirdar__Job *j); /* NULL is fine */
-
-/* One value with its macros replaced, appended to out. errors  E_INVALID, E_LIMIT */
-int job_expand(const struct task *def, int64_t run_date, const char *value, struct buf *out,
-               struct err *err);
 
 #endif

@@ -433,8 +433,3 @@ void params_free(struct params *p)
 	vault_free(p->vault);
 	free(p);
 }
-
-struct actor *params_actor(struct params *p)
-{
-	return p->me;
-}

@@ -18,7 +18,6 @@ struct store;
 struct store_doc;
 struct task;
 struct thread;
-struct workflow_set;
 
 /* A question; the very letter comes back through `answered`. Values are those of the
  * definition, run-time ones and outputs of parents over them (SEMANTICS section 6), macros
@@ -51,8 +50,7 @@ void param_question_free(struct param_question *q);
  *   errors            those of the store, E_CORRUPT */
 int params_new(struct thread *th, struct ledger *ledger, struct store *store,
                const char *secrets_key_file, struct params **ret_params, struct err *err);
-void params_free(struct params *p); /* NULL is fine */
-struct actor *params_actor(struct params *p);
+void params_free(struct params *p);                         /* NULL is fine */
 int params_ask(struct params *p, struct param_question *q); /* thread: any */
 /* Parameters of a project or of all, or a target server, are different from now on: the document
  * as it is stored, copied. Thread: any. */

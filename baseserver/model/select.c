@@ -22,8 +22,9 @@
 #include "util/err.h"
 #include "util/json_read.h"
 
-int selection_task(const struct catalog *c, const char *name, const char *at,
-                   const struct cat_task **ret, struct refusal *f)
+/* A task by name, or a refusal that names the nearest. */
+static int selection_task(const struct catalog *c, const char *name, const char *at,
+                          const struct cat_task **ret, struct refusal *f)
 {
 	const struct cat_task *t = catalog_find(c, name);
 	const char *names[257];

@@ -19,7 +19,7 @@ struct feed;
 struct jval;
 struct refusal;
 
-enum { SELECT_TASKS_MAX = 100000, SELECT_LIST_MAX = 10000 };
+enum { SELECT_LIST_MAX = 10000 };
 
 struct selection {
 	uint32_t *tasks; /* ascending, each once */
@@ -46,9 +46,6 @@ int selection_instance(const struct catalog *c, const struct jval *v, const char
                        struct inst_key *ret, struct refusal *f);
 /* TASKID.RUNDATE[.PART] */
 bool selection_id(const char *text, struct inst_key *ret);
-/* A task by name, or a refusal that names the nearest. */
-int selection_task(const struct catalog *c, const char *name, const char *at,
-                   const struct cat_task **ret, struct refusal *f);
 
 /* The decimal number at *text, which moves behind it. */
 bool number_next(const char **text, int64_t *ret);

@@ -81,11 +81,6 @@ const char *why_gate_name(int gate)
 	return gate_names[gate];
 }
 
-const char *why_opens(enum why_code code)
-{
-	return table[code].opens;
-}
-
 static void print_arg(const struct why_line *w, const char *key, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < w->n; i++)

@@ -37,7 +37,6 @@ void why_number(struct why_line *w, const char *key, int64_t value);
 
 int why_gate(enum why_code code);    /* 1..12; 0: none is closed */
 const char *why_gate_name(int gate); /* "dependencies"; "" for 0 */
-const char *why_opens(enum why_code code);
 /* The line for people. */
 void why_print_line(const struct why_line *w, struct buf *out);
 /* Members of an open JSON object: gate, gate_name, code, args, line, opens, expected. */

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 struct actor;
-struct err;
 struct param_list;
 struct router;
 struct thread;

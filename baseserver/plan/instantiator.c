@@ -420,19 +420,7 @@ void instantiator_set_rows_max(struct instantiator *in, int64_t dates)
 	in->rows_max = dates;
 }
 
-struct actor *instantiator_actor(struct instantiator *in)
-{
-	return in->me;
-}
-
 size_t instantiator_scheduled(const struct instantiator *in)
 {
 	return in->times.len;
-}
-
-int64_t instantiator_next_us(const struct instantiator *in)
-{
-	const struct heap_node *top = heap_top(&in->times);
-
-	return top ? top->key : INT64_MAX;
 }

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 struct task;
-struct actor;
 struct instantiator;
 struct ledger;
 struct plan;
@@ -28,14 +27,12 @@ enum { INSTANTIATOR_ROWS_MAX = 100 };
 /* Takes what the ledger loaded. Before any thread runs. */
 struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger);
 void instantiator_free(struct instantiator *in); /* its thread is stopped; NULL is fine */
-struct actor *instantiator_actor(struct instantiator *in);
 
 /* Another bound than INSTANTIATOR_ROWS_MAX. Before any thread runs. */
 void instantiator_set_rows_max(struct instantiator *in, int64_t dates);
 
-/* Tasks held in the heap; the next due time (wall us, INT64_MAX none). Its thread. */
+/* Tasks held in the heap. Its thread. */
 size_t instantiator_scheduled(const struct instantiator *in);
-int64_t instantiator_next_us(const struct instantiator *in);
 
 /* Of the dates of a plan from `from` on that were missed by `now` (s), catch-up runs those from the
  * answer on; INT64_MIN: all. Pure. */

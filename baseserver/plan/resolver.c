@@ -493,11 +493,6 @@ struct actor *resolver_actor(struct resolver *r)
 	return r->me;
 }
 
-size_t resolver_waiting(const struct resolver *r)
-{
-	return r->waitings.len;
-}
-
 static void explain_window(const struct resolver *r, const struct window *win, struct buf *out)
 {
 	struct task_link l;

@@ -43,7 +43,4 @@ void scope_news_free(struct scope_news *n);
  * does not wait for a link. Thread: the resolver's. */
 bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out);
 
-/* Figures. Thread: the resolver's. */
-size_t resolver_waiting(const struct resolver *r);
-
 #endif

@@ -286,11 +286,6 @@ uint64_t outputs_bytes_max(const struct outputs *o)
 	return o->bytes_max;
 }
 
-const char *outputs_dir(const struct outputs *o)
-{
-	return o->dir;
-}
-
 void output_init(struct output *x, struct job *job, int number)
 {
 	CHECK(number == 1 || number == 2);

@@ -21,7 +21,6 @@ void outputs_free(struct outputs *o);
 uint64_t outputs_bytes_max(const struct outputs *o);
 /* From now on. bytes_a_second 0: any. */
 void outputs_set_limits(struct outputs *o, uint64_t bytes_max, uint64_t bytes_a_second);
-const char *outputs_dir(const struct outputs *o);
 
 void output_init(struct output *x, struct job *job, int number);
 /* Make the pipe; *ret_write is the job's end. E_LIMIT */

@@ -494,11 +494,6 @@ int link_send(struct link *l, enum frame_kind kind, const void *message, struct 
 	return session_send(l->session, kind, message, err);
 }
 
-size_t link_queued(const struct link *l)
-{
-	return l->up ? session_queued(l->session) : 0;
-}
-
 uint32_t link_beat_ms(const struct link *l)
 {
 	return l->beat_ms;
@@ -527,9 +522,4 @@ uint32_t link_beat_seq(const struct link *l)
 int64_t link_lease_us(const struct link *l)
 {
 	return l->acked_us + (int64_t)l->fence_ms * US_PER_MS;
-}
-
-const char *link_name(const struct link *l)
-{
-	return l->name;
 }

@@ -16,7 +16,6 @@
 struct err;
 struct ev_loop;
 struct link;
-struct param_list;
 struct param_taskbroker;
 
 typedef struct Sirdar__Welcome Sirdar__Welcome;
@@ -61,8 +60,7 @@ void link_close(struct link *l); /* NULL is fine; no callback after it */
 bool link_is_up(const struct link *l); /* welcomed */
 /* E_CLOSED when it is not up; else as session_send(). */
 int link_send(struct link *l, enum frame_kind kind, const void *message, struct err *err);
-size_t link_queued(const struct link *l); /* bytes not yet written */
-void link_beat(struct link *l);           /* beat now, not only when it is time */
+void link_beat(struct link *l); /* beat now, not only when it is time */
 
 /* What the server said at the last welcome; defaults before the first. */
 uint32_t link_beat_ms(const struct link *l);
@@ -72,7 +70,6 @@ uint32_t link_lose_ms(const struct link *l);  /* T_lose: who names no token for 
 uint32_t link_beat_seq(const struct link *l); /* the last beat sent in this session; 0: HELLO */
 /* Until when jobs granted in this session are leased, without a beat of their own. */
 int64_t link_lease_us(const struct link *l);
-const char *link_name(const struct link *l); /* the broker's */
 
 /* Do the two say something else about whom to greet, or as whom? */
 bool link_differs(const struct param_taskbroker *a, const struct param_taskbroker *b);

@@ -186,7 +186,6 @@ struct type *lane_coming(const struct type *t);                /* who is to foll
 void lane_begin(struct type *t, const struct version *v, const char *text);
 void lane_came_to_grief(struct type *t, bool is_refused, const char *how);
 void lane_promote(struct type *t);
-void lane_retire(struct type *t, const char *why);
 /* What it left in the jobkeeper is seen to its end by a loader without the plugin. */
 void lane_inherit(struct type *t);
 void lane_ended(struct type *t);

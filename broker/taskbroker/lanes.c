@@ -203,7 +203,7 @@ void lane_inherit(struct type *t)
 	type_start_later(t);
 }
 
-void lane_retire(struct type *t, const char *why)
+static void lane_retire(struct type *t, const char *why)
 {
 	CHECK(!t->is_retired);
 	t->is_retired = true;

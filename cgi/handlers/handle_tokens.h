@@ -7,7 +7,6 @@
 
 #include "cgi/who/auth.h"
 
-struct cJSON;
 struct call;
 
 struct token_new {

@@ -170,7 +170,6 @@ struct MHD_Response *reply_packed(struct call *c, const void *p, size_t n);
 int reply_as_json(struct call *c, int status, struct MHD_Response *r); /* takes r over */
 int reply_error(struct call *c);                                       /* c->err */
 int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n);
-int reply_empty(struct call *c, int status);
 int reply_to(struct call *c, const char *to); /* 302, with the cookie */
 /* Takes a response over; adds the headers that all have. */
 int reply_queue(struct call *c, int status, struct MHD_Response *r);

@@ -8,7 +8,6 @@
 #define CGI_JANITOR_H
 #include <stdint.h>
 
-struct err;
 struct janitor;
 struct thread;
 struct watch;

@@ -58,7 +58,7 @@ int reply_bytes(struct call *c, int status, const char *type, const char *data, 
 	return reply_queue(c, status, r);
 }
 
-int reply_empty(struct call *c, int status)
+static int reply_empty(struct call *c, int status)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
 	                                                         MHD_RESPMEM_PERSISTENT);

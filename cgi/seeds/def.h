@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
 struct call;
 struct cJSON;
 struct err;

@@ -26,7 +26,9 @@ static void mark_put(const char *text, char ret[SEED_NAME_BYTES])
 	sodium_bin2hex(ret + n, SEED_NAME_BYTES - n, hash, MARK_BYTES);
 }
 
-void seed_name(const char *text, char ret[SEED_NAME_BYTES])
+/* A name as documents take it, of any text: what may not be in a name becomes '_', with a
+ * mark that keeps different texts apart. */
+static void seed_name(const char *text, char ret[SEED_NAME_BYTES])
 {
 	char *nfc = name_nfc(text);
 	const char *name = nfc ? nfc : text;

@@ -21,7 +21,6 @@
 struct cJSON;
 struct param_cgi;
 struct reader;
-struct store_task;
 
 enum seed_type {
 	SEED_INT,   /* a number, or its digits as text */
@@ -100,9 +99,6 @@ const char *seed_setting(const struct param_cgi *p, unsigned flags);
 /* The same of the call's route. */
 const char *seed_project(const struct call *c);
 
-/* name.c: a name as documents take it, of any text: what may not be in a name becomes '_', with a
- * mark that keeps different texts apart. */
-void seed_name(const char *text, char ret[SEED_NAME_BYTES]);
 /* The same, or what a former release made of the text where that is in force. Thread: disk. */
 void seed_name_of(const struct call *c, struct reader *r, const char *text,
                   char ret[SEED_NAME_BYTES]);

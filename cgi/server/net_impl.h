@@ -11,8 +11,7 @@
 #include "util/buf.h"
 #include "wire/client.h"
 
-#define BEAT_US        (10 * US_PER_S) /* heartbeat of feeds */
-#define FEED_BYTES_MAX (256 * 1024)
+#define BEAT_US (10 * US_PER_S) /* heartbeat of feeds */
 
 struct call;
 struct net;

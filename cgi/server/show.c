@@ -69,7 +69,8 @@ static void show_name(struct buf *b, struct names *n, enum names_kind kind, cons
 	put_text(b, key, id != 0 && names_get(n, kind, id, name) ? name : NULL);
 }
 
-void show_key(struct buf *b, struct names *n, struct inst_key k)
+/* id, task, task_id, ... */
+static void show_key(struct buf *b, struct names *n, struct inst_key k)
 {
 	char id[ID_TEXT_MAX];
 

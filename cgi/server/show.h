@@ -24,7 +24,6 @@ struct store_task;
 void key_text(struct inst_key k, char ret[ID_TEXT_MAX]);
 bool key_read(const char *text, struct inst_key *ret);
 
-void show_key(struct buf *b, struct names *n, struct inst_key k); /* id, task, task_id, ... */
 void show_instance(struct buf *b, struct names *n, const struct instance *i);
 /* Dates left out together, as their first one, with `dates` (that have no row) and `last_date`. */
 void show_range(struct buf *b, struct names *n, const struct store_range *r);

@@ -148,11 +148,6 @@ void etcd_stop(struct etcd *e)
 	e->http->wake(e->link, 1);
 }
 
-void etcd_wake(struct etcd *e)
-{
-	e->http->wake(e->link, 0);
-}
-
 const char *etcd_endpoint(const struct etcd *e)
 {
 	CHECK(e->now < e->n);

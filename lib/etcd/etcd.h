@@ -30,8 +30,6 @@ int etcd_open(const struct etcd_settings *set, struct etcd **ret, struct err *er
 void etcd_close(struct etcd *e); /* NULL is fine; its watches are ended */
 /* Every call under way and to come ends with E_CLOSED. Thread: any. */
 void etcd_stop(struct etcd *e);
-/* Whoever waits in etcd_watch_wait() returns. Thread: any. */
-void etcd_wake(struct etcd *e);
 const char *etcd_endpoint(const struct etcd *e); /* the one in use; borrowed */
 
 /* All calls: errors  E_IO, E_TIMEOUT nobody answers; E_AUTH who we are, or who they are, is not

@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 struct actor;
-struct clock;
 struct err;
 struct ev_loop;
 struct thread;
@@ -68,11 +67,9 @@ void actor_wake(struct actor *a);
 void actor_alarm(struct actor *a, int64_t at_us);
 
 bool actor_here(const struct actor *a); /* on its own thread? */
-const struct clock *actor_clock(const struct actor *a);
 int64_t actor_mono_us(const struct actor *a);
 int64_t actor_wall_us(const struct actor *a);
 const char *actor_name(const struct actor *a);
-struct thread *actor_thread(const struct actor *a);
 
 /* The thread's loop, for actors that own descriptors; NULL in the simulator. */
 struct ev_loop *actor_loop(const struct actor *a);

@@ -11,26 +11,13 @@
 static struct {
 	struct sockaddr_un to;
 	socklen_t to_bytes; /* 0: nobody listens */
-	long long watchdog_us;
 } manager;
-
-static void read_watchdog(void)
-{
-	const char *us = getenv("WATCHDOG_USEC");
-	const char *pid = getenv("WATCHDOG_PID");
-
-	if (us && (!pid || strtoll(pid, NULL, 10) == getpid()))
-		manager.watchdog_us = strtoll(us, NULL, 10);
-	unsetenv("WATCHDOG_USEC");
-	unsetenv("WATCHDOG_PID");
-}
 
 void notify_open(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	size_t n = path ? strlen(path) : 0;
 
-	read_watchdog();
 	if (n > 1 && n < sizeof manager.to.sun_path && (path[0] == '/' || path[0] == '@')) {
 		manager.to.sun_family = AF_UNIX;
 		memcpy(manager.to.sun_path, path, n);
@@ -39,6 +26,8 @@ void notify_open(void)
 		manager.to_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 	}
 	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
 }
 
 void notify_send(const char *state)
@@ -54,9 +43,4 @@ void notify_send(const char *state)
 	       errno == EINTR)
 		;
 	close(fd);
-}
-
-long long notify_watchdog_us(void)
-{
-	return manager.watchdog_us;
 }

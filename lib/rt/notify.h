@@ -9,7 +9,4 @@ void notify_open(void);
 /* Send "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=...". Thread: any. */
 void notify_send(const char *state);
 
-/* Microseconds within which WATCHDOG=1 must be sent, 0: no watchdog. */
-long long notify_watchdog_us(void);
-
 #endif

@@ -202,11 +202,6 @@ bool actor_here(const struct actor *a)
 	return on_body(a->th);
 }
 
-const struct clock *actor_clock(const struct actor *a)
-{
-	return a->th->clock;
-}
-
 int64_t actor_mono_us(const struct actor *a)
 {
 	return clock_mono_us(a->th->clock);
@@ -220,11 +215,6 @@ int64_t actor_wall_us(const struct actor *a)
 const char *actor_name(const struct actor *a)
 {
 	return a->ops->name;
-}
-
-struct thread *actor_thread(const struct actor *a)
-{
-	return a->th;
 }
 
 struct ev_loop *actor_loop(const struct actor *a)
@@ -552,7 +542,9 @@ void thread_free(struct thread *th)
 	free(th);
 }
 
-int64_t thread_beat_us(const struct thread *th)
+/* Microseconds (monotonic) at which the thread last went quiet or did work: a watchdog
+ * compares it. Thread: any. */
+static int64_t thread_beat_us(const struct thread *th)
 {
 	return atomic_load_explicit(&th->beat_us, memory_order_relaxed);
 }

@@ -25,10 +25,6 @@ int thread_start(struct thread *th, struct err *err);
 void thread_stop(struct thread *th);
 void thread_free(struct thread *th); /* stopped or never started; NULL is fine */
 
-/* Microseconds (monotonic) at which the thread last went quiet or did work: a watchdog
- * compares it. Thread: any. */
-int64_t thread_beat_us(const struct thread *th);
-
 /* Have the thread show a beat soon. Thread: any. */
 void thread_ping(struct thread *th);
 

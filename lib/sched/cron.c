@@ -226,7 +226,7 @@ static struct civil clip_down(const struct cron *c, struct civil d)
 	return d.year > max ? (struct civil){ max, 12, 31 } : d;
 }
 
-int64_t cron__label_next(const struct cron *c, int64_t from)
+static int64_t cron_label_next(const struct cron *c, int64_t from)
 {
 	int64_t day = floor_div(from, DAY_S), time = -1;
 	struct civil asked = civil_of_day(day), d = clip_up(c, asked);
@@ -242,7 +242,8 @@ int64_t cron__label_next(const struct cron *c, int64_t from)
 	return found * DAY_S + (time >= 0 ? time : first_time(c));
 }
 
-int64_t cron__label_prev(const struct cron *c, int64_t to)
+/* First label >= `from` that matches, or PLAN_NEVER; last one <= `to`, or PLAN_BEFORE. */
+static int64_t cron_label_prev(const struct cron *c, int64_t to)
 {
 	int64_t day = floor_div(to, DAY_S), time = -1;
 	struct civil asked = civil_of_day(day), d = clip_down(c, asked);
@@ -270,7 +271,7 @@ static int64_t elapsed_next(const struct cron *c, const struct tz *tz, int64_t t
 	for (;;) {
 		struct tz_span s = tz_span_at(tz, at);
 		int64_t from = at > s.from ? at : s.from;
-		int64_t label = cron__label_next(c, from + s.offset);
+		int64_t label = cron_label_next(c, from + s.offset);
 		bool is_long = s.to == INT64_MAX || s.to - from > TURN_S;
 		if (label != PLAN_NEVER && label - s.offset < s.to)
 			return label - s.offset;
@@ -288,7 +289,7 @@ static int64_t elapsed_prev(const struct cron *c, const struct tz *tz, int64_t t
 
 	for (;;) {
 		struct tz_span s = tz_span_at(tz, at);
-		int64_t label = cron__label_prev(c, at + s.offset);
+		int64_t label = cron_label_prev(c, at + s.offset);
 		bool is_long = s.from == INT64_MIN || at - s.from > TURN_S;
 		if (label != PLAN_BEFORE && label - s.offset >= s.from)
 			return label - s.offset;
@@ -313,7 +314,7 @@ int64_t cron_next(const struct cron *c, const struct tz *tz, int64_t t)
 	if (c->elapsed) {
 		at = elapsed_next(c, tz, t);
 	} else {
-		label = cron__label_next(c, tz_reached(tz, t) + 1);
+		label = cron_label_next(c, tz_reached(tz, t) + 1);
 		at = label == PLAN_NEVER ? PLAN_NEVER : tz_first(tz, label);
 	}
 	return at > TIME_MAX ? PLAN_NEVER : at;
@@ -330,7 +331,7 @@ int64_t cron_prev(const struct cron *c, const struct tz *tz, int64_t t)
 	if (c->elapsed) {
 		at = elapsed_prev(c, tz, t);
 	} else {
-		label = cron__label_prev(c, tz_reached(tz, t - 1));
+		label = cron_label_prev(c, tz_reached(tz, t - 1));
 		at = label == PLAN_BEFORE ? PLAN_BEFORE : tz_first(tz, label);
 	}
 	return at < TIME_MIN ? PLAN_BEFORE : at;

@@ -28,9 +28,6 @@ struct cron {
 	enum cycle_unit unit;
 };
 
-/* First label >= `from` that matches, or PLAN_NEVER; last one <= `to`, or PLAN_BEFORE. */
-int64_t cron__label_next(const struct cron *c, int64_t from);
-int64_t cron__label_prev(const struct cron *c, int64_t to);
 /* Fill in is_never and unit, once the masks stand. */
 void cron__judge(struct cron *c);
 

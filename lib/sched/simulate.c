@@ -34,13 +34,14 @@ static int64_t index_of(const uint32_t *ids, size_t n, uint32_t id)
 	return at ? (int64_t)at[1] : -1;
 }
 
-int64_t sim__task_of(const struct sim *s, uint32_t id)
+/* Index of a task id in the input, or -1. */
+static int64_t sim_task_of(const struct sim *s, uint32_t id)
 {
 	return index_of(s->ids, s->in->n, id);
 }
 
-int sim__dates(const struct plan *plan, const struct link_span *spans, int n, size_t max,
-               int64_t **dates, size_t *room, size_t *ret_n)
+static int sim_dates(const struct plan *plan, const struct link_span *spans, int n, size_t max,
+                     int64_t **dates, size_t *room, size_t *ret_n)
 {
 	size_t found = 0;
 
@@ -76,8 +77,8 @@ static int load_rows(struct sim *s, struct err *err)
 		t->first = t->end = s->n_rows;
 		if (!has_dates(t->def))
 			continue;
-		r = sim__dates(t->def->plan, &s->in->spans[i], 1, SIMULATE_ROWS_MAX - s->n_rows,
-		               &dates, &room, &n);
+		r = sim_dates(t->def->plan, &s->in->spans[i], 1, SIMULATE_ROWS_MAX - s->n_rows,
+		              &dates, &room, &n);
 		if (r < 0) {
 			err_set(err, r, "more than %d instances; ask for a shorter span",
 			        SIMULATE_ROWS_MAX);
@@ -154,15 +155,15 @@ static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_
 	const struct task_link *l = &def->links[link];
 	struct sim_slot *slot = &s->slots[s->rows[child].slot + link];
 	struct link_span spans[LINK_SPANS_MAX];
-	int64_t parent = sim__task_of(s, l->parent);
+	int64_t parent = sim_task_of(s, l->parent);
 	size_t n = 0;
 
 	if (parent < 0 || s->tasks[parent].def->state == TS_DRAFT)
 		return 0; /* wants nothing: met */
 	const struct sim_task *p = &s->tasks[parent];
 	int k = link_spans_of_row(l, p->def->plan, def->plan, s->rows[child].row.run_date, spans);
-	int r = sim__dates(p->def->plan, spans, k, SIMULATE_EDGES_MAX - s->n_edges, room_dates,
-	                   room, &n);
+	int r = sim_dates(p->def->plan, spans, k, SIMULATE_EDGES_MAX - s->n_edges, room_dates, room,
+	                  &n);
 	if (r < 0)
 		return r;
 	const int64_t *dates = *room_dates;
@@ -207,7 +208,7 @@ static int load_edges(struct sim *s, struct err *err)
 	return 0;
 }
 
-int sim__load(struct sim *s, struct err *err)
+static int sim_load(struct sim *s, struct err *err)
 {
 	s->ids = index_ids(s->in);
 	s->tasks = mem_array(s->in->n + 1, sizeof *s->tasks);
@@ -220,7 +221,7 @@ int sim__load(struct sim *s, struct err *err)
 	return r;
 }
 
-void sim__done(struct sim *s)
+static void sim_done(struct sim *s)
 {
 	for (size_t i = 0; i < s->in->n; i++)
 		free(s->tasks[i].ready);
@@ -253,7 +254,7 @@ int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows
                  struct err *err)
 {
 	struct sim s = { .in = in };
-	int r = sim__load(&s, err);
+	int r = sim_load(&s, err);
 
 	if (r == 0) {
 		sim__play(&s);
@@ -271,7 +272,7 @@ int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows
 		*ret_rows = rows;
 		*ret_n = s.n_rows;
 	}
-	sim__done(&s);
+	sim_done(&s);
 	return r;
 }
 
@@ -358,8 +359,8 @@ static int walk_link(struct edge_walk *w, uint32_t child, int64_t date, uint32_t
 		e.note = parent ? "link not in force: the parent is a draft" : "unknown parent";
 	} else {
 		int n = link_spans_of_row(l, parent->plan, def->plan, date, spans);
-		int r = sim__dates(parent->plan, spans, n, SIMULATE_EDGES_MAX - w->total, &w->dates,
-		                   &w->room, &e.n_dates);
+		int r = sim_dates(parent->plan, spans, n, SIMULATE_EDGES_MAX - w->total, &w->dates,
+		                  &w->room, &e.n_dates);
 		if (r < 0)
 			return r;
 		e.dates = w->dates;

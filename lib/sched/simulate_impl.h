@@ -133,13 +133,7 @@ struct sim_event {
 
 enum { EV_KNOWN, EV_SKIP, EV_END, EV_OTHER, EV_PASS, EV_DUE };
 
-/* Index of a task id in the input, or -1. */
-int64_t sim__task_of(const struct sim *s, uint32_t id);
 /* Dates of `plan` in the spans, at most `max`; n of all, or E_LIMIT. */
-int sim__dates(const struct plan *plan, const struct link_span *spans, int n, size_t max,
-               int64_t **dates, size_t *room, size_t *ret_n);
-int sim__load(struct sim *s, struct err *err);
-void sim__done(struct sim *s);
 void sim__play(struct sim *s);
 
 /* simulate_gate.c: what a start takes, and whose turn it is. */

@@ -351,11 +351,6 @@ const struct type_param *type_param_find(const struct type *t, const char *name)
 	return NULL;
 }
 
-const char *type_kind_name(enum type_kind kind)
-{
-	return kinds[kind].word;
-}
-
 /* --- values --------------------------------------------------------------------------------- */
 
 /* Text all of which one of the C library's readers takes. */

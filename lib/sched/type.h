@@ -58,7 +58,6 @@ const struct type *type_set_at(const struct type_set *set, size_t i);           
 const struct type *type_set_find(const struct type_set *set, const char *name); /* or NULL */
 
 const struct type_param *type_param_find(const struct type *t, const char *name); /* or NULL */
-const char *type_kind_name(enum type_kind kind);
 /* May a parameter have this value? Values with macros may. False: *ret_want is what is wanted,
  * in `room` where it must be put together. */
 bool type_value_ok(const struct type_param *p, const struct yaml_node *value, char *room,

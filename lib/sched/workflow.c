@@ -179,7 +179,8 @@ static void read_steps(struct wf_reader *r, const struct yaml_node *root)
 	read_hook(r, "failed", &wf->failed);
 }
 
-void wf__read_document(struct wf_reader *r, const struct yaml_node *root)
+/* The document that starts at `root`. Owns nothing; wf->items and kin are in wf->pile. */
+static void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
 {
 	struct workflow *wf = r->wf;
 	const struct yaml_node *a = yaml_get(root, "workflow"), *b = yaml_get(root, "pipeline"),
@@ -218,7 +219,7 @@ static void read_tree(struct workflow *wf, struct diags *d)
 
 	wf->full = "";
 	buf_init(&r.path);
-	wf__read_document(&r, yaml_root(wf->doc));
+	wf_read_document(&r, yaml_root(wf->doc));
 	buf_done(&r.path);
 }
 
@@ -303,11 +304,6 @@ struct place workflow_place(const struct workflow *wf)
 	return (struct place){ wf->file, wf->name.node->line, wf->name.node->column, "" };
 }
 
-bool workflow_is_pipeline(const struct workflow *wf)
-{
-	return wf->is_pipeline;
-}
-
 bool workflow_is_library(const struct workflow *wf)
 {
 	return wf->is_library;
@@ -318,7 +314,8 @@ size_t workflow_tasks(const struct workflow *wf)
 	return wf->n;
 }
 
-const char *workflow_task_name(const struct workflow *wf, size_t i)
+/* project/workflow/task */
+static const char *workflow_task_name(const struct workflow *wf, size_t i)
 {
 	return wf->items[i].full;
 }

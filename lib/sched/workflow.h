@@ -53,12 +53,10 @@ bool workflow_same(const struct workflow *a, const struct workflow *b);
 
 const char *workflow_name(const struct workflow *wf);   /* project/workflow */
 struct place workflow_place(const struct workflow *wf); /* where its name stands */
-bool workflow_is_pipeline(const struct workflow *wf);
-bool workflow_is_library(const struct workflow *wf);  /* it has no tasks that run */
-const char *workflow_kind(const struct workflow *wf); /* workflow, pipeline, library */
+bool workflow_is_library(const struct workflow *wf);    /* it has no tasks that run */
+const char *workflow_kind(const struct workflow *wf);   /* workflow, pipeline, library */
 size_t workflow_tasks(const struct workflow *wf);
-const char *workflow_task_name(const struct workflow *wf, size_t i); /* project/workflow/task */
-const char *workflow_owner(const struct workflow *wf);               /* "" for none */
+const char *workflow_owner(const struct workflow *wf); /* "" for none */
 const char *workflow_description(const struct workflow *wf);
 const struct wf_alerts *workflow_alerts(const struct workflow *wf);
 /* The i-th who is to be told when `word` (schema/tbl/alert.def) happens to a task (its full name),

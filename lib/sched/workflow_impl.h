@@ -264,23 +264,14 @@ bool wf__has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_k
                    const struct yaml_node *root, const char *key);
 /* One that was read already, from its tree as it is now. */
 void wf__read_again(struct workflow *wf, struct diags *d);
-/* The document that starts at `root`. Owns nothing; wf->items and kin are in wf->pile. */
-void wf__read_document(struct wf_reader *r, const struct yaml_node *root);
-
-/* The value of a parameter as its runner gets it: text, or JSON for maps and lists. */
-const char *wf__param_value(struct pile *pile, const char *name, const struct yaml_node *n);
 
 /* workflow_shared.c: what the library's task says, under what the task itself says; nothing where
  * that is not known yet. */
 void wf__read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t);
 /* The document that starts at `root` as a library. */
 void wf__read_library(struct wf_reader *r, const struct yaml_node *root);
-/* Is a node one of this tree? */
-bool wf__contains(const struct yaml_node *tree, const struct yaml_node *n);
 
 /* --- compiling */
-
-struct wf_set_item; /* a task with its place in the set */
 
 /* Parameters of a project, or of all: a document of its own. */
 struct workflow_scope {
@@ -325,7 +316,6 @@ struct wf_made {
 	struct cron *cron;
 	struct calendar *calendar; /* counted */
 	struct plan *plan;
-	bool catchup_latest;
 	struct task_link *links;        /* windows in them are owned until they are the task's */
 	const struct wf_need **needs;   /* the need behind each link; NULL: made by a pipeline */
 	const struct wf_made **parents; /* NULL: outside the set */

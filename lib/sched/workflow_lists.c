@@ -73,7 +73,8 @@ static const char *json_words(struct pile *pile, const struct yaml_node *n)
 	return json_text_of(pile, &list);
 }
 
-const char *wf__param_value(struct pile *pile, const char *name, const struct yaml_node *n)
+/* The value of a parameter as its runner gets it: text, or JSON for maps and lists. */
+static const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n)
 {
 	if (n->kind == YAML_SCALAR)
 		return n->text;
@@ -131,7 +132,7 @@ void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct ya
 			           "write \"\" for an empty text", "%s has no value", key->text);
 		else
 			put_pair(&all, (struct wf_pair){ key->text,
-			                                 wf__param_value(r->pile, key->text, value),
+			                                 wf_param_value(r->pile, key->text, value),
 			                                 value });
 		wf__pop(r, length);
 	}

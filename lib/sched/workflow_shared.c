@@ -156,10 +156,11 @@ void wf__read_library(struct wf_reader *r, const struct yaml_node *root)
 	wf__pop(r, outer);
 }
 
-bool wf__contains(const struct yaml_node *tree, const struct yaml_node *n)
+/* Is a node one of this tree? */
+static bool wf_contains(const struct yaml_node *tree, const struct yaml_node *n)
 {
 	for (size_t i = 0; tree != n && tree->kind != YAML_SCALAR && i < tree->n; i++)
-		if (wf__contains(tree->items[i], n))
+		if (wf_contains(tree->items[i], n))
 			return true;
 	return tree == n;
 }
@@ -181,7 +182,7 @@ struct place wf__place(const struct wf_made *m, const struct yaml_node *n, const
 	}
 	if (!n)
 		n = m->t->node;
-	if (m->t->of_library && wf__contains(m->t->of_library, n))
+	if (m->t->of_library && wf_contains(m->t->of_library, n))
 		n = m->t->use.node; /* what it says stands elsewhere */
 	snprintf(path, sizeof path, "%s%s%s", of, key && *of ? "." : "", key ? key : "");
 	return (struct place){

@@ -11,7 +11,6 @@
 #include "sched/instance.h"
 
 struct store;
-struct err;
 
 enum store_fault_when {
 	STORE_FAULT_BEFORE, /* the commit fails and nothing of it is stored */

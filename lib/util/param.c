@@ -24,7 +24,7 @@ bool param__is_number(const struct param_row *row)
 	return row->type == PARAM_INT || row->type == PARAM_DURATION_MS || row->type == PARAM_SIZE;
 }
 
-void *param__field(const struct param_row *row, void *p)
+static void *param_field(const struct param_row *row, void *p)
 {
 	CHECK(row->name);
 	return (char *)p + row->at;
@@ -70,10 +70,10 @@ static void field_done(const struct param_row *row, void *p)
 	if (!row->name || param__is_number(row) || row->type == PARAM_BOOL)
 		return;
 	if (row->type == PARAM_LIST) {
-		list_done(param__field(row, p));
+		list_done(param_field(row, p));
 		return;
 	}
-	char **text = param__field(row, p);
+	char **text = param_field(row, p);
 	free(*text);
 	*text = NULL;
 }
@@ -83,15 +83,15 @@ static void field_default(const struct param_row *row, void *p)
 	if (!row->name)
 		return;
 	if (param__is_number(row))
-		*(int64_t *)param__field(row, p) = row->number;
+		*(int64_t *)param_field(row, p) = row->number;
 	else if (row->type == PARAM_BOOL)
-		*(bool *)param__field(row, p) = row->number != 0;
+		*(bool *)param_field(row, p) = row->number != 0;
 	else if (row->type == PARAM_LIST) {
-		struct param_list *l = param__field(row, p);
+		struct param_list *l = param_field(row, p);
 		*l = (struct param_list){ 0 };
 		list_split(l, row->text);
 	} else
-		*(char **)param__field(row, p) = mem_str(row->text);
+		*(char **)param_field(row, p) = mem_str(row->text);
 }
 
 void param_init(const struct param_table *t, void *p)
@@ -277,7 +277,7 @@ static int assign_number(const struct param_row *row, void *p, const char *text,
 	CHECK(param__is_number(row));
 	if (!number_parse(text, units, &n) || n < row->min || n > row->max)
 		return param_wrong(row, text, place, err);
-	*(int64_t *)param__field(row, p) = n;
+	*(int64_t *)param_field(row, p) = n;
 	return 0;
 }
 
@@ -287,7 +287,7 @@ static int assign_bool(const struct param_row *row, void *p, const char *text, c
 	CHECK(row->type == PARAM_BOOL);
 	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
 		return param_wrong(row, text, place, err);
-	*(bool *)param__field(row, p) = text[0] == 't';
+	*(bool *)param_field(row, p) = text[0] == 't';
 	return 0;
 }
 
@@ -303,7 +303,7 @@ static int assign_text(const struct param_row *row, void *p, const char *text, c
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			return err_set(err, E_INVALID, "%s holds a control character (%.200s)",
 			               row->name, place);
-	char **field = param__field(row, p);
+	char **field = param_field(row, p);
 	free(*field);
 	*field = mem_str(text);
 	return 0;
@@ -327,7 +327,7 @@ int param__assign_list(const struct param_row *row, void *p, struct param_list *
 		list_done(taken);
 		return r;
 	}
-	struct param_list *l = param__field(row, p);
+	struct param_list *l = param_field(row, p);
 	list_done(l);
 	*l = *taken;
 	*taken = (struct param_list){ 0 };
@@ -433,7 +433,7 @@ static void list_copy(struct param_list *to, const struct param_list *from)
 
 static void field_copy(const struct param_row *row, void *to, const void *from)
 {
-	void *ft = param__field(row, to);
+	void *ft = param_field(row, to);
 	const void *ff = param__field_const(row, from);
 
 	CHECK(row->name && row->when == PARAM_RELOAD);

@@ -5,7 +5,6 @@
 #include "util/param.h"
 
 bool param__is_number(const struct param_row *row);
-void *param__field(const struct param_row *row, void *p);
 const void *param__field_const(const struct param_row *row, const void *p);
 
 /* The row of a name, or NULL and an error that names the nearest. `place` for people. */

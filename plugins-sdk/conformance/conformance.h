@@ -116,7 +116,6 @@ bool shape_map(struct check *c);
 
 /* --- host.c: host_open() makes check's host; one check a process. */
 void host_open(struct check *c, bool newer);
-struct led *host_led(const struct runner_job *job); /* NULL: unknown; finished ones too */
 
 /* --- guard.c */
 void guard_install(struct check *c);
@@ -136,12 +135,8 @@ bool led_inline(struct led *j);
 void led_finish(struct led *j);
 void led_close(struct led *j);                 /* after the last call: its memory is gone */
 bool led_is_inside(struct led *j, int64_t us); /* in execute, or has a process; else over */
-bool led_over_within(struct led *j, int64_t us);
-void led_stop(struct led *j);
 /* To its end: tell it to stop after so long. Gives up when it does not come back. */
 void led_lead(struct led *j, int64_t us);
-void led_watch_result(struct led *j, enum call call);
-int led_prepare(struct led *j);
 int led_execute(struct led *j);
 
 /* --- traces.c */

@@ -13,7 +13,8 @@
 static struct check *checked; /* the host's functions are given a job only */
 static int context;           /* its address is host.ctx */
 
-struct led *host_led(const struct runner_job *job)
+/* NULL: unknown; finished ones too */
+static struct led *host_led(const struct runner_job *job)
 {
 	uint32_t n = atomic_load(&checked->n_jobs);
 

@@ -57,7 +57,7 @@ static void set_flags(struct led *j, uint32_t flags)
 
 /* --- calls --- */
 
-void led_watch_result(struct led *j, enum call call)
+static void led_watch_result(struct led *j, enum call call)
 {
 	const struct runner_result *r = j->result;
 	struct check *c = j->check;
@@ -87,7 +87,7 @@ void led_watch_result(struct led *j, enum call call)
 		}
 }
 
-int led_prepare(struct led *j)
+static int led_prepare(struct led *j)
 {
 	struct check *c = j->check;
 	bool is_inline = j->run.pub.flags & RUNNER_JOB_INLINE;
@@ -209,12 +209,12 @@ bool led_is_inside(struct led *j, int64_t us)
 	return led_within(j, us, true);
 }
 
-bool led_over_within(struct led *j, int64_t us)
+static bool led_over_within(struct led *j, int64_t us)
 {
 	return led_within(j, us, false);
 }
 
-void led_stop(struct led *j)
+static void led_stop(struct led *j)
 {
 	struct check *c = j->check;
 	struct run *r = &j->run;

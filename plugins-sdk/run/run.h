@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct err;
 struct guest_type;
 struct yaml_doc;
 struct yaml_node;

@@ -5,9 +5,8 @@
 #include "runners/common/db.h"
 #include "runners/common/guard.h"
 
-#define DB_WHY_BYTES   400
-#define DB_COLUMNS_MAX 4096
-#define DB_TICK_MS     50 /* between looks at whether to stop */
+#define DB_WHY_BYTES 400
+#define DB_TICK_MS   50 /* between looks at whether to stop */
 
 struct db_ops {
 	int (*open)(struct db *db, const struct db_where *where);

@@ -12,8 +12,6 @@
 #include <stdio.h>
 
 struct buf;
-struct diags;
-struct err;
 struct tz;
 
 /* Scripts rely on these; README.md says what they mean. */

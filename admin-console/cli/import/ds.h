@@ -44,6 +44,5 @@ void ds_put_dependent(struct ds *d, const char *name, const char *where, cJSON *
                       const char *parents);
 /* import_ds_switch.c: type and params of SWITCH; false: it says too much, a note says so. */
 bool ds_put_switch(struct ds *d, const char *where, cJSON *task);
-const char *ds_window(const char *range); /* NULL: unknown */
 
 #endif

@@ -35,7 +35,8 @@ static const struct {
 	{ "lastMonthEnd", "[@month-1d, @month)" },
 };
 
-const char *ds_window(const char *range)
+/* NULL: unknown */
+static const char *ds_window(const char *range)
 {
 	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
 		if (strcmp(ranges[i].range, range) == 0)

@@ -198,7 +198,7 @@ static void print_with(const cJSON *c, const struct words *of)
 	putchar('\n');
 }
 
-void command_print(const cJSON *c)
+static void command_print(const cJSON *c)
 {
 	print_with(c, NULL);
 }

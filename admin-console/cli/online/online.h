@@ -76,7 +76,6 @@ void request_id_new(char ret[33]);
 /* Preview where the kind asks for it, question, send, print, wait. */
 int command_send(struct online *o, const struct sending *s);
 int command_wait(struct online *o, const char *id);
-void command_print(const cJSON *command);
 /* Of dates that come due at once: ": 1 runs, catchup skips 310", or "". Borrowed until the next. */
 const char *left_out_of(const cJSON *e);
 

@@ -208,7 +208,7 @@ void my_way_lost(struct my_way *way)
 	way->host = way->is_node ? way->host + 1 : 0;
 }
 
-int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err)
+static int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err)
 {
 	char text[100];
 	int n = snprintf(text, sizeof text, "SET SESSION wait_timeout = %u, net_read_timeout = %u",

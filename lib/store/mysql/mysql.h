@@ -100,7 +100,6 @@ int my_fail(struct my_store *s, const char *what, struct err *err);
 int my_connect(const struct my_url *u, struct my_way *way, MYSQL **ret, struct err *err);
 /* It is of no use any more: in a cluster the next one is with another node. */
 void my_way_lost(struct my_way *way);
-int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err);
 /* After a statement: E_BUSY when our transaction is over without a word of the server. */
 int my_still_in(struct my_store *s, const char *what, struct err *err);
 /* Run one statement that gives no rows. */
