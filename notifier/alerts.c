@@ -18,8 +18,8 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { SWEEP_MAX = 500, SAY_MAX = 100, LETTERS_MAX = 50, SAY_BYTES = 700000 };
 #define AGAIN_MS 1000
@@ -77,7 +77,7 @@ bool alert_is_still_so(const struct alert *a, const struct instance *i)
 
 struct open_one {
 	int64_t id;
-	struct cJSON *json;
+	const struct jval *json;
 	struct alert alert;
 };
 
@@ -93,7 +93,7 @@ static int take_open(void *ctx, const struct outbox_alert *a)
 
 	to->id = a->id;
 	to->json = NULL;
-	json_parse(a->body, strlen(a->body), &to->json, NULL);
+	jv_parse(a->body, strlen(a->body), &to->json, NULL);
 	alert_read(to->json, &to->alert);
 	return all->n == SWEEP_MAX ? 1 : 0;
 }
@@ -101,7 +101,7 @@ static int take_open(void *ctx, const struct outbox_alert *a)
 static void open_done(struct open_list *all)
 {
 	for (size_t i = 0; i < all->n; i++)
-		json_free(all->items[i].json);
+		jv_free(all->items[i].json);
 	free(all);
 }
 
@@ -231,10 +231,10 @@ static int print_body(struct notifier *n, const struct outbox_alert *a, struct b
                       struct err *err)
 {
 	struct told_of told = { .out = out };
-	struct cJSON *json = NULL;
+	const struct jval *json = NULL;
 	struct alert alert;
 
-	json_parse(a->body, strlen(a->body), &json, NULL);
+	jv_parse(a->body, strlen(a->body), &json, NULL);
 	alert_read(json, &alert);
 	put_open(out, NULL, '{');
 	put_text(out, "reason", alert.reason[0] ? alert.reason : NULL);
@@ -244,7 +244,7 @@ static int print_body(struct notifier *n, const struct outbox_alert *a, struct b
 	put_close(out, ']');
 	put_text(out, "silenced", told.silenced[0] ? told.silenced : NULL);
 	put_close(out, '}');
-	json_free(json);
+	jv_free(json);
 	return r;
 }
 
@@ -259,10 +259,10 @@ struct saying {
 static void print_row(const struct outbox_alert *a, const char *body, struct buf *out)
 {
 	int what = happening_from_word(a->word);
-	struct cJSON *json = NULL;
+	const struct jval *json = NULL;
 	struct alert alert;
 
-	json_parse(a->body, strlen(a->body), &json, NULL);
+	jv_parse(a->body, strlen(a->body), &json, NULL);
 	alert_read(json, &alert);
 	put_open(out, NULL, '{');
 	put_id(out, "id", (uint64_t)a->id);
@@ -277,7 +277,7 @@ static void print_row(const struct outbox_alert *a, const char *body, struct buf
 	put_int(out, "ended_us", a->ended_us);
 	put_text(out, "body", body);
 	put_close(out, '}');
-	json_free(json);
+	jv_free(json);
 }
 
 static int say_one(void *ctx, const struct outbox_alert *a)

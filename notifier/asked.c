@@ -1,5 +1,4 @@
 /* What clients ask of the notifier, through the server: its channels, a test of one, its rules. */
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,8 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 enum { TASKS_MAX = 500 };
@@ -99,10 +98,10 @@ static int channels(struct notifier *n, struct ask *a, struct err *err)
 
 /* --- a test -------------------------------------------------------------------------- */
 
-static int asked_test(struct notifier *n, struct ask *a, const struct cJSON *args)
+static int asked_test(struct notifier *n, struct ask *a, const struct jval *args)
 {
-	const char *name = json_text(args, "channel"), *to = json_text(args, "to");
-	const char *actor = json_text(args, "actor");
+	const char *name = jv_text(args, "channel"), *to = jv_text(args, "to");
+	const char *actor = jv_text(args, "actor");
 	const struct channel *c = NULL;
 
 	for (size_t i = 0; name && i < channels_count(n->channels); i++)
@@ -188,9 +187,9 @@ static int tasks_of(struct notifier *n, const char *workflow, struct ids *ret, s
 	return r;
 }
 
-static int rules(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err)
+static int rules(struct notifier *n, struct ask *a, const struct jval *args, struct err *err)
 {
-	const char *workflow = json_text(args, "workflow");
+	const char *workflow = jv_text(args, "workflow");
 	struct ids *all = mem_new(sizeof *all);
 	struct task_rules t;
 	struct buf out;
@@ -228,9 +227,9 @@ static int rules(struct notifier *n, struct ask *a, const struct cJSON *args, st
 
 static void answer(struct notifier *n, struct ask *a)
 {
-	struct cJSON *args = NULL;
+	const struct jval *args = NULL;
 	struct err err = { 0 };
-	int r = json_parse(a->args, strlen(a->args), &args, &err);
+	int r = jv_parse(a->args, strlen(a->args), &args, &err);
 
 	if (r < 0)
 		;
@@ -246,7 +245,7 @@ static void answer(struct notifier *n, struct ask *a)
 		r = err_set(&err, E_UNSUPPORTED, "this notifier does not know %.40s", a->kind);
 	if (r < 0)
 		asked_reply(n, a, r, err.text, NULL);
-	json_free(args);
+	jv_free(args);
 }
 
 void asked_answer(struct notifier *n)

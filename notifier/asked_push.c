@@ -1,5 +1,4 @@
 /* What clients ask about pushes: the key to subscribe with, a subscription, a test. */
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,9 @@
 #include "notifier/webpush.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/log.h"
-
-static const char *asked_push_text(const struct cJSON *json, const char *key)
-{
-	const char *t = json_text(json, key);
-
-	return t ? t : "";
-}
 
 static int print_device(struct notifier *n, const struct device *d, struct buf *out,
                         struct err *err)
@@ -39,9 +31,9 @@ static int print_device(struct notifier *n, const struct device *d, struct buf *
 	return r;
 }
 
-static int push_key(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err)
+static int push_key(struct notifier *n, struct ask *a, const struct jval *args, struct err *err)
 {
-	const char *owner = asked_push_text(args, "owner");
+	const char *owner = jv_str(args, "owner");
 	const struct device *d;
 	struct buf out;
 	int r = devices_refresh(n->devices, err);
@@ -62,11 +54,11 @@ static int push_key(struct notifier *n, struct ask *a, const struct cJSON *args,
 }
 
 static int asked_push_check(struct notifier *n, struct ask *a, const struct channel *c,
-                            const struct cJSON *args, struct err *err)
+                            const struct jval *args, struct err *err)
 {
-	const struct webpush_to to = { .endpoint = asked_push_text(args, "endpoint"),
-		                       .p256dh = asked_push_text(args, "p256dh"),
-		                       .auth = asked_push_text(args, "auth") };
+	const struct webpush_to to = { .endpoint = jv_str(args, "endpoint"),
+		                       .p256dh = jv_str(args, "p256dh"),
+		                       .auth = jv_str(args, "auth") };
 	int r = push_check(c, &to, err);
 
 	if (r == 0)
@@ -75,9 +67,9 @@ static int asked_push_check(struct notifier *n, struct ask *a, const struct chan
 }
 
 static int asked_push_test(struct notifier *n, struct ask *a, const struct channel *c,
-                           const struct cJSON *args, struct err *err)
+                           const struct jval *args, struct err *err)
 {
-	const char *name = asked_push_text(args, "device");
+	const char *name = jv_str(args, "device");
 	int r = devices_refresh(n->devices, err);
 	const struct device *d = r == 0 ? devices_find(n->devices, name) : NULL;
 
@@ -86,12 +78,12 @@ static int asked_push_test(struct notifier *n, struct ask *a, const struct chann
 	if (!d)
 		return err_set(err, E_NOT_FOUND, "there is no device of this name");
 	snprintf(a->channel, sizeof a->channel, "%s", c->name);
-	log_info("push.test", "device=%s actor=%s", d->name, asked_push_text(args, "actor"));
+	log_info("push.test", "device=%s actor=%s", d->name, jv_str(args, "actor"));
 	post_ask_device(n, a, c, d);
 	return 0;
 }
 
-int asked_push(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err)
+int asked_push(struct notifier *n, struct ask *a, const struct jval *args, struct err *err)
 {
 	const struct channel *c = channels_of_type(n->channels, CH_PUSH);
 

@@ -13,14 +13,14 @@
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 /* A person's name has at most 63 bytes. */
 enum { WHY_BYTES = 200, SUBJECT_BYTES = 100 };
 
 /* One document; texts of `device` and the names of persons are inside `json` or owned. */
 struct kept {
-	struct cJSON *json;
+	const struct jval *json;
 	char *name;
 	struct device device;
 };
@@ -53,7 +53,7 @@ struct devices *devices_new(struct reader *reader, struct outbox *outbox)
 static void devices_clear(struct devices *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
-		json_free(d->items[i].json);
+		jv_free(d->items[i].json);
 		free(d->items[i].name);
 	}
 	for (size_t i = 0; i < d->n_persons; i++)
@@ -72,13 +72,6 @@ void devices_free(struct devices *d)
 }
 
 /* --- read ---------------------------------------------------------------------------- */
-
-static const char *devices_text(const struct cJSON *json, const char *key)
-{
-	const char *t = json_text(json, key);
-
-	return t ? t : "";
-}
 
 static int severity_of(const char *word)
 {
@@ -106,17 +99,17 @@ static int take_device(void *ctx, const struct store_doc *doc)
 	struct devices *d = ctx;
 	struct kept k = { 0 };
 
-	if (json_parse(doc->body, doc->body_len, &k.json, NULL) < 0)
+	if (jv_parse(doc->body, doc->body_len, &k.json, NULL) < 0)
 		return 0;
 	k.name = mem_str(doc->name);
 	k.device = (struct device){ .name = k.name,
-		                    .owner = devices_text(k.json, "owner"),
-		                    .to = { .endpoint = devices_text(k.json, "endpoint"),
-		                            .p256dh = devices_text(k.json, "p256dh"),
-		                            .auth = devices_text(k.json, "auth") },
+		                    .owner = jv_str(k.json, "owner"),
+		                    .to = { .endpoint = jv_str(k.json, "endpoint"),
+		                            .p256dh = jv_str(k.json, "p256dh"),
+		                            .auth = jv_str(k.json, "auth") },
 		                    .version = doc->version,
-		                    .least = severity_of(devices_text(k.json, "least")),
-		                    .zh = devices_text(k.json, "language")[0] == 'z',
+		                    .least = severity_of(jv_str(k.json, "least")),
+		                    .zh = jv_str(k.json, "language")[0] == 'z',
 		                    .is_gone = was_dropped(d, doc->name, doc->version) };
 	d->items = mem_grow(d->items, d->n + 1, sizeof *d->items);
 	d->items[d->n++] = k;
@@ -126,14 +119,14 @@ static int take_device(void *ctx, const struct store_doc *doc)
 static int take_person(void *ctx, const struct store_doc *doc)
 {
 	struct devices *d = ctx;
-	struct cJSON *json = NULL;
+	const struct jval *json = NULL;
 
-	if (json_parse(doc->body, doc->body_len, &json, NULL) < 0)
+	if (jv_parse(doc->body, doc->body_len, &json, NULL) < 0)
 		return 0;
 	d->persons = mem_grow(d->persons, d->n_persons + 1, sizeof *d->persons);
 	d->persons[d->n_persons++] = (struct person){ mem_str(doc->name),
-		                                      json_true(json, "disabled") };
-	json_free(json);
+		                                      jv_true(json, "disabled") };
+	jv_free(json);
 	return 0;
 }
 

@@ -1,11 +1,10 @@
 #include "notifier/life.h"
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 /* The first word is the id of the store. */
 static bool is_same_store(const char *a, const char *b)
@@ -17,12 +16,12 @@ static bool is_same_store(const char *a, const char *b)
 
 static int take_loss(void *ctx, const struct read_action *a)
 {
-	struct cJSON *detail = NULL;
+	const struct jval *detail = NULL;
 	int64_t *number = ctx;
 
-	if (json_parse(a->detail, strlen(a->detail), &detail, NULL) == 0)
-		*number = json_int(detail, "number", -1);
-	json_free(detail);
+	if (jv_parse(a->detail, strlen(a->detail), &detail, NULL) == 0)
+		*number = jv_int(detail, "number", -1);
+	jv_free(detail);
 	return 0;
 }
 

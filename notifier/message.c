@@ -4,7 +4,6 @@
  * reads the same after the task was renamed or retired. */
 #include "notifier/message.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { LINES_MAX = 20 };
 
@@ -91,30 +90,23 @@ void alert_print(const struct alert *a, struct buf *out)
 	put_close(out, '}');
 }
 
-static const char *text_of(const struct cJSON *json, const char *key)
+int alert_read(const struct jval *json, struct alert *ret)
 {
-	const char *text = json_text(json, key);
-
-	return text ? text : "";
-}
-
-int alert_read(const struct cJSON *json, struct alert *ret)
-{
-	int what = happening_from_word(text_of(json, "event"));
+	int what = happening_from_word(jv_str(json, "event"));
 
 	*ret = (struct alert){ .what = what < 0 ? HP_TEST : (enum happening)what,
-		               .task = text_of(json, "task"),
-		               .title = text_of(json, "title"),
-		               .reason = text_of(json, "reason"),
-		               .note = text_of(json, "note"),
-		               .run_date = json_int(json, "run_date", 0),
-		               .at_us = json_int(json, "at_us", 0),
-		               .number = (uint64_t)json_int(json, "number", 0),
-		               .task_id = (uint32_t)json_int(json, "task_id", 0),
-		               .generation = (uint32_t)json_int(json, "generation", 0),
-		               .attempt = (uint32_t)json_int(json, "attempt", 0),
-		               .after_us = json_int(json, "after_us", 0),
-		               .exit_code = (int32_t)json_int(json, "exit_code", 0) };
+		               .task = jv_str(json, "task"),
+		               .title = jv_str(json, "title"),
+		               .reason = jv_str(json, "reason"),
+		               .note = jv_str(json, "note"),
+		               .run_date = jv_int(json, "run_date", 0),
+		               .at_us = jv_int(json, "at_us", 0),
+		               .number = (uint64_t)jv_int(json, "number", 0),
+		               .task_id = (uint32_t)jv_int(json, "task_id", 0),
+		               .generation = (uint32_t)jv_int(json, "generation", 0),
+		               .attempt = (uint32_t)jv_int(json, "attempt", 0),
+		               .after_us = jv_int(json, "after_us", 0),
+		               .exit_code = (int32_t)jv_int(json, "exit_code", 0) };
 	return what < 0 ? -1 : 0;
 }
 

@@ -37,10 +37,10 @@ bool happening_lasts(enum happening h);       /* until what it is of is mended *
 int happening_from_word(const char *word);    /* -1: none */
 
 /* JSON of one alert, kept until it is delivered; and back. Texts of the second are borrowed
- * from `json`'s tree, which the caller frees with json_free(). */
-struct cJSON;
+ * from `json`'s tree, which the caller frees with jv_free(). */
+struct jval;
 void alert_print(const struct alert *a, struct buf *out);
-int alert_read(const struct cJSON *json, struct alert *ret);
+int alert_read(const struct jval *json, struct alert *ret);
 
 /* `zh`: Chinese. `url`: the console's address, "" for no link. */
 void message_subject(const struct alert *const *alerts, size_t n, int zh, struct buf *out);

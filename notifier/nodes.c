@@ -13,7 +13,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 enum { VERSIONS_MAX = 100 }; /* told of one node in a round; the next one goes on */
 
@@ -37,7 +37,7 @@ static int each_node(void *ctx, const struct store_doc *d)
 
 /* One version of a node. */
 struct node_state {
-	struct cJSON *json; /* NULL: that version is not kept */
+	const struct jval *json; /* NULL: that version is not kept */
 	int64_t at_us;
 };
 
@@ -46,7 +46,7 @@ static int take_state(void *ctx, const struct store_doc *d)
 	struct node_state *s = ctx;
 
 	s->at_us = d->at_us;
-	if (json_parse(d->body, d->body_len, &s->json, NULL) < 0)
+	if (jv_parse(d->body, d->body_len, &s->json, NULL) < 0)
 		s->json = NULL;
 	return 0;
 }
@@ -64,16 +64,9 @@ static int state_read(struct notifier *n, uint32_t id, uint32_t version, struct 
 	return r == E_NOT_FOUND ? 0 : r;
 }
 
-static const char *text_of(const struct cJSON *json, const char *key)
-{
-	const char *text = json ? json_text(json, key) : NULL;
-
-	return text ? text : "";
-}
-
 static bool is_there(const struct node_state *s)
 {
-	return s->json && strcmp(text_of(s->json, "status"), "offline") != 0;
+	return s->json && strcmp(jv_str(s->json, "status"), "offline") != 0;
 }
 
 static int nodes_put(struct notifier *n, const struct alert *a, uint32_t id, uint32_t version,
@@ -98,8 +91,8 @@ static int nodes_put(struct notifier *n, const struct alert *a, uint32_t id, uin
 static int nodes_tell(struct notifier *n, uint32_t id, uint32_t version,
                       const struct node_state *was, const struct node_state *now, struct err *err)
 {
-	char *task = mem_fmt("%s %s", text_of(now->json, "mode"), text_of(now->json, "name"));
-	char *note = mem_fmt("%s at %s", text_of(now->json, "status"), text_of(now->json, "host"));
+	char *task = mem_fmt("%s %s", jv_str(now->json, "mode"), jv_str(now->json, "name"));
+	char *note = mem_fmt("%s at %s", jv_str(now->json, "status"), jv_str(now->json, "host"));
 	struct alert a = { .what = !is_there(now)  ? HP_LEFT
 		                   : is_there(was) ? HP_CHANGED
 		                                   : HP_JOINED,
@@ -128,10 +121,10 @@ static int nodes_follow(struct notifier *n, uint32_t id, uint32_t told, uint32_t
 		r = state_read(n, id, v, &now, err);
 		if (r == 0 && now.json)
 			r = nodes_tell(n, id, v, &was, &now, err);
-		json_free(was.json);
+		jv_free(was.json);
 		was = now;
 	}
-	json_free(was.json);
+	jv_free(was.json);
 	return r == 0 ? outbox_put_node(n->outbox, id, end, err) : r;
 }
 

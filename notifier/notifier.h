@@ -91,14 +91,14 @@ void system_answer(void *notifier, enum wake_fact which, char *json); /* of wake
 void asked_put(void *notifier, struct ask *a); /* of wake.h. Thread: any */
 void asked_answer(struct notifier *n);
 struct buf;
-struct cJSON;
+struct jval;
 /* asked_reply.c: the answer. `body` may be NULL. Owns a. */
 void asked_reply(struct notifier *n, struct ask *a, int code, const char *text, struct buf *body);
 /* How the last try went (outbox_try()), as the fields last_at, last_ok, last_error. */
 void asked_put_try(struct buf *out, int64_t at_us, const char *error);
 void asked_tested(void *notifier, struct ask *a, const char *error); /* of a test; NULL: taken */
 /* asked_push.c: the same of pushes: the key, a subscription, a test. */
-int asked_push(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err);
+int asked_push(struct notifier *n, struct ask *a, const struct jval *args, struct err *err);
 /* told.c: the server hears whose end somebody was told of. */
 int told_put(struct notifier *n, const struct alert *a, const char *who, struct err *err);
 /* One batch at a time; *wait_ms gets shorter where it is to be tried again. */

@@ -4,7 +4,6 @@
  * (`owner:NAME`), so that a row says why he was not told. Disabled people have no way. */
 #include "notifier/owners.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 enum { WHY_BYTES = 200 };
 
@@ -23,7 +22,7 @@ enum { WHY_BYTES = 200 };
 /* Texts of `json`. */
 struct named {
 	char *name;
-	struct cJSON *json;
+	const struct jval *json;
 };
 
 struct list {
@@ -50,7 +49,7 @@ struct owners *owners_new(struct reader *reader)
 static void owners_clear(struct list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		json_free(l->items[i].json);
+		jv_free(l->items[i].json);
 		free(l->items[i].name);
 	}
 	free(l->items);
@@ -71,9 +70,9 @@ void owners_free(struct owners *o)
 static int owners_take(void *ctx, const struct store_doc *doc)
 {
 	struct list *l = ctx;
-	struct cJSON *json = NULL;
+	const struct jval *json = NULL;
 
-	if (json_parse(doc->body, doc->body_len, &json, NULL) < 0)
+	if (jv_parse(doc->body, doc->body_len, &json, NULL) < 0)
 		return 0;
 	l->items = mem_grow(l->items, l->n + 1, sizeof *l->items);
 	l->items[l->n++] = (struct named){ mem_str(doc->name), json };
@@ -112,32 +111,20 @@ static const struct named *owners_find(const struct list *l, const char *name)
 
 static const char *owners_text(const struct named *who, const char *key)
 {
-	const char *t = who ? json_text(who->json, key) : NULL;
-
-	return t ? t : "";
+	return who ? jv_str(who->json, key) : "";
 }
 
 static bool is_disabled(const struct named *person)
 {
-	return person && json_true(person->json, "disabled");
-}
-
-static bool is_listed(const struct named *doc, const char *key, const char *name)
-{
-	const struct cJSON *v;
-
-	cJSON_ArrayForEach(v, json_get(doc->json, key))
-		if (cJSON_IsString(v) && strcmp(v->valuestring, name) == 0)
-			return true;
-	return false;
+	return person && jv_true(person->json, "disabled");
 }
 
 /* A member by name, or told so by the directory that both are of: as cgi/who/people_read.c. */
 static bool owners_belongs(const struct named *person, const struct named *group)
 {
-	return is_listed(group, "members", person->name) ||
+	return jv_has(jv_get(group->json, "members"), person->name) ||
 	       (strcmp(owners_text(person, "source"), owners_text(group, "source")) == 0 &&
-	        is_listed(person, "groups", group->name));
+	        jv_has(jv_get(person->json, "groups"), group->name));
 }
 
 /* --- ways ---------------------------------------------------------------------------- */

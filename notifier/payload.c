@@ -14,8 +14,8 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 typedef void (*print_fn)(const struct payload_ask *a, struct buf *out, const char *subject,
                          const char *text);
@@ -340,14 +340,14 @@ void payload_print(const struct payload_ask *ask, struct buf *ret_url, struct bu
 bool payload_taken(enum channel_type type, const char *answer, size_t n)
 {
 	const char *code = shapes[type].code;
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 	bool taken;
 
 	if (!code)
 		return true;
-	if (json_parse(answer, n, &root, NULL) < 0)
+	if (jv_parse(answer, n, &root, NULL) < 0)
 		return false;
-	taken = json_int(root, code, -1) == 0;
-	json_free(root);
+	taken = jv_int(root, code, -1) == 0;
+	jv_free(root);
 	return taken;
 }

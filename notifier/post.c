@@ -22,7 +22,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 enum { DUE_MAX = 2000, ID_BYTES = 33 };
@@ -115,7 +115,7 @@ static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err
 		log_info(event_of(fate), "recipient=%s task=%s event=%s why=\"%s\"", p->recipient,
 		         it->alert.task, happening_word(it->alert.what), why);
 		r = outbox_settle(n->outbox, it->id, fate, now_us, now_us, why, err);
-		json_free(it->json);
+		jv_free(it->json);
 	}
 	p->n = kept;
 	return r;
@@ -178,7 +178,7 @@ static int take_due(void *ctx, const struct outbox_letter *l)
 	*it = (struct item){
 		.id = l->id, .made_us = l->made_us, .tries = l->tries, .of = l->alert
 	};
-	if (json_parse(l->body, strlen(l->body), &it->json, NULL) < 0)
+	if (jv_parse(l->body, strlen(l->body), &it->json, NULL) < 0)
 		it->json = NULL;
 	alert_read(it->json, &it->alert);
 	return 0;

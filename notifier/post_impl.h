@@ -8,7 +8,7 @@
 #include "notifier/message.h"
 
 struct ask;
-struct cJSON;
+struct jval;
 struct device;
 struct notifier;
 struct payload_ask;
@@ -16,7 +16,7 @@ struct payload_ask;
 struct item {
 	int64_t id, made_us, of; /* of: the alert's id */
 	uint32_t tries;
-	struct cJSON *json; /* owns the alert's texts */
+	const struct jval *json; /* owns the alert's texts */
 	struct alert alert;
 };
 

@@ -11,13 +11,13 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 void parcel__free(struct parcel *p)
 {
 	for (size_t i = 0; i < p->n; i++)
-		json_free(p->items[i].json);
+		jv_free(p->items[i].json);
 	ask_free(p->ask);
 	free(p->items);
 	free(p->recipient);

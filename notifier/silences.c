@@ -7,7 +7,7 @@
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 struct silence {
 	char *covers, *word, *reason;
@@ -49,27 +49,20 @@ void silences_free(struct silences *s)
 	free(s);
 }
 
-static char *silences_text(const struct cJSON *json, const char *key)
-{
-	const char *t = json_text(json, key);
-
-	return mem_str(t ? t : "");
-}
-
 static int silences_take(void *ctx, const struct store_doc *d)
 {
 	struct silences *s = ctx;
-	struct cJSON *json = NULL;
+	const struct jval *json = NULL;
 
-	if (json_parse(d->body, d->body_len, &json, NULL) < 0)
+	if (jv_parse(d->body, d->body_len, &json, NULL) < 0)
 		return 0;
 	s->items = mem_grow(s->items, s->n + 1, sizeof *s->items);
-	s->items[s->n++] = (struct silence){ .covers = silences_text(json, "covers"),
-		                             .word = silences_text(json, "kind"),
-		                             .reason = silences_text(json, "reason"),
-		                             .from = json_int(json, "from", 0),
-		                             .until = json_int(json, "until", 0) };
-	json_free(json);
+	s->items[s->n++] = (struct silence){ .covers = mem_str(jv_str(json, "covers")),
+		                             .word = mem_str(jv_str(json, "kind")),
+		                             .reason = mem_str(jv_str(json, "reason")),
+		                             .from = jv_int(json, "from", 0),
+		                             .until = jv_int(json, "until", 0) };
+	jv_free(json);
 	return 0;
 }
 

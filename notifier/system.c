@@ -1,6 +1,5 @@
 /* The machines and the server itself: what they say of themselves every few seconds, and who is to
  * be told when it changes. What was told last is kept, so a restart tells nothing twice. */
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 #define FINE "ok"
 
@@ -73,13 +72,6 @@ static int fact(struct round *rd, const char *subject, const char *state, enum h
 	return r == 0 ? outbox_put_fact(o, subject, state, rd->err) : r;
 }
 
-static const char *text_of(const struct cJSON *json, const char *key)
-{
-	const char *text = json_text(json, key);
-
-	return text ? text : "";
-}
-
 /* --- brokers and their plugins --------------------------------------------------------- */
 
 static bool is_down(const char *state)
@@ -88,11 +80,11 @@ static bool is_down(const char *state)
 	       strcmp(state, "quarantined") == 0;
 }
 
-static int plugin(struct round *rd, const char *broker, const struct cJSON *type)
+static int plugin(struct round *rd, const char *broker, const struct jval *type)
 {
-	const char *state = text_of(type, "state");
-	char *subject = mem_fmt("plugin %s on %s", text_of(type, "type"), broker);
-	char *what = is_down(state) ? mem_fmt("%s: %s", state, text_of(type, "text"))
+	const char *state = jv_str(type, "state");
+	char *subject = mem_fmt("plugin %s on %s", jv_str(type, "type"), broker);
+	char *what = is_down(state) ? mem_fmt("%s: %s", state, jv_str(type, "text"))
 	                            : mem_str(FINE);
 	int r = fact(rd, subject, what, HP_PLUGIN_DOWN, HP_PLUGIN_BACK);
 
@@ -100,8 +92,8 @@ static int plugin(struct round *rd, const char *broker, const struct cJSON *type
 	free(subject);
 	if (r < 0)
 		return r;
-	subject = mem_fmt("starts of %s on %s", text_of(type, "type"), broker);
-	const char *starts = text_of(type, "starts");
+	subject = mem_fmt("starts of %s on %s", jv_str(type, "type"), broker);
+	const char *starts = jv_str(type, "starts");
 	r = fact(rd, subject, starts[0] ? starts : FINE, HP_STARTS_FAIL, HP_MENDED);
 	free(subject);
 	return r;
@@ -122,48 +114,36 @@ static int twin(struct round *rd, const char *name, const char *text)
 	return r;
 }
 
-static int broker(struct round *rd, const struct cJSON *b)
+static int broker(struct round *rd, const struct jval *b)
 {
-	const char *name = text_of(b, "name");
-	bool online = cJSON_IsTrue(json_get(b, "online"));
+	const char *name = jv_str(b, "name");
+	bool online = jv_true(b, "online");
 	char *subject = mem_fmt("broker %s", name);
-	char *what = online ? mem_str(FINE) : mem_fmt("last heard of %s", text_of(b, "last_heard"));
-	const struct cJSON *type;
+	char *what = online ? mem_str(FINE) : mem_fmt("last heard of %s", jv_str(b, "last_heard"));
 	int r = fact(rd, subject, what, HP_BROKER_LOST, HP_BROKER_BACK);
 
 	free(what);
 	free(subject);
 	if (r == 0)
-		r = twin(rd, name, text_of(b, "twin"));
+		r = twin(rd, name, jv_str(b, "twin"));
 	if (online)
-		cJSON_ArrayForEach(type, json_get(b, "types"))
+		JV_EACH(type, jv_get(b, "types"))
 			if (r == 0)
 				r = plugin(rd, name, type);
 	return r;
 }
 
-static int brokers(struct round *rd, const struct cJSON *answer)
+static int brokers(struct round *rd, const struct jval *answer)
 {
-	const struct cJSON *b;
 	int r = 0;
 
-	cJSON_ArrayForEach(b, json_get(answer, "brokers"))
+	JV_EACH(b, jv_get(answer, "brokers"))
 		if (r == 0)
 			r = broker(rd, b);
 	return r;
 }
 
 /* --- the server ------------------------------------------------------------------------- */
-
-static bool system_has(const struct cJSON *list, const char *word)
-{
-	const struct cJSON *v;
-
-	cJSON_ArrayForEach(v, list)
-		if (cJSON_IsString(v) && strcmp(v->valuestring, word) == 0)
-			return true;
-	return false;
-}
 
 /* Troubles with rules of their own: who looks after disks and databases may be somebody else. They
  * are the server's trouble all the same. */
@@ -174,19 +154,18 @@ static const struct {
 	    { "partition", "partitions of the days ahead",
 	      "what ends then cannot be dropped as a day", HP_PARTITION } };
 
-static int health(struct round *rd, const struct cJSON *answer)
+static int health(struct round *rd, const struct jval *answer)
 {
-	const struct cJSON *p;
 	struct buf all;
 
 	buf_init(&all);
-	cJSON_ArrayForEach(p, json_get(answer, "problems"))
-		if (cJSON_IsString(p))
-			buf_printf(&all, "%s%s", all.len ? "; " : "", p->valuestring);
+	JV_EACH(p, jv_get(answer, "problems"))
+		if (jv_is(p, JV_TEXT))
+			buf_printf(&all, "%s%s", all.len ? "; " : "", p->text);
 	int r = fact(rd, "server", all.len ? buf_str(&all) : FINE, HP_TROUBLE, HP_MENDED);
 	for (size_t i = 0; r == 0 && i < sizeof own / sizeof own[0]; i++)
 		r = fact(rd, own[i].subject,
-		         system_has(json_get(answer, "kinds"), own[i].kind) ? own[i].says : FINE,
+		         jv_has(jv_get(answer, "kinds"), own[i].kind) ? own[i].says : FINE,
 		         own[i].bad, HP_MENDED);
 	buf_done(&all);
 	return r;
@@ -194,12 +173,12 @@ static int health(struct round *rd, const struct cJSON *answer)
 
 /* Another epoch is another lead, of another server or of the same one after a restart. The first
  * one that is seen is nobody's news. The epoch is the last word of what is kept. */
-static int leader(struct round *rd, const struct cJSON *answer)
+static int leader(struct round *rd, const struct jval *answer)
 {
 	char was[OUTBOX_FACT_BYTES] = "", who[OUTBOX_FACT_BYTES] = "";
 	struct outbox *o = rd->n->outbox;
-	const char *name = text_of(answer, "name");
-	int64_t epoch = json_int(answer, "epoch", 0);
+	const char *name = jv_str(answer, "name");
+	int64_t epoch = jv_int(answer, "epoch", 0);
 	int r = outbox_fact(o, "leader", was, rd->err);
 
 	if (r == 0)
@@ -222,7 +201,7 @@ static int leader(struct round *rd, const struct cJSON *answer)
 	                                        : r;
 }
 
-static int (*const takers[WAKE_FACTS])(struct round *rd, const struct cJSON *answer) = {
+static int (*const takers[WAKE_FACTS])(struct round *rd, const struct jval *answer) = {
 	[WAKE_BROKERS] = brokers, [WAKE_HEALTH] = health, [WAKE_SERVER] = leader
 };
 
@@ -237,12 +216,12 @@ void system_answer(void *notifier, enum wake_fact which, char *json)
 static int system_take(struct round *rd, enum wake_fact which)
 {
 	char *text = atomic_exchange(&rd->n->facts[which], NULL);
-	struct cJSON *answer = NULL;
+	const struct jval *answer = NULL;
 	int r = 0;
 
-	if (text && json_parse(text, strlen(text), &answer, NULL) == 0)
+	if (text && jv_parse(text, strlen(text), &answer, NULL) == 0)
 		r = takers[which](rd, answer);
-	json_free(answer);
+	jv_free(answer);
 	free(text);
 	return r;
 }

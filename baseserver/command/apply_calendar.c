@@ -172,7 +172,7 @@ int apply__calendars(struct apply *a)
 
 	for (size_t i = 0; i < workflow_set_calendars(a->set); i++)
 		take_calendar(a, workflow_set_calendar(a->set, i));
-	for (const struct jval *v = gone ? gone->first : NULL; v && r == 0; v = v->next)
+	for (const struct jval *v = jv_first(gone); v && r == 0; v = v->next)
 		r = retire_calendar(a, v->text);
 	return r;
 }

@@ -306,7 +306,7 @@ int apply__retire_libraries(struct apply *a)
 	const struct jval *gone = a->cmd->o.retired_libraries;
 	int r = 0;
 
-	for (const struct jval *v = gone ? gone->first : NULL; v && r == 0; v = v->next)
+	for (const struct jval *v = jv_first(gone); v && r == 0; v = v->next)
 		r = retire_library(a, v->text);
 	return r;
 }

@@ -142,7 +142,7 @@ int apply__read(struct apply *a)
 	const struct jval *list = a->cmd->o.documents;
 
 	if (a->at == 0)
-		a->next = list ? list->first : NULL;
+		a->next = jv_first(list);
 	for (; a->next; a->next = a->next->next, a->at++) {
 		int r = a->at && apply__enough(a) ? 1 : read_one(a, a->next);
 		if (r)

@@ -141,19 +141,19 @@ static int read_reports(const char *args, size_t len, struct record *r, struct r
 {
 	static const char *const keys[] = { "alerts", NULL };
 	const struct jval *list = NULL;
-	struct jdoc *doc = NULL;
+	const struct jval *doc = NULL;
 	struct err err = { 0 };
 
-	if (jdoc_parse(args, len, &doc, &err) < 0)
+	if (jv_parse_args(args, len, &doc, &err) < 0)
 		return refuse(f, E_INVALID, "args", NULL, "args: %s", err.text);
-	int code = arg_object(jdoc_root(doc), "args", keys, f);
+	int code = arg_object(doc, "args", keys, f);
 	if (code == 0)
-		code = arg_list(jdoc_root(doc), "args", "alerts", REPORTS_MAX, &list, f);
+		code = arg_list(doc, "args", "alerts", REPORTS_MAX, &list, f);
 	if (code == 0 && list)
 		r->alerts = mem_array(list->len + 1, sizeof *r->alerts);
-	for (const struct jval *v = list ? list->first : NULL; code == 0 && v; v = v->next)
+	for (const struct jval *v = jv_first(list); code == 0 && v; v = v->next)
 		code = read_report(v, &r->alerts[r->n_alerts++], f);
-	jdoc_free(doc);
+	jv_free(doc);
 	return code;
 }
 

@@ -23,7 +23,6 @@
 #include "rt/stream.h"
 #include "util/buf.h"
 
-struct jdoc;
 struct jval;
 struct past;
 struct query;
@@ -39,9 +38,8 @@ enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
 /* A command's arguments, as checked. */
 struct order {
 	enum command_kind kind;
-	const struct kind *ops; /* its row */
-	struct jdoc *doc;       /* owns the texts */
-	const struct jval *args;
+	const struct kind *ops;  /* its row */
+	const struct jval *args; /* owned, with its texts */
 	struct selection sel;
 	const char *message;          /* "" */
 	int64_t now_us;               /* when it was asked for */

@@ -65,18 +65,17 @@ static void resume(struct commander *c, struct cmd *cmd)
 
 static void read_message(struct cmd *cmd)
 {
-	struct jdoc *doc;
+	const struct jval *doc;
 
 	if (!strstr(cmd->args, "\"message\"")) /* most have none: not worth reading them */
 		return;
-	if (jdoc_parse(cmd->args, cmd->args_len, &doc, NULL) < 0)
+	if (jv_parse_args(cmd->args, cmd->args_len, &doc, NULL) < 0)
 		return;
-	const struct jval *m = jv_get(jdoc_root(doc), "message");
-	if (m && m->kind == JV_TEXT) {
+	if (jv_text(doc, "message")) {
 		free(cmd->message);
-		cmd->message = mem_str(m->text);
+		cmd->message = mem_str(jv_text(doc, "message"));
 	}
-	jdoc_free(doc);
+	jv_free(doc);
 }
 
 /* Commands whose members wait still: what they chose is wanted once more. */

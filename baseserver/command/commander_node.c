@@ -1,14 +1,13 @@
 /* node-forget: a node of etcd's registry that is gone for good. */
-#include <cjson/cJSON.h>
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
-static bool is_text(const struct cJSON *object, const char *key, const char *text)
+static bool is_text(const struct jval *object, const char *key, const char *text)
 {
-	const char *has = json_text(object, key);
+	const char *has = jv_text(object, key);
 
 	return has && strcmp(has, text) == 0;
 }
@@ -17,22 +16,21 @@ static bool is_text(const struct cJSON *object, const char *key, const char *tex
 int cmd__forget_node(const struct commander *c, const char *name, struct refusal *f)
 {
 	const struct front *front = c->front;
-	struct cJSON *root = NULL;
-	const struct cJSON *n;
+	const struct jval *root = NULL;
 	bool is_known = false, is_gone = false;
 
 	if (!front || !front->registry || !front->forget_node)
 		return refuse(f, E_UNSUPPORTED, "args.node", NULL,
 		              "this installation has no etcd: nodes are nowhere listed");
 	if (c->nodes)
-		json_parse(c->nodes, strlen(c->nodes), &root, NULL);
-	cJSON_ArrayForEach(n, json_get(root, "nodes")) {
+		jv_parse(c->nodes, strlen(c->nodes), &root, NULL);
+	JV_EACH(n, jv_get(root, "nodes")) {
 		bool is_it = is_text(n, "name", name) || is_text(n, "id", name);
 
 		is_known |= is_it;
 		is_gone |= is_it && is_text(n, "status", "offline");
 	}
-	json_free(root);
+	jv_free(root);
 	if (!is_known)
 		return refuse(f, E_NOT_FOUND, "args.node", NULL, "no node is called '%.80s'", name);
 	if (!is_gone)

@@ -203,9 +203,8 @@ int order__parse(const struct commander *c, enum command_kind kind, const char *
 	size_t n = 0;
 
 	*ret = (struct order){ .kind = kind, .ops = &c->kinds[kind], .now_us = now_us };
-	if (jdoc_parse(args, len, &ret->doc, &err) < 0)
+	if (jv_parse_args(args, len, &ret->args, &err) < 0)
 		return refuse(f, E_INVALID, "args", NULL, "args: %s", err.text);
-	ret->args = jdoc_root(ret->doc);
 	for (; n < KEYS_MAX && ret->ops->keys[n]; n++)
 		keys[n] = ret->ops->keys[n];
 	keys[n++] = "message";
@@ -238,7 +237,7 @@ int order__parse(const struct commander *c, enum command_kind kind, const char *
 void order__done(struct order *o)
 {
 	selection_done(&o->sel);
-	jdoc_free(o->doc);
+	jv_free(o->args);
 	free(o->params);
 	*o = (struct order){ .kind = o->kind, .ops = o->ops };
 }

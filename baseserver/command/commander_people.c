@@ -39,8 +39,7 @@ static bool value_same(const struct jval *a, const struct jval *b)
 static void print_body(const struct person_noun *noun, const struct jval *args,
                        const struct jval *was, struct buf *out, bool *ret_differs)
 {
-	const struct jval *since = was ? jv_get(was, "since") : NULL;
-	int64_t n = since ? since->number : 0;
+	int64_t n = jv_int(was, "since", 0);
 	bool ends = false;
 
 	*ret_differs = false;
@@ -48,7 +47,7 @@ static void print_body(const struct person_noun *noun, const struct jval *args,
 	for (size_t i = 0; i < noun->n_members; i++) {
 		const struct person_member *m = &noun->members[i];
 		const struct jval *now = jv_get(args, m->key);
-		const struct jval *old = was ? jv_get(was, m->key) : NULL;
+		const struct jval *old = jv_get(was, m->key);
 		const struct jval *v = now ? now : old;
 		if (v)
 			person_print(out, m->key, v, false);
@@ -68,17 +67,10 @@ static void people_put(struct commander *c, const struct cmd *cmd, enum store_do
 	               &(struct store_doc){ .kind = kind, .name = name, .body = body });
 }
 
-static int64_t number_of(const struct doc *u, const char *key)
-{
-	const struct jval *v = doc_member(u, key);
-
-	return v && v->kind == JV_NUMBER ? v->number : 0;
-}
-
 /* Without an owner it is the installation's: "". */
 static bool is_owned(const struct doc *u, const char *owner)
 {
-	const struct jval *v = doc_member(u, "owner");
+	const struct jval *v = jv_get(doc_json(u), "owner");
 
 	return v ? v->kind == JV_TEXT && strcmp(v->text, owner) == 0 : u->means && !owner[0];
 }
@@ -103,20 +95,12 @@ static int check_new(const struct person_noun *noun, const struct jval *args, st
 static void add_gone(struct commander *c, const struct cmd *cmd, enum store_doc_kind kind,
                      const struct doc *u)
 {
-	char *gone = mem_fmt("{\"since\":%lld}", (long long)number_of(u, "since") + 1);
+	char *gone = mem_fmt("{\"since\":%lld}", (long long)jv_int(doc_json(u), "since", 0) + 1);
 
 	stored__change(c, cmd, cmd->edit,
 	               &(struct store_doc){
 			       .kind = kind, .name = u->name, .body = gone, .retired = true });
 	free(gone);
-}
-
-static bool is_member(const struct jval *members, const char *name)
-{
-	for (const struct jval *v = members ? members->first : NULL; v; v = v->next)
-		if (v->kind == JV_TEXT && strcmp(v->text, name) == 0)
-			return true;
-	return false;
 }
 
 static void print_without(struct buf *out, const struct jval *group, const char *name)
@@ -141,7 +125,7 @@ static void leave_group(struct commander *c, const struct cmd *cmd, const struct
 {
 	struct buf body;
 
-	if (!is_member(doc_member(g, "members"), name))
+	if (!jv_has(jv_get(doc_json(g), "members"), name))
 		return;
 	buf_init(&body);
 	print_without(&body, doc_json(g), name);
@@ -204,7 +188,7 @@ static int check_tokens(struct commander *c, const struct cmd *cmd, struct refus
 
 	for (size_t i = 0; i < k->n; i++) {
 		const struct doc *t = &k->items[i];
-		int64_t expires = t->retired ? 0 : number_of(t, "expires");
+		int64_t expires = t->retired ? 0 : jv_int(doc_json(t), "expires", 0);
 
 		if (t->retired)
 			continue;

@@ -82,33 +82,12 @@ int order__parse_plugin(struct order *o, struct refusal *f)
 
 /* --- what is known ------------------------------------------------------------------- */
 
-static const char *plugin_text(const struct jval *o, const char *key)
-{
-	const struct jval *v = o ? jv_get(o, key) : NULL;
-
-	return v && v->kind == JV_TEXT ? v->text : NULL;
-}
-
-static const struct jval *versions(const struct jval *root)
-{
-	const struct jval *v = root ? jv_get(root, "versions") : NULL;
-
-	return v && v->kind == JV_LIST ? v->first : NULL;
-}
-
 static const struct jval *version_of(const struct jval *root, const char *version)
 {
-	for (const struct jval *v = versions(root); v && version; v = v->next)
-		if (plugin_text(v, "version") && strcmp(plugin_text(v, "version"), version) == 0)
+	JV_EACH(v, jv_get(root, "versions"))
+		if (version && strcmp(jv_str(v, "version"), version) == 0)
 			return v;
 	return NULL;
-}
-
-static bool is_drained(const struct jval *root)
-{
-	const struct jval *v = root ? jv_get(root, "drained") : NULL;
-
-	return v && v->kind == JV_TRUTH && v->truth;
 }
 
 /* --- telling the workers ------------------------------------------------------------- */
@@ -120,26 +99,23 @@ static void plugin_where(const struct jval *v, struct buf *out)
 		const char *key, *prefix;
 	} of[] = { { "brokers", "b:" }, { "groups", "g:" } };
 
-	for (size_t i = 0; i < 2; i++) {
-		const struct jval *list = jv_get(v, of[i].key);
-		for (const struct jval *n = list && list->kind == JV_LIST ? list->first : NULL; n;
-		     n = n->next)
+	for (size_t i = 0; i < 2; i++)
+		JV_EACH(n, jv_get(v, of[i].key))
 			buf_printf(out, "%s%s\n", of[i].prefix, n->text);
-	}
 }
 
 static void add_choice(const struct jval *root, const char *version, struct plugin_choices *to)
 {
-	const struct jval *v = version_of(root, version), *abi = v ? jv_get(v, "abi") : NULL;
+	const struct jval *v = version_of(root, version);
 	struct buf places;
 
-	if (!v || !plugin_text(v, "sha256"))
+	if (!v || !jv_text(v, "sha256"))
 		return;
 	buf_init(&places);
 	plugin_where(v, &places);
 	struct plugin_choice *c = &to->items[to->n++];
-	snprintf(c->text, sizeof c->text, "%s %d %s", version, abi ? (int)abi->number : 1,
-	         plugin_text(v, "sha256"));
+	snprintf(c->text, sizeof c->text, "%s %d %s", version, (int)jv_int(v, "abi", 1),
+	         jv_text(v, "sha256"));
 	c->where = mem_str(buf_str(&places));
 	buf_done(&places);
 }
@@ -151,14 +127,14 @@ static struct plugin_choices *choices_of(const struct doc *p)
 	struct plugin_choices *to = mem_new(sizeof *to);
 
 	snprintf(to->type, sizeof to->type, "%s", p->name);
-	if (is_drained(root)) {
+	if (jv_true(root, "drained")) {
 		snprintf(to->items[to->n].text, sizeof to->items[0].text, "drain");
 		to->items[to->n++].where = mem_str("");
 		return to;
 	}
-	if (plugin_text(root, "enabled")) {
-		add_choice(root, plugin_text(root, "enabled"), to);
-		add_choice(root, plugin_text(root, "former"), to);
+	if (jv_text(root, "enabled")) {
+		add_choice(root, jv_text(root, "enabled"), to);
+		add_choice(root, jv_text(root, "former"), to);
 	}
 	return to;
 }
@@ -182,8 +158,7 @@ void plugins__tell(const struct commander *c)
 static void print_names(struct buf *out, const char *key, const struct jval *list)
 {
 	put_open(out, key, '[');
-	for (const struct jval *v = list && list->kind == JV_LIST ? list->first : NULL; v;
-	     v = v->next)
+	JV_EACH(v, list)
 		put_text(out, NULL, v->text);
 	put_close(out, ']');
 }
@@ -191,12 +166,10 @@ static void print_names(struct buf *out, const char *key, const struct jval *lis
 /* places: where it is meant to run from now on; NULL: as it was. */
 static void print_version(struct buf *out, const struct jval *v, const struct order *places)
 {
-	const struct jval *abi = jv_get(v, "abi");
-
 	put_open(out, NULL, '{');
-	put_text(out, "version", plugin_text(v, "version"));
-	put_int(out, "abi", abi ? abi->number : 1);
-	put_text(out, "sha256", plugin_text(v, "sha256"));
+	put_text(out, "version", jv_text(v, "version"));
+	put_int(out, "abi", jv_int(v, "abi", 1));
+	put_text(out, "sha256", jv_text(v, "sha256"));
 	print_names(out, "brokers", places ? places->brokers : jv_get(v, "brokers"));
 	print_names(out, "groups", places ? places->groups : jv_get(v, "groups"));
 	put_close(out, '}');
@@ -233,10 +206,9 @@ static size_t print_body(const struct jval *root, const struct wanted *w, struct
 		put_text(out, "former", w->former);
 	put_bool(out, "drained", w->drained);
 	put_open(out, "versions", '[');
-	for (const struct jval *v = versions(root); v; v = v->next)
-		if (!w->without || strcmp(plugin_text(v, "version"), w->without) != 0) {
-			bool is_placed = w->placed &&
-			                 strcmp(plugin_text(v, "version"), w->placed) == 0;
+	JV_EACH(v, jv_get(root, "versions"))
+		if (!w->without || strcmp(jv_text(v, "version"), w->without) != 0) {
+			bool is_placed = w->placed && strcmp(jv_text(v, "version"), w->placed) == 0;
 
 			print_version(out, v, is_placed ? w->places : NULL);
 			n++;
@@ -265,11 +237,11 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 	case CK_PLUGIN_REGISTER:
 		w->added = &cmd->o;
 		w->without = cmd->o.version;
-		if (at && strcmp(plugin_text(at, "sha256"), cmd->o.sha256) != 0)
+		if (at && strcmp(jv_text(at, "sha256"), cmd->o.sha256) != 0)
 			return refuse(f, E_CONFLICT, "args.sha256",
 			              "another version, or sirdar plugin remove",
 			              "%.60s %.40s is registered with the sha256 %s", cmd->o.type,
-			              cmd->o.version, plugin_text(at, "sha256"));
+			              cmd->o.version, jv_text(at, "sha256"));
 		return 0;
 	case CK_PLUGIN_ENABLE:
 		if (cmd->o.version ? !at : !enabled && !w->drained)
@@ -317,8 +289,8 @@ int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_RUNNER], cmd->o.type);
 	const struct jval *root = was ? doc_json(was) : NULL;
-	struct wanted w = { plugin_text(root, "enabled"), plugin_text(root, "former"),
-		            is_drained(root), NULL, NULL };
+	struct wanted w = { jv_text(root, "enabled"), jv_text(root, "former"),
+		            jv_true(root, "drained"), NULL, NULL };
 	struct buf body;
 	int r;
 

@@ -30,16 +30,16 @@ static int parse_version(const struct order *o, int64_t *ret, struct refusal *f)
 static int parse_preferences(struct order *o, struct refusal *f)
 {
 	const char *value = NULL;
-	struct jdoc *doc = NULL;
+	const struct jval *doc = NULL;
 	int64_t version;
 	bool ok;
 
 	if (parse_user(o, f) < 0 || parse_version(o, &version, f) < 0 ||
 	    arg_text(o->args, "args", "value", VALUE_MAX, &value, f) < 0)
 		return f->code;
-	ok = value && *value && jdoc_parse(value, strlen(value), &doc, NULL) == 0 &&
-	     jdoc_root(doc)->kind == JV_OBJECT;
-	jdoc_free(doc);
+	ok = value && *value && jv_parse_args(value, strlen(value), &doc, NULL) == 0 &&
+	     doc->kind == JV_OBJECT;
+	jv_free(doc);
 	return ok ? 0
 	          : refuse(f, E_INVALID, "args.value", "\"{}\"",
 	                   "args.value: a text is expected that is a JSON object");

@@ -184,8 +184,7 @@ static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (!s)
 		return refuse(f, E_NOT_FOUND, "args.silence", "sirdar silence list",
 		              "args.silence: there is no silence %s", name);
-	const struct jval *v = doc_member(s, "covers");
-	const char *covers = v && v->kind == JV_TEXT ? v->text : "";
+	const char *covers = jv_str(doc_json(s), "covers");
 	if (cmd->o.within && !within__covers(&cmd->o, covers))
 		return within__refuse(&cmd->o, "args.silence",
 		                      *covers ? covers : "the whole installation", f);

@@ -20,8 +20,7 @@ int steer_parse(struct order *o, struct refusal *f)
 	const struct jval *v = jv_get(o->args, "command");
 	char *end = NULL;
 
-	if (v && v->kind == JV_TEXT && v->len && v->len < 20 &&
-	    strspn(v->text, "0123456789") == v->len) {
+	if (jv_is(v, JV_TEXT) && v->len && v->len < 20 && strspn(v->text, "0123456789") == v->len) {
 		o->command = strtoull(v->text, &end, 10);
 		return 0;
 	}

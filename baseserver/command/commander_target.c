@@ -75,7 +75,7 @@ static int parse_projects(const struct order *o, struct refusal *f)
 	int r = arg_list(o->args, "args", "projects", LIST_MAX, &list, f);
 	char why[NAME_WHY_BYTES];
 
-	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next) {
+	for (const struct jval *v = jv_first(list); v && r == 0; v = v->next) {
 		if (v->kind != JV_TEXT)
 			r = refuse(f, E_INVALID, "args.projects",
 			           "[\"retail\"], or [\"*\"] for all",
@@ -147,7 +147,7 @@ static void print_extra(struct buf *out, const struct jval *v)
 	if (!v || v->kind != JV_OBJECT || !v->first)
 		return;
 	put_open(out, "extra", '{');
-	for (const struct jval *m = v->first; m; m = m->next)
+	JV_EACH(m, v)
 		put_text(out, m->key, m->text);
 	put_close(out, '}');
 }
@@ -157,7 +157,7 @@ static void print_projects(struct buf *out, const struct jval *v)
 	if (!v || v->kind != JV_LIST || !v->first)
 		return;
 	put_open(out, "projects", '[');
-	for (const struct jval *m = v->first; m; m = m->next)
+	JV_EACH(m, v)
 		put_text(out, NULL, m->text);
 	put_close(out, ']');
 }
@@ -167,12 +167,12 @@ static const struct jval *member(const struct jval *args, const struct jval *was
 {
 	const struct jval *now = jv_get(args, key);
 
-	return now ? now : was ? jv_get(was, key) : NULL;
+	return now ? now : jv_get(was, key);
 }
 
 static void print_number(struct buf *out, const char *key, const struct jval *v)
 {
-	if (v && v->kind == JV_NUMBER && v->number > 0)
+	if (jv_is(v, JV_NUMBER) && v->number > 0)
 		put_int(out, key, v->number);
 }
 
@@ -182,10 +182,10 @@ static void print_body(const struct jval *args, const struct jval *was, const ch
 	const struct jval *kind = member(args, was, "kind");
 
 	put_open(out, NULL, '{');
-	put_text(out, "kind", kind && kind->kind == JV_TEXT ? kind->text : "other");
+	put_text(out, "kind", jv_is(kind, JV_TEXT) ? kind->text : "other");
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
 		const struct jval *v = member(args, was, texts[i]);
-		if (v && v->kind == JV_TEXT && v->len)
+		if (jv_is(v, JV_TEXT) && v->len)
 			put_text(out, texts[i], v->text);
 	}
 	print_number(out, "port", member(args, was, "port"));

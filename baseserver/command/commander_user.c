@@ -86,7 +86,7 @@ static int parse_list(const struct order *o, const char *key, bool (*ok)(const c
 	char at[40];
 
 	snprintf(at, sizeof at, "args.%s", key);
-	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next)
+	for (const struct jval *v = jv_first(list); v && r == 0; v = v->next)
 		if (v->kind != JV_TEXT || !ok(v->text))
 			r = refuse(f, E_INVALID, at, hint, "%s: %s is expected, not %.60s", at,
 			           want, v->kind == JV_TEXT ? v->text : jv_kind_name(v));

@@ -25,8 +25,8 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 enum { TRIES_MAX = 5 };
@@ -60,12 +60,12 @@ static struct job *job_of(struct bridge *b, const char *name)
 /* The id that a key's value says, the caller's; NULL: none. */
 static char *id_of(const char *is)
 {
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 	char *id = NULL;
 
-	if (is && json_parse(is, strlen(is), &root, NULL) == 0 && json_text(root, "id"))
-		id = mem_str(json_text(root, "id"));
-	json_free(root);
+	if (is && jv_parse(is, strlen(is), &root, NULL) == 0 && jv_text(root, "id"))
+		id = mem_str(jv_text(root, "id"));
+	jv_free(root);
 	return id;
 }
 
@@ -590,20 +590,20 @@ void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
  * id counts as success: an earlier try took the order, and the document has changed since. */
 static int outcome_of(const struct client_request *r, bool *ret_failed, struct err *why)
 {
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 
 	*ret_failed = false;
 	err_set(why, r->code, "%s", r->text);
-	if (!r->body || json_parse(r->body, r->body_len, &root, NULL) < 0)
+	if (!r->body || jv_parse(r->body, r->body_len, &root, NULL) < 0)
 		return r->code;
-	const char *state = json_text(root, "state"), *text = json_text(root, "error");
-	const char *place = json_text(root, "place");
+	const char *state = jv_text(root, "state"), *text = jv_text(root, "error");
+	const char *place = jv_text(root, "place");
 	*ret_failed = r->code == 0 && state && strcmp(state, command_state_name(CS_FAILED)) == 0;
 	if (*ret_failed)
 		err_set(why, E_CONFLICT, "%.300s", text ? text : "");
 	else if (r->code == E_CONFLICT && place && strcmp(place, "request_id") == 0)
 		why->code = 0;
-	json_free(root);
+	jv_free(root);
 	return why->code;
 }
 

@@ -6,7 +6,6 @@
  * other workflow of the project is no job, and is left alone. */
 #include "baseserver/lead/bridge.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,37 +15,36 @@
 #include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/yaml.h"
 
 enum { COMMAND_BYTES_MAX = 65536 };
 
-static int fields_check(const struct cJSON *root, const char *name, struct err *err)
+static int fields_check(const struct jval *root, const char *name, struct err *err)
 {
 	static const char *const texts[] = { "command", "cronExpr", "name", NULL };
-	const struct cJSON *item;
 
-	if (!cJSON_IsObject(root))
+	if (!jv_is(root, JV_OBJECT))
 		return err_set(err, E_INVALID,
 		               "want an object {\"name\", \"command\", \"cronExpr\"}");
-	cJSON_ArrayForEach(item, root) {
+	JV_EACH(item, root) {
 		size_t k = 0;
-		while (texts[k] && strcmp(texts[k], item->string) != 0)
+		while (texts[k] && strcmp(texts[k], item->key) != 0)
 			k++;
 		if (!texts[k])
 			return err_set(err, E_INVALID,
 			               "has '%.60s', known are name, command and cronExpr",
-			               item->string);
-		if (!cJSON_IsString(item))
-			return err_set(err, E_INVALID, "%s is no text", item->string);
+			               item->key);
+		if (!jv_is(item, JV_TEXT))
+			return err_set(err, E_INVALID, "%s is no text", item->key);
 	}
 	for (size_t k = 0; k < 2; k++)
-		if (!json_text(root, texts[k]) || !json_text(root, texts[k])[0])
+		if (!*jv_str(root, texts[k]))
 			return err_set(err, E_INVALID, "%s is missing", texts[k]);
-	if (json_text(root, "name") && strcmp(json_text(root, "name"), name) != 0)
+	if (jv_text(root, "name") && strcmp(jv_text(root, "name"), name) != 0)
 		return err_set(err, E_INVALID, "name is '%.60s', the key's is '%s'",
-		               json_text(root, "name"), name);
+		               jv_text(root, "name"), name);
 	return 0;
 }
 
@@ -62,7 +60,7 @@ static void put_script(struct buf *out, const char *command)
 	buf_done(&text);
 }
 
-static void document_print(const char *project, const char *name, const struct cJSON *root,
+static void document_print(const char *project, const char *name, const struct jval *root,
                            struct buf *out)
 {
 	put_open(out, NULL, '{');
@@ -77,9 +75,9 @@ static void document_print(const char *project, const char *name, const struct c
 	put_close(out, '}');
 	put_open(out, "tasks", '{');
 	put_open(out, name, '{');
-	put_text(out, "cron", json_text(root, "cronExpr"));
+	put_text(out, "cron", jv_text(root, "cronExpr"));
 	put_open(out, "params", '{');
-	put_script(out, json_text(root, "command"));
+	put_script(out, jv_text(root, "command"));
 	put_close(out, '}');
 	put_close(out, '}');
 	put_close(out, '}');
@@ -89,7 +87,7 @@ static void document_print(const char *project, const char *name, const struct c
 int bridge_document(const char *project, const char *name, const char *json, size_t n,
                     struct buf *ret_text, struct err *err)
 {
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 	char why[NAME_WHY_BYTES];
 	int r = 0;
 
@@ -100,12 +98,12 @@ int bridge_document(const char *project, const char *name, const char *json, siz
 		return err_set(err, E_INVALID, "the name is none: %s", why);
 	if (n > COMMAND_BYTES_MAX)
 		return err_set(err, E_TOO_BIG, "%zu bytes, at most %d", n, COMMAND_BYTES_MAX);
-	r = json_parse(json, n, &root, err);
+	r = jv_parse(json, n, &root, err);
 	if (r == 0)
 		r = fields_check(root, name, err);
 	if (r == 0)
 		document_print(project, name, root, ret_text);
-	json_free(root);
+	jv_free(root);
 	return r;
 }
 

@@ -8,7 +8,6 @@
  * changed. It elects nobody: that is the election's (cluster.c). */
 #include "baseserver/lead/registry.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +26,8 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/log.h"
 #include "util/param.h"
 
@@ -100,19 +99,19 @@ static int each_doc(void *ctx, const struct store_doc *d)
 }
 
 /* Only what the registry's form has, each field a text but the port. */
-static void body_print(const struct cJSON *root, const char *status, struct buf *out)
+static void body_print(const struct jval *root, const char *status, struct buf *out)
 {
 	static const char *const texts[] = { "id", "name", "host", "mode" };
 	static const char *const more[] = { "version", "description" };
-	const char *said = json_text(root, "status");
+	const char *said = jv_text(root, "status");
 
 	put_open(out, NULL, '{');
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		put_text(out, texts[i], json_text(root, texts[i]) ? json_text(root, texts[i]) : "");
-	put_int(out, "port", json_int(root, "port", 0));
+		put_text(out, texts[i], jv_str(root, texts[i]));
+	put_int(out, "port", jv_int(root, "port", 0));
 	put_text(out, "status", status ? status : said ? said : "online");
 	for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
-		put_text(out, more[i], json_text(root, more[i]) ? json_text(root, more[i]) : "");
+		put_text(out, more[i], jv_str(root, more[i]));
 	put_close(out, '}');
 }
 
@@ -141,20 +140,15 @@ static void node_next(struct registry *r, struct node *n)
 	r->changes++;
 }
 
-static const char *name_of(const struct cJSON *root)
+static const char *status_of(const struct jval *root)
 {
-	return json_text(root, "name") ? json_text(root, "name") : "";
-}
-
-static const char *status_of(const struct cJSON *root)
-{
-	const char *s = json_text(root, "status");
+	const char *s = jv_text(root, "status");
 
 	return s ? s : "online";
 }
 
 /* Recorded and said, when it is new. `status` NULL: what the node says itself. */
-static void node_change(struct registry *r, struct node *n, const struct cJSON *root,
+static void node_change(struct registry *r, struct node *n, const struct jval *root,
                         const char *status)
 {
 	struct buf body;
@@ -167,8 +161,8 @@ static void node_change(struct registry *r, struct node *n, const struct cJSON *
 		n->is_forgotten = false;
 		node_next(r, n);
 		log_info("node.changed", "id=%s mode=%s name=\"%s\" status=%s", n->name,
-		         json_text(root, "mode") ? json_text(root, "mode") : "?",
-		         json_text(root, "name") ? json_text(root, "name") : "?",
+		         jv_text(root, "mode") ? jv_text(root, "mode") : "?",
+		         jv_text(root, "name") ? jv_text(root, "name") : "?",
 		         status ? status : status_of(root));
 	}
 	buf_done(&body);
@@ -195,27 +189,27 @@ static void forget_gone(struct registry *r, const char *name, int64_t before_us,
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct node *n = &r->nodes[i];
-		struct cJSON *root = NULL;
+		const struct jval *root = NULL;
 
 		if (n->is_forgotten || n->at_us > before_us ||
-		    json_parse(n->body, strlen(n->body), &root, NULL) < 0)
+		    jv_parse(n->body, strlen(n->body), &root, NULL) < 0)
 			continue;
 		bool is_it = !name || strcmp(n->name, name) == 0 ||
-		             strcmp(name_of(root), name) == 0;
+		             strcmp(jv_str(root, "name"), name) == 0;
 		if (is_it && strcmp(status_of(root), "offline") == 0)
 			node_forget(r, n, why);
-		json_free(root);
+		jv_free(root);
 	}
 }
 
 static void node_gone(struct registry *r, struct node *n)
 {
-	struct cJSON *was = NULL;
+	const struct jval *was = NULL;
 
-	if (json_parse(n->body, strlen(n->body), &was, NULL) == 0 &&
+	if (jv_parse(n->body, strlen(n->body), &was, NULL) == 0 &&
 	    strcmp(status_of(was), "offline") != 0)
 		node_change(r, n, was, "offline");
-	json_free(was);
+	jv_free(was);
 }
 
 static bool name_is_plain(const char *name)
@@ -229,7 +223,7 @@ static bool name_is_plain(const char *name)
 static void node_seen(struct registry *r, const char *name, const struct etcd_kv *kv)
 {
 	struct node *n = node_of(r, name);
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 	struct err err = { 0 };
 
 	if (kv->is_deleted) {
@@ -242,8 +236,8 @@ static void node_seen(struct registry *r, const char *name, const struct etcd_kv
 	if (kv->value_len > NODE_BYTES_MAX)
 		err_set(&err, E_TOO_BIG, "%zu bytes, at most %d", kv->value_len, NODE_BYTES_MAX);
 	else
-		json_parse(kv->value, kv->value_len, &root, &err);
-	if (!cJSON_IsObject(root) || !name_is_plain(name) || r->n >= NODES_MAX) {
+		jv_parse(kv->value, kv->value_len, &root, &err);
+	if (!jv_is(root, JV_OBJECT) || !name_is_plain(name) || r->n >= NODES_MAX) {
 		log_error("etcd.node", "key=nodes/%.64s text=\"%s\"",
 		          name_is_plain(name) ? name : "?",
 		          err.text[0] ? err.text : "this is no node");
@@ -252,7 +246,7 @@ static void node_seen(struct registry *r, const char *name, const struct etcd_kv
 		n->is_listed = true;
 		node_change(r, n, root, NULL);
 	}
-	json_free(root);
+	jv_free(root);
 }
 
 /* ---- what is seen ------------------------------------------------------------------------- */
@@ -578,12 +572,12 @@ static const char *node_name(void *ctx, const char *id)
 {
 	struct registry *r = ctx;
 	const struct node *n = node_of(r, id);
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 
 	r->asked[0] = '\0';
-	if (n && json_parse(n->body, strlen(n->body), &root, NULL) == 0)
-		snprintf(r->asked, sizeof r->asked, "%s", name_of(root));
-	json_free(root);
+	if (n && jv_parse(n->body, strlen(n->body), &root, NULL) == 0)
+		snprintf(r->asked, sizeof r->asked, "%s", jv_str(root, "name"));
+	jv_free(root);
 	return r->asked[0] ? r->asked : NULL;
 }
 

@@ -8,29 +8,28 @@
 /* One that does not read means nothing: what is known of it is its name and its version. */
 static int json_read(const struct store_doc *d, void **ret_means, struct err *err)
 {
-	struct jdoc *doc = NULL;
+	const struct jval *doc = NULL;
 
 	(void)err;
-	jdoc_parse(d->body, d->body_len, &doc, NULL);
-	*ret_means = doc;
+	jv_parse_args(d->body, d->body_len, &doc, NULL);
+	*ret_means = (void *)doc;
 	return 0;
 }
 
 static void json_drop(void *means)
 {
-	jdoc_free(means);
+	jv_free(means);
 }
 
 static int server_read(const struct store_doc *d, void **ret_means, struct err *err)
 {
-	struct jdoc *doc = NULL;
+	const struct jval *doc = NULL;
 
-	if (jdoc_parse(d->body, d->body_len, &doc, NULL) == 0 &&
-	    jdoc_root(doc)->kind == JV_OBJECT) {
-		*ret_means = doc;
+	if (jv_parse_args(d->body, d->body_len, &doc, NULL) == 0 && doc->kind == JV_OBJECT) {
+		*ret_means = (void *)doc;
 		return 0;
 	}
-	jdoc_free(doc);
+	jv_free(doc);
 	return err_set(err, E_CORRUPT, "lb_server: the body of %s (id %u) does not read back",
 	               d->name, d->id);
 }

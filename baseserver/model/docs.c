@@ -66,12 +66,7 @@ void docs_nearest(const struct docs *ds, struct nearest *near)
 
 const struct jval *doc_json(const struct doc *d)
 {
-	return d->means ? jdoc_root(d->means) : NULL;
-}
-
-const struct jval *doc_member(const struct doc *d, const char *key)
-{
-	return d->means ? jv_get(doc_json(d), key) : NULL;
+	return d->means;
 }
 
 /* --- learned ---------------------------------------------------------------------------- */

@@ -64,7 +64,6 @@ const struct doc *docs_find(const struct docs *ds, const char *name);
 void docs_nearest(const struct docs *ds, struct nearest *near);
 /* Of a kind that is JSON: its root; NULL when it does not read. */
 const struct jval *doc_json(const struct doc *d);
-const struct jval *doc_member(const struct doc *d, const char *key); /* likewise */
 
 /* The next version of d->name joins the edit; texts are copied. Its number is the name's, or a new
  * one, which nothing else gets even when the edit fails. */

@@ -25,7 +25,7 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 /* --- definitions ------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static const char *output_value(struct view *v, size_t i)
 	const struct task_input *in = &v->def->inputs[i];
 	const struct data_wish *w = v->q->data ? &v->q->data->wishes[i] : NULL;
 	CHECK(in->link < v->def->n_links);
-	const char *value = v->outputs[i] ? json_text(v->outputs[i], in->key) : NULL;
+	const char *value = jv_text(v->outputs[i], in->key);
 	const struct task *parent = def_of(v->p, v->def->links[in->link].parent);
 	const char *name = parent ? parent->name : "its parent";
 	char date[INSTANT_TEXT_MAX];
@@ -117,25 +117,25 @@ static void view_init(struct view *v, const struct params *p, const struct param
 	*v = (struct view){ .p = p, .q = q, .def = def };
 	snprintf(v->project, sizeof v->project, "%.*s", (int)strcspn(def->name, "/"), def->name);
 	buf_init(&v->member);
-	v->outputs = mem_array(def->n_inputs + 1, sizeof(cJSON *));
+	v->outputs = mem_array(def->n_inputs + 1, sizeof(const struct jval *));
 	if (data && data->params)
-		json_parse(data->params, strlen(data->params), &v->over, NULL);
+		jv_parse(data->params, strlen(data->params), &v->over, NULL);
 	if (data && data->own)
-		json_parse(data->own, strlen(data->own), &v->own, NULL);
+		jv_parse(data->own, strlen(data->own), &v->own, NULL);
 	for (size_t i = 0; data && i < def->n_inputs; i++)
 		if (data->wishes[i].body)
-			json_parse(data->wishes[i].body, strlen(data->wishes[i].body),
-			           &v->outputs[i], NULL);
+			jv_parse(data->wishes[i].body, strlen(data->wishes[i].body), &v->outputs[i],
+			         NULL);
 }
 
 static void view_done(struct view *v)
 {
 	for (size_t i = 0; i < v->def->n_inputs; i++)
-		json_free(v->outputs[i]);
+		jv_free(v->outputs[i]);
 	free(v->outputs);
 	buf_done(&v->member);
-	json_free(v->over);
-	json_free(v->own);
+	jv_free(v->over);
+	jv_free(v->own);
 }
 
 static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)
@@ -176,13 +176,12 @@ static int fill_all(struct view *v, struct param_question *q)
 		const char *over = view__over(v, own->name);
 		r = add_value(v, q, own->name, over ? over : own->value);
 	}
-	for (const cJSON *c = v->over ? v->over->child : NULL; c && r == 0; c = c->next)
-		if (cJSON_IsString(c) && !is_of_def(v->def, c->string))
-			r = add_value(v, q, c->string, c->valuestring);
-	for (const cJSON *c = v->own ? v->own->child : NULL; c && r == 0; c = c->next)
-		if (cJSON_IsString(c) && !is_of_def(v->def, c->string) &&
-		    !(v->over && json_text(v->over, c->string)))
-			r = add_value(v, q, c->string, c->valuestring);
+	for (const struct jval *c = jv_first(v->over); c && r == 0; c = c->next)
+		if (jv_is(c, JV_TEXT) && !is_of_def(v->def, c->key))
+			r = add_value(v, q, c->key, c->text);
+	for (const struct jval *c = jv_first(v->own); c && r == 0; c = c->next)
+		if (jv_is(c, JV_TEXT) && !is_of_def(v->def, c->key) && !jv_text(v->over, c->key))
+			r = add_value(v, q, c->key, c->text);
 	return r == 0 ? target__fill(v, q) : r;
 }
 

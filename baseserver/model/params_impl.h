@@ -2,8 +2,6 @@
 #ifndef BASESERVER_PARAMS_IMPL_H
 #define BASESERVER_PARAMS_IMPL_H
 
-#include <cjson/cJSON.h>
-
 #include "baseserver/model/params.h"
 #include "baseserver/model/scopes.h"
 #include "baseserver/model/targets.h"
@@ -27,9 +25,9 @@ struct view {
 	const struct param_question *q;
 	const struct task *def;
 	char project[80];
-	cJSON *over, *own; /* parameters of this run, of the instance; or NULL */
-	cJSON **outputs;   /* one per input of def, or NULL */
-	struct buf member; /* a target server's, as text: the last that was looked up */
+	const struct jval *over, *own; /* parameters of this run, of the instance; or NULL */
+	const struct jval **outputs;   /* one per input of def, or NULL */
+	struct buf member;             /* a target server's, as text: the last that was looked up */
 	char missing[300];
 };
 

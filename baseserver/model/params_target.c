@@ -44,11 +44,9 @@ static void add_member(struct view *v, struct param_question *q, const char *par
 static void add_members(struct view *v, struct param_question *q, const char *param,
                         const struct doc *t)
 {
-	const struct jval *extra = doc_member(t, "extra");
-
 	for (size_t i = 0; targets_members[i]; i++)
 		add_member(v, q, param, t, targets_members[i]);
-	for (const struct jval *m = extra ? extra->first : NULL; m; m = m->next) {
+	JV_EACH(m, jv_get(doc_json(t), "extra")) {
 		char *key = mem_fmt("extra.%s", m->key);
 		add_member(v, q, param, t, key);
 		free(key);
@@ -91,10 +89,10 @@ static bool names(const char *text, const char *name)
 	return false;
 }
 
-static bool any_names(const cJSON *values, const char *name)
+static bool any_names(const struct jval *values, const char *name)
 {
-	for (const cJSON *c = values ? values->child : NULL; c; c = c->next)
-		if (cJSON_IsString(c) && c->valuestring && names(c->valuestring, name))
+	JV_EACH(c, values)
+		if (c->kind == JV_TEXT && names(c->text, name))
 			return true;
 	return false;
 }

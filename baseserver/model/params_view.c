@@ -2,13 +2,13 @@
 #include "baseserver/model/job.h"
 #include "baseserver/model/params_impl.h"
 #include "util/alloc.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 const char *view__over(const struct view *v, const char *name)
 {
-	const char *value = v->over ? json_text(v->over, name) : NULL;
+	const char *value = jv_text(v->over, name);
 
-	return value || !v->own ? value : json_text(v->own, name);
+	return value ? value : jv_text(v->own, name);
 }
 
 void view__add(struct param_question *q, const char *name, const char *value)

@@ -116,7 +116,7 @@ static int parse_tasks(const struct catalog *c, const struct jval *v, struct sel
 
 	if (r == 0)
 		r = arg_text(v, "args.selection", "workflow", 256, &workflow, f);
-	for (const struct jval *t = list ? list->first : NULL; t && r == 0; t = t->next) {
+	for (const struct jval *t = jv_first(list); t && r == 0; t = t->next) {
 		snprintf(at, sizeof at, "args.selection.tasks.%zu", i++);
 		r = add_name(c, s, t, at, f);
 	}

@@ -31,13 +31,11 @@ const struct doc *targets_split(const struct docs *t, const char *text, const ch
 
 static const struct jval *targets_plain(const struct doc *t, const char *key)
 {
-	const struct jval *extra = doc_member(t, "extra");
-
 	if (strncmp(key, "extra.", 6) == 0)
-		return extra && extra->kind == JV_OBJECT ? jv_get(extra, key + 6) : NULL;
+		return jv_get(jv_get(doc_json(t), "extra"), key + 6);
 	for (size_t i = 0; targets_members[i]; i++)
 		if (strcmp(targets_members[i], key) == 0)
-			return doc_member(t, key);
+			return jv_get(doc_json(t), key);
 	return NULL;
 }
 
@@ -56,22 +54,15 @@ bool target_value(const struct doc *t, const char *key, struct buf *out)
 
 const char *target_sealed(const struct doc *t)
 {
-	const struct jval *v = doc_member(t, "sealed");
-
-	return v && v->kind == JV_TEXT ? v->text : NULL;
+	return jv_text(doc_json(t), "sealed");
 }
 
 bool target_allows(const struct doc *t, const char *project)
 {
-	const struct jval *list = doc_member(t, "projects");
+	const struct jval *list = jv_get(doc_json(t), "projects");
 
-	if (!list || list->kind != JV_LIST || list->len == 0)
-		return true;
-	for (const struct jval *v = list->first; v; v = v->next)
-		if (v->kind == JV_TEXT &&
-		    (strcmp(v->text, "*") == 0 || strcmp(v->text, project) == 0))
-			return true;
-	return false;
+	return !jv_is(list, JV_LIST) || list->len == 0 || jv_has(list, "*") ||
+	       jv_has(list, project);
 }
 
 const char *target_refusal(const struct docs *t, const char *project, const char *name, bool secret)

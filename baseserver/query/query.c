@@ -459,7 +459,7 @@ static void query_begin(struct letter *l, void *self)
 	struct client_request *r = (struct client_request *)l;
 	struct query *q = mem_new(sizeof *q);
 	struct refusal f = { 0 };
-	struct jdoc *doc = NULL;
+	const struct jval *doc = NULL;
 	struct err err = { 0 };
 	int code = 0;
 
@@ -471,13 +471,13 @@ static void query_begin(struct letter *l, void *self)
 	q->req = r;
 	if (!query_kind_parse(r->kind, &q->kind))
 		code = unknown_kind(r->kind, &f);
-	else if (jdoc_parse(r->args, r->args_len, &doc, &err) < 0)
+	else if (jv_parse_args(r->args, r->args_len, &doc, &err) < 0)
 		code = refuse(&f, E_INVALID, "args", NULL, "args: %s", err.text);
 	else
-		code = query_start(q, jdoc_root(doc), &f);
+		code = query_start(q, doc, &f);
 	if (code < 0)
 		refuse_query(q, &f);
-	jdoc_free(doc);
+	jv_free(doc);
 }
 
 const struct commander_guests query_guests = {

@@ -302,29 +302,22 @@ struct loading {
 	struct err *err;
 };
 
-static const char *text_of(const struct jdoc *doc, const char *name)
-{
-	const struct jval *v = jv_get(jdoc_root(doc), name);
-
-	return v && v->kind == JV_TEXT ? v->text : "";
-}
-
 /* One that was drained must not take work because its row does not read. A row of an earlier
  * version names no machine. */
 static int read_body(const struct store_doc *d, struct broker *b)
 {
-	struct jdoc *doc = NULL;
-	int r = jdoc_parse(d->body, d->body_len, &doc, NULL);
-	const struct jval *v = r == 0 ? jv_get(jdoc_root(doc), "drained") : NULL;
+	const struct jval *doc = NULL;
+	int r = jv_parse_args(d->body, d->body_len, &doc, NULL);
+	const struct jval *v = jv_get(doc, "drained");
 
-	if (r == 0 && (!v || v->kind != JV_TRUTH))
+	if (r == 0 && !jv_is(v, JV_TRUTH))
 		r = E_CORRUPT;
 	if (r == 0)
 		b->drained = v->truth;
 	if (r == 0)
-		machine_load(b, text_of(doc, "machine"), text_of(doc, "machine_id"),
-		             text_of(doc, "machine_since"));
-	jdoc_free(doc);
+		machine_load(b, jv_str(doc, "machine"), jv_str(doc, "machine_id"),
+		             jv_str(doc, "machine_since"));
+	jv_free(doc);
 	return r;
 }
 

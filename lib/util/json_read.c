@@ -16,10 +16,10 @@
 #define NUMBER_MAX 9007199254740991LL
 
 struct jdoc {
-	char *text; /* a copy; strings are decoded in place */
+	struct jval root; /* first: who has the root has the document */
+	char *text;       /* a copy; strings are decoded in place */
 	struct pile *values;
 	size_t n_values;
-	struct jval *root;
 };
 
 struct in {
@@ -244,7 +244,7 @@ static int json_read_value(struct in *in, int depth, struct jval **ret)
 	if (in->doc->n_values++ >= JSON_VALUES_MAX)
 		return bad(in, "too many values");
 	CHECK(depth <= JSON_DEPTH_MAX);
-	struct jval *v = pile_take(in->doc->values, sizeof *v);
+	struct jval *v = depth ? pile_take(in->doc->values, sizeof *v) : &in->doc->root;
 	char c = *in->p;
 	int r = 0;
 	if ((c == '{' || c == '[') && depth >= JSON_DEPTH_MAX)
@@ -268,51 +268,48 @@ static int json_read_value(struct in *in, int depth, struct jval **ret)
 	return r;
 }
 
-static int doc_read(const char *text, size_t n, struct jdoc **ret_doc, struct err *err)
+int jv_parse(const char *text, size_t n, const struct jval **ret_root, struct err *err)
 {
 	struct jdoc *d = mem_new(sizeof *d);
+	struct jval *root = NULL;
 
 	d->text = mem_strn(n ? text : "", n);
 	d->values = pile_new();
 	struct in in = { d, text, d->text, d->text + n, err };
-	int r = json_read_value(&in, 0, &d->root);
+	int r = json_read_value(&in, 0, &root);
 	skip_space(&in);
 	if (r == 0 && in.p != in.end)
 		r = bad(&in, "something after the value");
-	if (r < 0) {
-		jdoc_free(d);
-		return r;
-	}
-	*ret_doc = d;
-	return 0;
+	if (r < 0)
+		jv_free(&d->root);
+	else
+		*ret_root = root;
+	return r;
 }
 
-int jdoc_parse(const char *text, size_t n, struct jdoc **ret_doc, struct err *err)
+int jv_parse_args(const char *text, size_t n, const struct jval **ret_root, struct err *err)
 {
-	return n ? doc_read(text, n, ret_doc, err) : doc_read("{}", 2, ret_doc, err);
+	return n ? jv_parse(text, n, ret_root, err) : jv_parse("{}", 2, ret_root, err);
 }
 
 int json_check(const char *text, size_t n, struct err *err)
 {
-	struct jdoc *d = NULL;
-	int r = doc_read(text, n, &d, err);
+	const struct jval *root = NULL;
+	int r = jv_parse(text, n, &root, err);
 
-	jdoc_free(d);
+	jv_free(root);
 	return r;
 }
 
-void jdoc_free(struct jdoc *d)
+void jv_free(const struct jval *root)
 {
+	struct jdoc *d = (struct jdoc *)root;
+
 	if (!d)
 		return;
 	pile_free(d->values);
 	free(d->text);
 	free(d);
-}
-
-const struct jval *jdoc_root(const struct jdoc *d)
-{
-	return d->root;
 }
 
 const struct jval *jv_get(const struct jval *object, const char *name)
@@ -323,6 +320,52 @@ const struct jval *jv_get(const struct jval *object, const char *name)
 		if (strcmp(v->key, name) == 0)
 			return v->kind == JV_NULL ? NULL : v;
 	return NULL;
+}
+
+const struct jval *jv_first(const struct jval *v)
+{
+	return v ? v->first : NULL;
+}
+
+bool jv_is(const struct jval *v, enum jv_kind kind)
+{
+	return v && v->kind == kind;
+}
+
+const char *jv_text(const struct jval *object, const char *key)
+{
+	const struct jval *v = jv_get(object, key);
+
+	return jv_is(v, JV_TEXT) ? v->text : NULL;
+}
+
+const char *jv_str(const struct jval *object, const char *key)
+{
+	const char *text = jv_text(object, key);
+
+	return text ? text : "";
+}
+
+int64_t jv_int(const struct jval *object, const char *key, int64_t def)
+{
+	const struct jval *v = jv_get(object, key);
+
+	return jv_is(v, JV_NUMBER) ? v->number : def;
+}
+
+bool jv_true(const struct jval *object, const char *key)
+{
+	const struct jval *v = jv_get(object, key);
+
+	return jv_is(v, JV_TRUTH) && v->truth;
+}
+
+bool jv_has(const struct jval *list, const char *text)
+{
+	JV_EACH(v, list)
+		if (v->kind == JV_TEXT && strcmp(v->text, text) == 0)
+			return true;
+	return false;
 }
 
 const char *jv_kind_name(const struct jval *v)

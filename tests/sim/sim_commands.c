@@ -58,42 +58,27 @@ void commands_reset(void)
 
 /* --- answers ---------------------------------------------------------------------------- */
 
-static const char *text_in(const struct jval *v, const char *key)
-{
-	const struct jval *t = jv_get(v, key);
-
-	return t && t->kind == JV_TEXT ? t->text : "";
-}
-
-static int64_t number_in(const struct jval *v, const char *key)
-{
-	const struct jval *n = jv_get(v, key);
-
-	return n && n->kind == JV_NUMBER ? n->number : -2;
-}
-
 static void read_answer(struct order_of *o, const struct client_request *r)
 {
-	struct jdoc *doc = NULL;
+	const struct jval *v = NULL;
 
-	if (jdoc_parse(r->body ? r->body : "", r->body_len, &doc, NULL) < 0) {
+	if (jv_parse_args(r->body ? r->body : "", r->body_len, &v, NULL) < 0) {
 		break_invariant("C0", "the answer to %s is no JSON: %s", o->request, r->body);
 		return;
 	}
-	const struct jval *v = jdoc_root(doc);
-	o->total = number_in(v, "total");
+	o->total = jv_int(v, "total", -2);
 	if (!o->dry) {
-		uint64_t id = strtoull(text_in(v, "command"), NULL, 10);
+		uint64_t id = strtoull(jv_str(v, "command"), NULL, 10);
 		if (o->id && o->id != id)
 			break_invariant("C3", "request %s was command %" PRIu64 ", now %" PRIu64,
 			                o->request, o->id, id);
 		o->id = id;
-		o->done = number_in(v, "done");
-		o->failed = number_in(v, "failed");
-		snprintf(o->state, sizeof o->state, "%s", text_in(v, "state"));
+		o->done = jv_int(v, "done", -2);
+		o->failed = jv_int(v, "failed", -2);
+		snprintf(o->state, sizeof o->state, "%s", jv_str(v, "state"));
 	}
 	o->number = r->number;
-	jdoc_free(doc);
+	jv_free(v);
 }
 
 static bool over(const struct order_of *o)

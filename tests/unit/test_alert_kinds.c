@@ -22,7 +22,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 static const char file[] = "channels: {x: {type: webhook, url: 'https://h'}}\n"
 			   "system: [{when: [broker_lost, broker_back, plugin_down, plugin_back, "
@@ -93,13 +93,13 @@ struct words {
 static int take(void *ctx, const struct outbox_letter *l)
 {
 	struct words *t = ctx;
-	struct cJSON *json = NULL;
+	const struct jval *json = NULL;
 	size_t at = strlen(t->text);
 
-	assert_int_equal(json_parse(l->body, strlen(l->body), &json, NULL), 0);
-	snprintf(t->text + at, sizeof t->text - at, "%s %s;", json_text(json, "event"),
-	         json_text(json, "task"));
-	json_free(json);
+	assert_int_equal(jv_parse(l->body, strlen(l->body), &json, NULL), 0);
+	snprintf(t->text + at, sizeof t->text - at, "%s %s;", jv_text(json, "event"),
+	         jv_text(json, "task"));
+	jv_free(json);
 	return 0;
 }
 

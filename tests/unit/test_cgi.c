@@ -205,11 +205,11 @@ static void numbers_beyond_a_double_and_broken_text_are_refused(void **state)
 static void a_place_is_counted_in_the_text_as_it_came(void **state)
 {
 	static const char text[] = "{\"a\":\"two\\nlines\",\n \"b\":x}";
-	struct jdoc *doc = NULL;
+	const struct jval *doc = NULL;
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(jdoc_parse(text, sizeof text - 1, &doc, &err), E_INVALID);
+	assert_int_equal(jv_parse_args(text, sizeof text - 1, &doc, &err), E_INVALID);
 	assert_string_equal(err.text, "JSON, line 2 column 6: a value is expected");
 }
 

@@ -19,7 +19,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 static const struct alert one = { .what = HP_FAILED,
 	                          .title = "",
@@ -36,13 +36,13 @@ static const struct alert one = { .what = HP_FAILED,
 static void an_alert_comes_back_as_it_was_kept(void **state)
 {
 	struct alert back;
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 	struct buf b;
 
 	(void)state;
 	buf_init(&b);
 	alert_print(&one, &b);
-	assert_int_equal(json_parse(buf_str(&b), b.len, &root, NULL), 0);
+	assert_int_equal(jv_parse(buf_str(&b), b.len, &root, NULL), 0);
 	assert_int_equal(alert_read(root, &back), 0);
 	assert_int_equal(back.what, one.what);
 	assert_string_equal(back.task, one.task);
@@ -51,7 +51,7 @@ static void an_alert_comes_back_as_it_was_kept(void **state)
 	assert_int_equal(back.at_us, one.at_us);
 	assert_int_equal(back.number, one.number);
 	assert_int_equal(back.exit_code, one.exit_code);
-	json_free(root);
+	jv_free(root);
 	buf_done(&b);
 }
 
@@ -68,11 +68,11 @@ static void a_title_stands_beside_the_task_and_comes_back(void **state)
 	assert_non_null(strstr(buf_str(&b), "shop/daily/load (夜间装载) "));
 	buf_clear(&b);
 	alert_print(&titled, &b);
-	struct cJSON *json = NULL;
-	assert_int_equal(json_parse(buf_str(&b), b.len, &json, NULL), 0);
+	const struct jval *json = NULL;
+	assert_int_equal(jv_parse(buf_str(&b), b.len, &json, NULL), 0);
 	assert_int_equal(alert_read(json, &back), 0);
 	assert_string_equal(back.title, titled.title);
-	json_free(json);
+	jv_free(json);
 	buf_done(&b);
 }
 
@@ -295,21 +295,21 @@ static const size_t limits[CH_COUNT] = { [CH_DINGTALK] = 20000,
 	                                 [CH_SLACK] = 40000,
 	                                 [CH_TELEGRAM] = 4096 };
 
-static const char *text_of_body(const struct cJSON *root, enum channel_type type)
+static const char *text_of_body(const struct jval *root, enum channel_type type)
 {
 	switch (type) {
 	case CH_DINGTALK:
 	case CH_WECOM:
-		return json_text(json_get(root, "text"), "content");
+		return jv_text(jv_get(root, "text"), "content");
 	case CH_FEISHU:
-		return json_text(json_get(root, "content"), "text");
+		return jv_text(jv_get(root, "content"), "text");
 	case CH_SLACK:
 	case CH_TELEGRAM:
 	case CH_WEBHOOK:
 	case CH_SCRIPT:
-		return json_text(root, "text");
+		return jv_text(root, "text");
 	case CH_PAGERDUTY:
-		return json_text(json_get(root, "payload"), "summary");
+		return jv_text(jv_get(root, "payload"), "summary");
 	default:
 		return "";
 	}
@@ -343,20 +343,20 @@ static void push_is_well_formed(struct payload_ask *ask, const char *words, bool
 	static const char *const keys[] = { "title", "body", "path", "tag", "lang" };
 	const struct device device = { .zh = zh };
 	struct push_target target = { .device = &device, .alert = INT64_MAX };
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 	struct buf text;
 
 	ask->push = &target;
 	buf_init(&text);
 	push_text(ask, "sirdar-9223372036854775807", &text);
 	assert_true(text.len <= WEBPUSH_TEXT_MAX);
-	assert_int_equal(json_parse(buf_str(&text), text.len, &root, NULL), 0);
+	assert_int_equal(jv_parse(buf_str(&text), text.len, &root, NULL), 0);
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-		assert_non_null(json_text(root, keys[i]));
-		no_control(json_text(root, keys[i]), true);
+		assert_non_null(jv_text(root, keys[i]));
+		no_control(jv_text(root, keys[i]), true);
 	}
-	assert_true(ask->n > 1 || strstr(json_text(root, "title"), words));
-	json_free(root);
+	assert_true(ask->n > 1 || strstr(jv_text(root, "title"), words));
+	jv_free(root);
 	buf_done(&text);
 }
 
@@ -371,7 +371,7 @@ static void letter_is_well_formed(const struct channel *c, const struct alert *a
 		                   .n = n,
 		                   .now_us = 1 };
 	struct buf url, header, body, name;
-	struct cJSON *root = NULL;
+	const struct jval *root = NULL;
 
 	for (size_t i = 0; i < n; i++)
 		alerts[i] = a;
@@ -391,7 +391,7 @@ static void letter_is_well_formed(const struct channel *c, const struct alert *a
 	if (c->type == CH_MAIL) {
 		mail_is_well_formed(buf_str(&body), words);
 	} else {
-		assert_int_equal(json_parse(buf_str(&body), body.len, &root, NULL), 0);
+		assert_int_equal(jv_parse(buf_str(&body), body.len, &root, NULL), 0);
 		const char *text = text_of_body(root, c->type);
 		assert_non_null(text);
 		no_control(text, true);
@@ -403,8 +403,8 @@ static void letter_is_well_formed(const struct channel *c, const struct alert *a
 			assert_null(strstr(text, "<at"));
 		if (c->type == CH_PAGERDUTY)
 			assert_true(strlen(text) <= 1024 &&
-			            strlen(json_text(root, "dedup_key")) <= 255);
-		json_free(root);
+			            strlen(jv_text(root, "dedup_key")) <= 255);
+		jv_free(root);
 	}
 	buf_done(&url);
 	buf_done(&header);

@@ -19,7 +19,7 @@
 #include "notifier/webpush.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 
 /* RFC 8291, section 5 and appendix A. */
 static const char text[] = "When I grow up, I want to be a watermelon";
@@ -106,7 +106,7 @@ static void who_sends_is_signed_for_the_services_origin_alone(void **state)
 	static const char begin[] = "Authorization: vapid t=";
 	struct webpush_pair *p = example_pair();
 	unsigned char claims[400] = "";
-	struct cJSON *json = NULL;
+	const struct jval *json = NULL;
 	struct buf line;
 
 	(void)state;
@@ -120,11 +120,11 @@ static void who_sends_is_signed_for_the_services_origin_alone(void **state)
 	verify(token, (size_t)(dot - token), dot + 1, (size_t)(comma - dot - 1), own_point);
 	char *middle = strchr(token, '.') + 1;
 	size_t n = bytes(middle, (size_t)(dot - middle), claims, sizeof claims - 1);
-	assert_int_equal(json_parse((char *)claims, n, &json, NULL), 0);
-	assert_string_equal(json_text(json, "aud"), "https://push.example.net");
-	assert_string_equal(json_text(json, "sub"), "mailto:ops@example.org");
-	assert_int_equal(json_int(json, "exp", 0), 1700000000 + 12 * 3600);
-	json_free(json);
+	assert_int_equal(jv_parse((char *)claims, n, &json, NULL), 0);
+	assert_string_equal(jv_text(json, "aud"), "https://push.example.net");
+	assert_string_equal(jv_text(json, "sub"), "mailto:ops@example.org");
+	assert_int_equal(jv_int(json, "exp", 0), 1700000000 + 12 * 3600);
+	jv_free(json);
 	buf_done(&line);
 	webpush_pair_free(p);
 }
