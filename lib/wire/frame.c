@@ -98,6 +98,9 @@ static void head_write(uint8_t b[FRAME_HEAD_BYTES], unsigned kind, size_t bytes)
  * in memory no longer shows what was sent: the wire form is what gets looked at. */
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+/* protobuf's own bounds are 1 and this one. protobuf-c keeps 0 as an unknown field, and packs it to
+ * what nobody unpacks. */
+#define FIELD_NUMBER_MAX 536870911U
 
 static bool varint_read(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {
@@ -143,7 +146,7 @@ static int message_check(const ProtobufCMessageDescriptor *of, const uint8_t *at
 	CHECK(depth < DEPTH_MAX);
 	while (at < end) {
 		uint64_t tag, n = 0;
-		if (!varint_read(&at, end, &tag))
+		if (!varint_read(&at, end, &tag) || tag >> 3 == 0 || tag >> 3 > FIELD_NUMBER_MAX)
 			return err_set(err, E_PROTOCOL, "%s: broken field number", of->short_name);
 		bool ok = true;
 		switch (tag & 7) {

@@ -156,6 +156,11 @@ static void bodies_cut_short_at_any_byte_never_unpack_past_their_end(void **stat
 		unpack(FR_REFUSE, "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, NULL),
 		E_PROTOCOL);
 	assert_int_equal(unpack(FR_REFUSE, "\x13\x14", 2, NULL), E_PROTOCOL); /* a group */
+	/* field 0, plain and overlong; the largest field number, and one more */
+	assert_int_equal(unpack(FR_REFUSE, "\x00\x00", 2, NULL), E_PROTOCOL);
+	assert_int_equal(unpack(FR_REFUSE, "\x80\x00\x00", 3, NULL), E_PROTOCOL);
+	assert_int_equal(unpack(FR_REFUSE, "\xf8\xff\xff\xff\x0f\x00", 6, NULL), 0);
+	assert_int_equal(unpack(FR_REFUSE, "\x80\x80\x80\x80\x10\x00", 6, NULL), E_PROTOCOL);
 }
 
 static void a_body_cannot_unpack_to_more_than_its_allowance(void **state)
