@@ -41,11 +41,13 @@ static int system_put(struct round *rd, const struct alert *a, const char *to)
 
 static bool is_trouble(enum happening bad)
 {
-	return bad == HP_TROUBLE || bad == HP_DISK || bad == HP_PARTITION;
+	return bad == HP_TROUBLE || bad == HP_DISK || bad == HP_PARTITION ||
+	       bad == HP_PEER_MISBEHAVES;
 }
 
 /* `state` is FINE, or in words what is wrong. What is first seen is nobody's news (a broker that is
- * just coming looks like one that is lost), but for trouble of the server. */
+ * just coming looks like one that is lost), but for trouble of the server, and for a broker that
+ * lies: its first word may be a lie. */
 static int fact(struct round *rd, const char *subject, const char *state, enum happening bad,
                 enum happening good)
 {
@@ -99,17 +101,29 @@ static int plugin(struct round *rd, const char *broker, const struct jval *type)
 	return r;
 }
 
-/* Another machine greets under its name and key. */
-static int twin(struct round *rd, const char *name, const char *text)
+/* However it is described meanwhile: one alert until it is over. */
+static int one_fact(struct round *rd, const char *subject, const char *text, enum happening bad)
 {
-	char *subject = mem_fmt("the name of broker %s", name), was[OUTBOX_FACT_BYTES];
+	char was[OUTBOX_FACT_BYTES];
 	int r = outbox_fact(rd->n->outbox, subject, was, rd->err);
 	bool is_told = was[0] && strcmp(was, FINE) != 0;
 
-	/* However the other one is described: one alert until the name is one machine's. */
 	if (r == 0 && !(is_told && text[0]))
-		r = fact(rd, subject, text[0] ? text : FINE, HP_BROKER_TWICE, HP_MENDED);
+		r = fact(rd, subject, text[0] ? text : FINE, bad, HP_MENDED);
+	return r;
+}
 
+/* Another machine greets under its name and key; or it speaks of what others hold. */
+static int trust(struct round *rd, const char *name, const struct jval *b)
+{
+	char *subject = mem_fmt("the name of broker %s", name);
+	int r = one_fact(rd, subject, jv_str(b, "twin"), HP_BROKER_TWICE);
+
+	free(subject);
+	if (r < 0)
+		return r;
+	subject = mem_fmt("the word of broker %s", name);
+	r = one_fact(rd, subject, jv_str(b, "misbehaves"), HP_PEER_MISBEHAVES);
 	free(subject);
 	return r;
 }
@@ -125,7 +139,7 @@ static int broker(struct round *rd, const struct jval *b)
 	free(what);
 	free(subject);
 	if (r == 0)
-		r = twin(rd, name, jv_str(b, "twin"));
+		r = trust(rd, name, b);
 	if (online)
 		JV_EACH(type, jv_get(b, "types"))
 			if (r == 0)

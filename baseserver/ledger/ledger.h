@@ -105,8 +105,8 @@ struct data_wish {
 	char *body; /* a JSON object of texts; heap */
 };
 
-/* Outputs of others, and the parameters that this instance was started with. Embed it first;
- * the letter comes back through `answered`, or its discard is called. */
+/* Outputs of others, the parameters that this instance was started with, and its row. Embed it
+ * first; the letter comes back through `answered`, or its discard is called. */
 struct data_question {
 	struct letter letter;
 	struct actor *reply_to;
@@ -114,6 +114,9 @@ struct data_question {
 	struct inst_key key;
 	bool wants_params;
 	char *params, *own; /* answer: ID_PARAMS and ID_OWN, or NULL; heap */
+	bool wants_row;
+	struct instance row; /* answer: the instance itself, also one that is over ... */
+	int row_code;        /* ... or why not */
 	struct data_wish *wishes;
 	size_t n;
 	int code; /* answer: E_BUSY the store is away */

@@ -57,6 +57,17 @@ static bool source_of(const struct ledger *l, struct inst_key key, struct source
 	return e->inst.last_number <= stream_last_durable(l->stream);
 }
 
+/* One that is over is looked up later, with the rest. */
+static void row_of(const struct ledger *l, struct data_question *q)
+{
+	uint32_t index;
+	const struct entry *e = table_find(&l->table, q->key, &index);
+
+	q->row_code = e ? 0 : E_NOT_FOUND;
+	if (e)
+		q->row = e->inst;
+}
+
 static bool find_wish(const struct ledger *l, struct data_wish *w, struct source *ret)
 {
 	const struct ltask *t = ledger__task_of(l, w->task);
@@ -94,6 +105,8 @@ static void data_work(struct job *job, struct store *s)
 		if (q->wishes[i].has_date)
 			q->wishes[i].code = read_data(s, &r->wishes[i], ID_OUTPUTS,
 			                              &q->wishes[i].body);
+	if (q->wants_row && q->row_code < 0)
+		q->row_code = store_find_done(s, q->key, &q->row, NULL);
 	if (!q->wants_params)
 		return;
 	read_data(s, &r->own, ID_PARAMS, &q->params);
@@ -138,6 +151,8 @@ static struct reading *data_prepare(struct ledger *l)
 	r->wishes = mem_array(q->n + 1, sizeof *r->wishes);
 	for (size_t i = 0; i < q->n; i++)
 		is_there &= find_wish(l, &q->wishes[i], &r->wishes[i]);
+	if (q->wants_row)
+		row_of(l, q);
 	if (q->wants_params)
 		is_there &= source_of(l, q->key, &r->own) && source_of(l, whole, &r->whole);
 	if (is_there)

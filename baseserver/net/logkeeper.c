@@ -123,41 +123,55 @@ static void owner_path_of(const struct log_name *n, char path[PATH_BYTES])
 	snprintf(path + at, PATH_BYTES - at, "/%u.%u.owner", n->generation, n->attempt);
 }
 
-/* The token of the execution whose log it is; 0: nobody's, or of before there were owners. */
-static uint64_t read_owner(struct logkeeper *k, const struct log_name *n)
+enum { TOKEN_HEX = 16, OWNER_BYTES = 32 };
+
+/* The execution whose log it is, "TOKEN BROKER". Token 0: nobody's, or of before there were owners;
+ * broker 0: of before they were written. */
+struct owner {
+	uint64_t token;
+	uint32_t broker;
+};
+
+static struct owner read_owner(struct logkeeper *k, const struct log_name *n)
 {
-	char path[PATH_BYTES], text[17] = "";
+	char path[PATH_BYTES], text[OWNER_BYTES] = "", *rest = text;
+	struct owner o = { 0 };
 
 	owner_path_of(n, path);
 	int fd = openat(k->dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return 0;
+		return o;
 	ssize_t got = read(fd, text, sizeof text - 1);
 	close(fd);
-	return got == sizeof text - 1 ? strtoull(text, NULL, 16) : 0;
+	if (got < TOKEN_HEX)
+		return o;
+	o.token = strtoull(text, &rest, 16);
+	o.broker = (uint32_t)strtoul(rest, NULL, 10);
+	return o;
 }
 
-static int write_owner(struct logkeeper *k, const struct log_name *n, uint64_t token)
+static int write_owner(struct logkeeper *k, const struct log_put *p)
 {
-	char path[PATH_BYTES], text[17];
+	const struct log_name *n = &p->name;
+	char path[PATH_BYTES], text[OWNER_BYTES];
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
 
 	owner_path_of(n, path);
 	int fd = openat(k->dir_fd, path, flags, 0600);
 	if (fd < 0 && errno == ENOENT && make_dirs(k, n) == 0)
 		fd = openat(k->dir_fd, path, flags, 0600);
-	snprintf(text, sizeof text, "%016" PRIx64, token);
-	ssize_t put = fd < 0 ? -1 : write(fd, text, sizeof text - 1);
-	int code = put == sizeof text - 1 ? 0 : errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO;
+	int len = snprintf(text, sizeof text, "%016" PRIx64 " %u", p->token, p->broker);
+	ssize_t put = fd < 0 ? -1 : write(fd, text, (size_t)len);
+	int code = put == len ? 0 : errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO;
 	if (fd >= 0)
 		close(fd);
 	return code;
 }
 
 /* The log of an attempt begins anew. Who follows it goes on at its beginning. */
-static int take_over(struct logkeeper *k, const struct log_name *n, uint64_t token)
+static int take_over(struct logkeeper *k, const struct log_put *p)
 {
-	struct log_name one = *n;
+	struct log_name one = p->name;
 	char path[PATH_BYTES];
 
 	for (one.stream = 1; one.stream <= 2; one.stream++) {
@@ -169,19 +183,18 @@ static int take_over(struct logkeeper *k, const struct log_name *n, uint64_t tok
 			if (same_name(&f->get->name, &one))
 				f->get->offset = 0;
 	}
-	return write_owner(k, n, token);
+	return write_owner(k, p);
 }
 
 static int judge_owner(struct logkeeper *k, const struct log_put *p)
 {
-	uint64_t owner = read_owner(k, &p->name);
+	struct owner owner = read_owner(k, &p->name);
 
-	if (owner == p->token)
+	if (p->rule == LOG_TAIL)
+		return owner.token == p->token && owner.broker == p->broker ? 0 : E_STALE;
+	if (owner.token == p->token)
 		return 0;
-	/* The server may have been begun anew between the end of a job and its first word. */
-	if (owner > p->token || (owner && p->rule == LOG_TAIL))
-		return E_STALE;
-	return take_over(k, &p->name, p->token);
+	return owner.token > p->token ? E_STALE : take_over(k, p);
 }
 
 /* --- chunks in --- */

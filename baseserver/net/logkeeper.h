@@ -35,7 +35,7 @@ struct log_name {
  * word; what an earlier one sends then is E_STALE. */
 enum log_rule {
 	LOG_HOLDER, /* its lease is live, or it has reported its end */
-	LOG_TAIL,   /* unknown: the rest of its own log, or all of one that is nobody's */
+	LOG_TAIL,   /* nobody remembers its lease: only the rest of what is its own by .owner */
 	LOG_CLAIM,  /* no chunk, no answer: a new execution of the attempt was granted */
 };
 
@@ -46,6 +46,7 @@ struct log_put {
 	void (*answered)(struct letter *l, void *self);
 	uint32_t session;
 	uint64_t token;
+	uint32_t broker; /* whose token it is, or says it is (LOG_TAIL) */
 	enum log_rule rule;
 	struct log_name name;
 	uint64_t offset, dropped;

@@ -270,6 +270,7 @@ struct worker *worker_new(struct thread *th, const struct worker_settings *set,
 	w->set = *set;
 	w->peers = *peers;
 	w->answered = worker__answered;
+	w->evict = worker__evict;
 	w->me = actor_new(th, &ops, w);
 	w->in = stream_reader_new(ledger_stream(peers->ledger), STREAM_OUTER, w->me);
 	worker__table_init(w);

@@ -101,13 +101,15 @@ static void greet_refuse(struct conn *c, int code, bool final, const char *text)
 	session_end(c->session, code, text);
 }
 
-static void on_evict(struct letter *l, void *self)
+/* All of a broker that lied, also those that the registrar does not know of any more. */
+void worker__evict(struct letter *l, void *self)
 {
+	struct worker *w = self;
 	struct evict *e = (struct evict *)l;
-	struct conn *c = worker__conn(self, e->session);
 
-	if (c)
-		greet_refuse(c, E_IDENTITY, false, e->text);
+	for (struct conn *c = w->conns; c; c = c->next)
+		if (c->number == e->session || (e->broker && c->broker == e->broker))
+			greet_refuse(c, e->code, false, e->text);
 	free(e);
 }
 
@@ -117,7 +119,7 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 
 	g->reply_to = c->w->me;
 	g->answered = worker__greeted;
-	g->evict = on_evict;
+	g->evict = c->w->evict;
 	g->session = c->number;
 	g->role = h->role;
 	greet_copy(g->name, sizeof g->name, h->name);

@@ -36,6 +36,8 @@ struct conn {
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
 	bool drained;                       /* its broker gets no more work */
 	bool refuses;                       /* it sent a job back: nothing until new credit */
+	bool listed_forged;                 /* a list of its named another's, which was told */
+	uint32_t n_rows;                    /* asked for chunks whose leases are not known */
 	bool is_ending;                     /* and said that it is about to end */
 	uint64_t limit, resent, unsent;     /* totals; unsent: granted and given back */
 	struct rank_load load;              /* of its broker */
@@ -73,6 +75,7 @@ struct lease {
 	bool told_end;          /* by its holder */
 	bool is_over;           /* not a lease any more; its log may have a tail */
 	bool is_former;         /* of before the start, and its holder has not said yet: it runs */
+	bool any_type;          /* what it was granted with is not kept: nobody knows its type */
 	uint32_t listed;        /* by a beat of this session */
 	const struct task *def; /* what it runs with; counted, or NULL */
 };
@@ -96,6 +99,7 @@ struct worker {
 	struct conn *touched;
 	struct proposals *open;                         /* reports of this turn */
 	void (*answered)(struct letter *l, void *self); /* to them */
+	void (*evict)(struct letter *l, void *self);    /* deliver of struct evict */
 	_Atomic uint64_t f_jobs, f_reports, f_log_refused;
 	struct timing hand_over;
 	struct event_ring *ring;         /* worker_client.c */
@@ -115,16 +119,25 @@ void worker__touch(struct conn *c);                                  /* it has s
 struct proposal *worker__propose(struct worker *w, enum ask ask, struct inst_key key);
 void worker__propose_open(struct worker *w);
 struct lease *worker__lease(const struct worker *w, uint64_t token); /* NULL: not live */
-/* Live, and of the machine that c is a session of: only that one's word about it counts. */
-struct lease *worker__own(const struct conn *c, uint64_t token);
 /* Live, or over not long ago. */
-const struct lease *worker__lease_known(const struct worker *w, uint64_t token);
+struct lease *worker__lease_known(const struct worker *w, uint64_t token);
+/* One that is over and was forgotten, from its row; it is not known now. */
+struct lease *worker__lease_recall(struct worker *w, const struct instance *i, uint64_t machine);
 /* Keeps what this worker must know of every record; worker_send.c acts on it. */
 void worker__note(struct worker *w, const struct transition *tr);
 
 /* worker_news.c: how far commands are. */
 void worker__news_flush(struct worker *w);
 void worker__news_free(struct worker *w);
+
+/* worker_claim.c: may c speak of that lease in a frame of this kind? *ret is set with 0 only.
+ *   errors  E_STALE nobody's, or over, or not to be spoken of there; E_FORGED another broker's, and
+ *           the registrar is told */
+int worker__claim(struct conn *c, enum frame_kind kind, uint64_t token, struct lease **ret);
+/* The same, where the answer was given already: nobody is told again. NULL: not its own. */
+struct lease *worker__own(struct conn *c, enum frame_kind kind, uint64_t token);
+/* It spoke of a lease of that broker's. */
+void worker__forged(struct conn *c, enum frame_kind kind, uint64_t token, uint32_t broker);
 
 /* worker_greet.c: HELLO to WELCOME */
 int worker__hello(struct conn *c, const Sirdar__Hello *h);
@@ -136,10 +149,13 @@ int worker__reports(struct conn *c, const Sirdar__Reports *r);
 int worker__credit(struct conn *c, const Sirdar__Credit *m);
 int worker__load(struct conn *c, const Sirdar__Load *m);
 int worker__runner(struct conn *c, const Sirdar__RunnerState *m);
-int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m);
 int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m);
 void worker__answered(struct letter *l, void *self);
+void worker__evict(struct letter *l, void *self); /* deliver of struct evict */
 void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
+
+/* worker_log.c: what jobs print */
+int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m);
 
 /* worker_orders.c: what brokers are told to do besides jobs */
 void worker__tell_plugins(struct conn *c); /* one that was greeted */

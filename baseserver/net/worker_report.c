@@ -1,4 +1,4 @@
-/* What brokers and loaders send: heartbeats, reports, credit, load, logs. */
+/* What brokers and loaders send: heartbeats, reports, credit, load. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/job.h"
 #include "baseserver/model/params.h"
-#include "baseserver/net/logkeeper.h"
 #include "baseserver/net/worker_impl.h"
 #include "baseserver/sort/registrar.h"
 #include "sched/task.h"
@@ -34,10 +33,14 @@ static void tell_ledger(struct conn *c, struct lease *l)
 void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello)
 {
 	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
+	struct lease *l;
 
+	/* What is not its own renews nothing: the maintainer does not hear of it. */
 	for (size_t i = 0; i < n; i++) {
-		struct lease *l = worker__own(c, tokens[i]);
-		if (!l || c->role != ROLE_LOADER)
+		if (worker__claim(c, hello ? FR_HELLO : FR_BEAT, tokens[i], &l) < 0)
+			continue;
+		h->tokens[h->n++] = tokens[i];
+		if (c->role != ROLE_LOADER)
 			continue;
 		l->session = c->number;
 		if (l->is_former && !hello)
@@ -54,9 +57,6 @@ void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool he
 	h->fresh = c->fresh;
 	h->holder = c->holder;
 	memcpy(h->type, c->type, sizeof h->type);
-	h->n = n;
-	if (n)
-		memcpy(h->tokens, tokens, n * sizeof tokens[0]);
 	if (maintainer_held(c->w->peers.maintainer, h) < 0)
 		free(h);
 }
@@ -99,7 +99,7 @@ int worker__beat(struct conn *c, const Sirdar__Beat *b)
 	ack.proof = told.proof;
 	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
 	for (size_t i = 0; i < b->n_held; i++)
-		if (!worker__own(c, b->held[i]))
+		if (!worker__own(c, FR_BEAT, b->held[i]))
 			ack.unknown[ack.n_unknown++] = b->held[i];
 	int r = session_send(c->session, FR_BEAT_ACK, &ack, NULL);
 	free(ack.unknown);
@@ -270,7 +270,7 @@ static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
 	news = mem_new(sizeof *news + n * sizeof news->items[0]);
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
-		const struct lease *l = worker__own(c, r->token);
+		const struct lease *l = worker__own(c, FR_REPORTS, r->token);
 		if (r->kind != REPORT_PROGRESS || !l)
 			continue;
 		CHECK(news->n < n); /* counted with the same eyes */
@@ -285,7 +285,8 @@ int worker__reports(struct conn *c, const Sirdar__Reports *m)
 
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
-		struct lease *l = worker__own(c, r->token);
+		struct lease *l;
+		int code = worker__claim(c, FR_REPORTS, r->token, &l);
 		tally(&c->w->f_reports, 1);
 		if (r->kind == REPORT_REJECTED && l &&
 		    !l->given_back) /* told again: not closed again */
@@ -295,7 +296,7 @@ int worker__reports(struct conn *c, const Sirdar__Reports *m)
 		if (r->kind == 0 || r->kind >= REPORT_COUNT)
 			report_ack(c, r->token, r->seq, E_INVALID);
 		else if (!l)
-			report_ack(c, r->token, r->seq, E_STALE);
+			report_ack(c, r->token, r->seq, code);
 		else if (r->kind == REPORT_PROGRESS)
 			progress++, report_ack(c, r->token, r->seq, 0);
 		else
@@ -415,13 +416,14 @@ static void params_answered(struct letter *letter, void *self)
 /* Only the holder of a lease is told: the token names the instance, and must be its own. */
 int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 {
-	const struct lease *l = worker__own(c, m->token);
 	Sirdar__ParamGive no = SIRDAR__PARAM_GIVE__INIT;
+	struct lease *l;
+	int code = worker__claim(c, FR_PARAM_ASK, m->token, &l);
 
-	if (!l || l->session != c->number) {
+	if (code < 0) {
 		no.id = m->id;
-		no.code = E_STALE;
-		no.text = (char *)err_text(E_STALE);
+		no.code = code;
+		no.text = (char *)err_text(code);
 		return session_send(c->session, FR_PARAM_GIVE, &no, NULL);
 	}
 	struct param_question *q = mem_new(sizeof *q);
@@ -439,69 +441,4 @@ int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 	if (r < 0)
 		param_question_free(q);
 	return r == E_BUSY ? 0 : r;
-}
-
-static void answer_log(struct conn *c, const struct log_put *p)
-{
-	Sirdar__LogAck m = SIRDAR__LOG_ACK__INIT;
-
-	m.token = p->token;
-	m.stream = p->name.stream;
-	m.offset = p->have;
-	m.code = p->code;
-	tally(&c->w->f_log_refused, p->code == E_STALE);
-	session_send(c->session, FR_LOG_ACK, &m, NULL);
-}
-
-static void log_answered(struct letter *letter, void *self)
-{
-	struct log_put *p = (struct log_put *)letter;
-	struct conn *c = worker__conn(self, p->session);
-
-	if (c)
-		answer_log(c, p);
-	free(p);
-}
-
-/* Whose log it is, which the lease says where there is one: a chunk is filed by its token, not by
- * what its sender says of it. E_STALE: it was given up, and what it still prints is nobody's; or it
- * is another machine's. */
-static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct log_put *p)
-{
-	const struct lease *l = worker__lease_known(c->w, m->token);
-	uint32_t stream = m->stream == 2 ? 2 : 1;
-
-	CHECK(!l || l->token == m->token);
-	p->rule = l ? LOG_HOLDER : LOG_TAIL;
-	p->name = l ? (struct log_name){ l->key, l->generation, l->attempt, stream }
-	            : (struct log_name){ { m->run_date, m->task_id, m->part },
-		                         m->generation,
-		                         m->attempt,
-		                         stream };
-	if (l && !holder_has(&c->holder, l->machine, l->broker, m->token))
-		return E_STALE;
-	return l && l->is_over && !l->told_end ? E_STALE : 0;
-}
-
-int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m)
-{
-	struct log_put *p = mem_new(sizeof *p + m->data.len);
-
-	p->reply_to = c->w->me;
-	p->answered = log_answered;
-	p->session = c->number;
-	p->token = m->token;
-	p->offset = m->offset;
-	p->dropped = m->dropped;
-	p->end = m->end;
-	p->bytes = m->data.len;
-	if (m->data.len)
-		memcpy(p->data, m->data.data, m->data.len);
-	p->code = log_name_of(c, m, p);
-	if (p->code < 0)
-		answer_log(c, p);
-	/* Refused when busy: the sender goes on from the last ack. */
-	if (p->code < 0 || logkeeper_put(c->w->peers.logkeeper, p) < 0)
-		free(p);
-	return 0;
 }

@@ -91,17 +91,7 @@ struct lease *worker__lease(const struct worker *w, uint64_t token)
 	return l && !l->is_over ? l : NULL;
 }
 
-struct lease *worker__own(const struct conn *c, uint64_t token)
-{
-	struct lease *l = worker__lease(c->w, token);
-
-	if (!l || !holder_has(&c->holder, l->machine, l->broker, token))
-		return NULL;
-	l->machine = c->holder.machine;
-	return l;
-}
-
-const struct lease *worker__lease_known(const struct worker *w, uint64_t token)
+struct lease *worker__lease_known(const struct worker *w, uint64_t token)
 {
 	return find_lease(w, token);
 }
@@ -174,12 +164,12 @@ static void lease_forget(struct worker *w, uint32_t at)
 }
 
 /* It stays known for a while: the rest of its log comes after its end. */
-static void lease_over(struct worker *w, uint64_t token)
+static struct lease *lease_over(struct worker *w, uint64_t token)
 {
 	uint32_t at = map_get(&w->by_token, token);
 
 	if (at == MAP_NONE)
-		return;
+		return NULL;
 	struct lease *l = slab_at(&w->leases, at);
 	task_unref(l->def);
 	l->def = NULL;
@@ -188,6 +178,16 @@ static void lease_over(struct worker *w, uint64_t token)
 	if (w->n_over > OVER_KEPT)
 		lease_forget(w, *place);
 	*place = at;
+	return l;
+}
+
+struct lease *worker__lease_recall(struct worker *w, const struct instance *i, uint64_t machine)
+{
+	CHECK(!find_lease(w, i->token) && !inst_holds_slot(i, (enum state)i->state));
+	lease_add(w, i, i->slot, 0, machine, NULL);
+	struct lease *l = lease_over(w, i->token);
+	l->told_end = true;
+	return l;
 }
 
 /* A machine's failure took an execution of this very attempt: its log is not this one's. */
@@ -198,6 +198,7 @@ static void claim_log(struct worker *w, const struct instance *i, uint32_t sessi
 	struct log_put *p = mem_new(sizeof *p);
 	p->rule = LOG_CLAIM;
 	p->token = i->token;
+	p->broker = i->broker;
 	p->name = (struct log_name){ i->key, i->generation, i->attempt, 1 };
 	if (logkeeper_put(w->peers.logkeeper, p) < 0)
 		free(p);
@@ -233,8 +234,11 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 
 	if (!inst_holds_slot(i, (enum state)i->state))
 		return;
-	lease_add(w, i, slot, 0, 0, ledger_body(w->peers.ledger, i));
-	worker__lease(w, i->token)->is_former = true;
+	const struct task *body = ledger_body(w->peers.ledger, i);
+	lease_add(w, i, slot, 0, 0, body);
+	struct lease *l = worker__lease(w, i->token);
+	l->is_former = true;
+	l->any_type = !body || body->version != i->version;
 }
 
 void worker__table_init(struct worker *w)

@@ -76,6 +76,11 @@ void query__metrics_brokers(struct query *q, const struct registrar *r)
 			          LABELS("broker", brokers[i]->name, "type",
 			                 brokers[i]->runners[k].type));
 	meter_close(out);
+	meter_open(out, M_FORGED);
+	for (size_t i = 0; i < n; i++)
+		meter_put(out, (int64_t)brokers[i]->forged.ever,
+		          LABELS("broker", brokers[i]->name));
+	meter_close(out);
 	meter_open(out, M_TWIN_REFUSED);
 	for (size_t i = 0; i < n; i++)
 		meter_put(out, (int64_t)brokers[i]->machine.refused_ever,

@@ -37,6 +37,15 @@ struct machine_of {
 	char other_host[128], other_peer[64];
 };
 
+/* What it said of leases of others (registrar_forged.c). */
+struct forgeries {
+	uint64_t ever;
+	uint32_t strikes;
+	int64_t last_us;  /* mono; 0: never */
+	int64_t until_us; /* mono: not admitted before */
+	char what[128];   /* the last of them */
+};
+
 struct broker {
 	uint32_t id;
 	char name[64], host[128], mac[18], peer[64], software[64], boot_id[64];
@@ -54,6 +63,7 @@ struct broker {
 	struct actor *worker; /* of its session */
 	void (*evict)(struct letter *l, void *self);
 	struct machine_of machine;
+	struct forgeries forged;
 	bool stored;      /* its document is on its way or kept */
 	bool drained;     /* gets no more work */
 	uint32_t version; /* of its document */
@@ -74,6 +84,17 @@ int machine_admit(const struct admit *at, struct broker *b, struct greeting *g);
 void machine_load(struct broker *b, const char *nonce, const char *id, const char *since);
 void machine_heard(struct broker *b, int64_t now_us);
 void machine_print(const struct broker *b, int64_t now_us, int64_t beat_us, struct buf *out);
+
+/* All sessions of b that the registrar knows are over. */
+void broker_evict(struct broker *b, int code, const char *text);
+void session_evict(struct actor *worker, void (*deliver)(struct letter *l, void *self),
+                   const struct evict *what);
+
+/* registrar_forged.c: who lies. True: that was the last time, and its sessions are to end. */
+bool forged_note(struct broker *b, const char *frame, const char *of, int64_t now_us);
+/* E_FORGED: g is of one that is to stay out for a while. */
+int forged_admit(const struct broker *b, int64_t now_us, struct greeting *g);
+void forged_print(const struct broker *b, int64_t now_us, struct buf *out);
 
 /* Its answer: g is refused. Returns code. */
 int registrar_refuse(struct greeting *g, int code, const char *text);

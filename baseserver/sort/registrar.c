@@ -180,7 +180,7 @@ static void on_greet(struct letter *l, void *self)
 	else if (!b)
 		b = registrar_add(r, r->last_id + 1, g->name);
 	struct admit at = { actor_mono_us(r->me), r->beat_us, r->ledger };
-	bool admitted = b && machine_admit(&at, b, g) == 0;
+	bool admitted = b && forged_admit(b, at.now_us, g) == 0 && machine_admit(&at, b, g) == 0;
 	if (b && !b->stored)
 		store_broker(r, b);
 	if (admitted && g->role == 1)
@@ -241,6 +241,21 @@ static void starts(struct broker *b, const struct broker_news *n)
 			         n->text);
 }
 
+/* Also its session that told of it, which a later one may have taken the place of here. */
+static void forged(struct registrar *r, struct broker *b, const struct broker_news *n)
+{
+	static const char text[] = "this broker spoke of leases of others too often";
+	const struct broker *of = by_id(r, n->forged_of);
+	struct evict e = { .session = n->session, .broker = b->id, .code = E_FORGED };
+
+	if (!forged_note(b, n->text, of ? of->name : "another", actor_mono_us(r->me)))
+		return;
+	log_warn("broker.forged", "name=%s peer=%s text=\"%s\"", b->name, b->peer, text);
+	snprintf(e.text, sizeof e.text, "%s", text);
+	session_evict(n->worker, n->evict, &e);
+	broker_evict(b, E_FORGED, text);
+}
+
 static void on_report(struct letter *l, void *self)
 {
 	struct registrar *r = self;
@@ -267,6 +282,8 @@ static void on_report(struct letter *l, void *self)
 		runner_news(b, n);
 	if (b && n->count)
 		registrar_count(b, n->session, n->held);
+	if (b && n->forged)
+		forged(r, b, n);
 	if (b && n->starts)
 		starts(b, n);
 	else if (b && !n->gone) {
@@ -514,6 +531,7 @@ static void print_broker(const struct registrar *r, const struct broker *b, stru
 	put_int(out, "slots", b->slots);
 	put_text(out, "software", b->software);
 	machine_print(b, actor_mono_us(r->me), r->beat_us, out);
+	forged_print(b, actor_mono_us(r->me), out);
 	put_open(out, "types", '[');
 	print_loaders(b, false, out);
 	print_loaders(b, true, out);

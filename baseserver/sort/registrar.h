@@ -50,10 +50,13 @@ struct greeting {
 	char text[200];
 };
 
-/* To the worker of a session that another machine's takes the place of: it is over. */
+/* To the worker of a session that is over: another machine's takes its place, or its broker
+ * lied. */
 struct evict {
 	struct letter letter;
 	uint32_t session;
+	uint32_t broker; /* all sessions of it that the worker has; 0: that one */
+	int code;
 	char text[200];
 };
 
@@ -72,6 +75,12 @@ struct broker_news {
 	uint32_t runner_state; /* RunnerState.state */
 	uint32_t lane;
 	uint32_t held; /* count: jobs of this session */
+	/* It spoke of a lease of another broker's, in the frame that text names; and how to end
+	 * its session. */
+	bool forged;
+	uint32_t forged_of;
+	struct actor *worker;
+	void (*evict)(struct letter *l, void *self);
 };
 
 /* Loads the known brokers. Before any thread runs. */

@@ -39,21 +39,33 @@ static bool is_other(const struct broker *b, const struct greeting *g)
 	return differ(b->boot_id, g->boot_id);
 }
 
-static void evict(struct actor *worker, void (*deliver)(struct letter *l, void *self),
-                  uint32_t session, const struct greeting *g)
+void session_evict(struct actor *worker, void (*deliver)(struct letter *l, void *self),
+                   const struct evict *what)
 {
-	if (!session || !worker || !deliver)
+	if (!what->session || !worker || !deliver)
 		return;
 	struct evict *e = mem_new(sizeof *e);
-	e->session = session;
-	snprintf(e->text, sizeof e->text,
-	         "this machine was not heard in two beats, and another (%.60s at %.50s) has its "
-	         "name",
-	         g->host, g->peer);
+	*e = *what;
 	e->letter.deliver = deliver;
 	e->letter.discard = (void (*)(struct letter *))free;
 	if (actor_post_credit(worker, &e->letter) < 0)
 		free(e);
+}
+
+void broker_evict(struct broker *b, int code, const char *text)
+{
+	struct evict e = { .session = b->session, .code = code };
+
+	e.broker = code == E_FORGED ? b->id : 0;
+	snprintf(e.text, sizeof e.text, "%s", text);
+	session_evict(b->worker, b->evict, &e);
+	b->session = 0;
+	for (size_t i = 0; i < b->n_runners; i++) {
+		struct runner *run = &b->runners[i];
+		e.session = run->session;
+		session_evict(run->worker, run->evict, &e);
+		run->session = 0;
+	}
 }
 
 /* Booted, it draws anew, and is the same all the same: its disk and its hardware say so
@@ -65,18 +77,18 @@ static bool is_booted(const struct machine_of *m, const struct greeting *g)
 
 static void take_over(struct broker *b, struct greeting *g)
 {
+	char text[200];
+
 	log_warn("broker.machine", "name=%s host=%s peer=%s text=\"%s\"", b->name, g->host, g->peer,
 	         is_booted(&b->machine, g)
 	                 ? "the machine of this name was booted"
 	                 : "another machine has this name from now on; what the former one held "
 	                   "is lost when it stays silent");
-	evict(b->worker, b->evict, b->session, g);
-	b->session = 0;
-	for (size_t i = 0; i < b->n_runners; i++) {
-		struct runner *run = &b->runners[i];
-		evict(run->worker, run->evict, run->session, g);
-		run->session = 0;
-	}
+	snprintf(text, sizeof text,
+	         "this machine was not heard in two beats, and another (%.60s at %.50s) has its "
+	         "name",
+	         g->host, g->peer);
+	broker_evict(b, E_IDENTITY, text);
 	b->machine.refused = 0;
 }
 

@@ -26,7 +26,7 @@
 
 static const char file[] = "channels: {x: {type: webhook, url: 'https://h'}}\n"
 			   "system: [{when: [broker_lost, broker_back, plugin_down, plugin_back, "
-			   "broker_twice, starts_fail, trouble, disk, "
+			   "broker_twice, starts_fail, peer_misbehaves, trouble, disk, "
 			   "partition, mended, leader_changed], to: ['webhook:x']}]\n";
 
 struct house {
@@ -201,6 +201,28 @@ static void a_name_of_two_machines_and_starts_that_fail_are_told_and_end(void **
 	                    "mended the name of broker b1;mended starts of shell on b1;");
 }
 
+static void a_broker_that_speaks_of_leases_of_others_is_told_once_until_it_stops(void **state)
+{
+	struct house *h = *state;
+	struct words t;
+
+	for (int i = 0; i < 3; i++) {
+		char text[128];
+		snprintf(text, sizeof text,
+		         "{\"brokers\":[{\"name\":\"b1\",\"online\":true,\"misbehaves\":\"it spoke "
+		         "of "
+		         "a lease %d\",\"types\":[]}]}",
+		         i);
+		says(h, WAKE_BROKERS, text);
+		assert_string_equal(open_ones(h, &t), "peer_misbehaves;");
+	}
+	says(h, WAKE_BROKERS,
+	     "{\"brokers\":[{\"name\":\"b1\",\"online\":true,\"misbehaves\":\"\",\"types\":[]}]}");
+	assert_string_equal(open_ones(h, &t), "");
+	assert_string_equal(told(h, &t),
+	                    "peer_misbehaves the word of broker b1;mended the word of broker b1;");
+}
+
 /* The list of issue 6; SLA by wall clock is a baseline's `by`: at risk, then breached. */
 static void all_that_was_asked_for_has_a_word(void **state)
 {
@@ -226,6 +248,9 @@ int main(void)
 		                                teardown),
 		cmocka_unit_test_setup_teardown(
 			a_name_of_two_machines_and_starts_that_fail_are_told_and_end, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_broker_that_speaks_of_leases_of_others_is_told_once_until_it_stops, setup,
 			teardown),
 		cmocka_unit_test(all_that_was_asked_for_has_a_word),
 	};

@@ -83,13 +83,13 @@ static void a_head_with_junk_or_an_absurd_length_is_refused(void **state)
 	                 E_PROTOCOL);
 	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0, 1, 0, 1, 0, 1 }, &h, &err),
 	                 E_PROTOCOL);
-	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0x10, 0, 0, 1, 0, 0 }, &h, &err), 0);
-	assert_int_equal(h.bytes, 4096);
-	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0x10, 1, 0, 1, 0, 0 }, &h, &err),
+	assert_int_equal(frame_head_read((uint8_t[]){ 0, 8, 0, 0, 0, 1, 0, 0 }, &h, &err), 0);
+	assert_int_equal(h.bytes, 524288);
+	assert_int_equal(frame_head_read((uint8_t[]){ 0, 8, 0, 1, 0, 1, 0, 0 }, &h, &err),
 	                 E_TOO_BIG);
 	assert_non_null(strstr(err.text, "HELLO"));
-	assert_non_null(strstr(err.text, "4097"));
-	assert_non_null(strstr(err.text, "4096"));
+	assert_non_null(strstr(err.text, "524289"));
+	assert_non_null(strstr(err.text, "524288"));
 	assert_int_equal(frame_head_read((uint8_t *)"\xff\xff\xff\xff\0\x10\0\0", &h, &err),
 	                 E_TOO_BIG);
 }

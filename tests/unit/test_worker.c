@@ -279,10 +279,10 @@ static void asks_for_its_log_and_parameters(struct place *p, struct session *s)
 	chunk.token = ask.token = s->tokens[0];
 	s->answer = 0;
 	hear(p, s, FR_LOG_CHUNK, &chunk);
-	assert_int_equal(s->answer, E_STALE);
+	assert_int_equal(s->answer, E_FORGED);
 	s->answer = 0;
 	hear(p, s, FR_PARAM_ASK, &ask);
-	assert_int_equal(s->answer, E_STALE);
+	assert_int_equal(s->answer, E_FORGED);
 }
 
 /* It has a key, of another name, and claims what b1 runs. */
@@ -305,9 +305,10 @@ static void who_claims_a_token_of_another_machine_is_not_believed(void **state)
 	for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
 		liar->answer = 0;
 		report(&p, liar, s->tokens[0], k);
-		assert_int_equal(liar->answer, E_STALE);
+		assert_int_equal(liar->answer, E_FORGED);
 	}
 	asks_for_its_log_and_parameters(&p, liar);
+	assert_true(liar->ended == E_FORGED && !s->ended);
 	assert_true(ledger_find(p.f.ledger, key, &i) && i.state == ST_RUNNING);
 	ask(&p.f, ASK_KILL, key, 0); /* is told to who holds it */
 	pass(&p, 2);

@@ -54,6 +54,7 @@ struct session {
 	char told[80];  /* the last news of a command */
 	uint64_t taken; /* of pieces: as the last acknowledgement has it */
 	int32_t code;   /* of the last answer */
+	int ended;      /* the worker ended it for this */
 };
 
 static struct session *newest;
@@ -144,8 +145,9 @@ void session_greeted(struct session *s)
 
 void session_end(struct session *s, int code, const char *why)
 {
-	(void)s;
-	fail_msg("%d: %s", code, why);
+	if (code != E_FORGED)
+		fail_msg("%d: %s", code, why);
+	s->ended = code; /* and goes on: what comes meanwhile is judged all the same */
 }
 
 void session_drop(struct session *s)

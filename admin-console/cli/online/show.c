@@ -407,6 +407,10 @@ static void broker_notes(const cJSON *b)
 		       "or "
 		       "stop one of the two\n",
 		       text_of(b, "name"), text_of(b, "twin"), number_of(b, "twin_refused"));
+	if (text_of(b, "misbehaves")[0] != '\0')
+		printf("%s: %s; refused %lld times. Its key may be in strange hands: give it a new "
+		       "one\n",
+		       text_of(b, "name"), text_of(b, "misbehaves"), number_of(b, "forged"));
 	cJSON_ArrayForEach(y, json_get(b, "types"))
 		if (type_trouble(b, y))
 			cli_line(stdout, "%s: task type %s is %s: %s", text_of(b, "name"),

@@ -18,6 +18,7 @@ export const kinds = [
 	'breached',
 	'broker_lost',
 	'broker_twice',
+	'peer_misbehaves',
 	'plugin_down',
 	'starts_fail',
 	'trouble',

@@ -1,0 +1,225 @@
+"""A peer of the server, spoken from Python: TLS 1.3 with a key of its own by the GnuTLS library, frames and
+protobuf by hand. It says what it likes: what a broker's programs never would, too.
+
+    p = Peer(site, "evil")                      the key of NAME.key
+    p.hello(LOADER, type="shell", held=[...]); p.send("beat", field(1, 1)); p.wait("beat_ack")
+"""
+import ctypes
+import select
+import socket
+import struct
+import time
+
+from harness import SLOW, Late
+from keeper_client import field, fixed, packed
+
+BROKER, LOADER, CLIENT = 1, 2, 3
+KINDS = {"hello": 1, "welcome": 2, "refuse": 3, "ping": 4, "pong": 5, "credit": 10, "beat": 11, "beat_ack": 12, "load": 13,
+         "jobs": 14, "kills": 15, "reports": 16, "report_acks": 17, "param_ask": 18, "param_give": 19, "log_chunk": 20,
+         "log_ack": 21, "runner_state": 22, "orders": 23, "command": 40, "query": 41, "answer": 42, "subscribe": 43, "events": 44,
+         "log_read": 45, "log_data": 46, "told": 47, "alerts": 48, "ask": 49, "reply": 50, "piece": 101, "piece_ack": 102}
+NAMES = {v: k for k, v in KINDS.items()}
+REPORTS = {"started": 1, "progress": 2, "ended": 3, "rejected": 4, "not_started": 5, "kill_ack": 6, "hanged": 7, "not_yet": 8,
+           "lost": 9}
+PRIORITY = b"NONE:+VERS-TLS1.3:+AES-128-GCM:+CHACHA20-POLY1305:+AEAD:+ECDHE-PSK:+GROUP-SECP256R1:+GROUP-X25519:" \
+           b"+SIGN-ECDSA-SECP256R1-SHA256"
+CLIENT_SIDE, CRD_PSK, PSK_HEX, AGAIN, INTERRUPTED = 2, 4, 1, -28, -52
+
+
+def gnutls():
+    lib = ctypes.CDLL("libgnutls.so.30")
+    for call in ("gnutls_record_send", "gnutls_record_recv"):
+        getattr(lib, call).restype = ctypes.c_ssize_t
+        getattr(lib, call).argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+    lib.gnutls_record_check_pending.restype = ctypes.c_size_t
+    for call in ("gnutls_handshake", "gnutls_record_check_pending", "gnutls_deinit", "gnutls_psk_free_client_credentials"):
+        getattr(lib, call).argtypes = [ctypes.c_void_p]
+    return lib
+
+
+class Datum(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_char_p), ("size", ctypes.c_uint)]
+
+
+class Gone(ConnectionError):
+    """The server ended the session."""
+
+
+class Peer:
+    def __init__(self, site, name):
+        self.lib, self.name, self.data, self.news, self.session = gnutls(), name, b"", [], 0
+        key = (site.dir / (name + ".key")).read_text().strip().split(":")[1].encode()
+        self.sock = socket.create_connection(("127.0.0.1", site.port))
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.tls, self.keys = ctypes.c_void_p(), ctypes.c_void_p()
+        self.lib.gnutls_init(ctypes.byref(self.tls), CLIENT_SIDE)
+        self.check(self.lib.gnutls_priority_set_direct(self.tls, PRIORITY, None))
+        self.lib.gnutls_psk_allocate_client_credentials(ctypes.byref(self.keys))
+        secret = Datum(key, len(key))
+        self.check(self.lib.gnutls_psk_set_client_credentials(self.keys, name.encode(), ctypes.byref(secret), PSK_HEX))
+        self.check(self.lib.gnutls_credentials_set(self.tls, CRD_PSK, self.keys))
+        self.lib.gnutls_transport_set_int2(self.tls, self.sock.fileno(), self.sock.fileno())
+        self.check(self.lib.gnutls_handshake(self.tls))
+
+    def check(self, code):
+        if code < 0:
+            raise Gone(f"TLS: {code}")
+
+    def close(self):
+        if self.tls:
+            self.sock.close()
+            self.lib.gnutls_deinit(self.tls)
+            self.lib.gnutls_psk_free_client_credentials(self.keys)
+            self.tls = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- frames
+
+    def send_raw(self, data):
+        at = 0
+        while at < len(data):
+            n = self.lib.gnutls_record_send(self.tls, data[at:at + 16384], min(16384, len(data) - at))
+            self.check(n)
+            at += n
+
+    def send(self, kind, body=b"", length=None):
+        self.send_raw(struct.pack(">IHH", len(body) if length is None else length, KINDS.get(kind, kind), 0) + body)
+
+    def pump(self, seconds):
+        """Read once; False: nothing came."""
+        if not self.lib.gnutls_record_check_pending(self.tls) and not select.select([self.sock], [], [], max(0, seconds))[0]:
+            return False
+        into = ctypes.create_string_buffer(16384)
+        n = self.lib.gnutls_record_recv(self.tls, into, len(into))
+        if n in (AGAIN, INTERRUPTED):
+            return False
+        if n <= 0:
+            raise Gone("the server ended the session")
+        self.data += into.raw[:n]
+        while len(self.data) >= 8:
+            size, kind, _ = struct.unpack_from(">IHH", self.data)
+            if len(self.data) < 8 + size:
+                break
+            self.news.append((NAMES.get(kind, kind), read(self.data[8:8 + size])))
+            self.data = self.data[8 + size:]
+            if self.news[-1][0] == "ping":
+                self.send("pong", fixed(1, self.news[-1][1].get(1, [0])[0]))
+        return True
+
+    def wait(self, kind, fits=lambda m: True, seconds=30):
+        """The next news of that kind that fits; other news stay."""
+        end, seen = time.monotonic() + seconds * SLOW, 0
+        while True:
+            for i in range(seen, len(self.news)):
+                if self.news[i][0] == kind and fits(self.news[i][1]):
+                    return self.news.pop(i)[1]
+            seen = len(self.news)
+            if time.monotonic() > end:
+                raise Late(f"no {kind}; news: {self.news[-5:]}")
+            self.pump(end - time.monotonic())
+
+    def wait_gone(self, seconds=30):
+        end = time.monotonic() + seconds * SLOW
+        try:
+            while time.monotonic() < end:
+                self.pump(end - time.monotonic())
+        except Gone:
+            return
+        raise Late(f"the session goes on; news: {self.news[-5:]}")
+
+    # --- what peers say
+
+    def hello(self, role, type="", held=(), machine=None, groups=(), slots=8, lane=0, incarnation=7, boot="boot-of-the-peer"):
+        """-> ("welcome" or "refuse", message)."""
+        body = field(1, 1) + field(2, 1) + field(3, role) + field(4, self.name) + field(5, "python")
+        body += field(6, boot) + field(7, incarnation) + field(8, "localhost")
+        body += b"".join(field(9, g) for g in groups) + field(10, type) + field(11, slots) + packed(12, held)
+        body += field(15, lane) + field(17, machine if machine is not None else self.name.encode().hex().ljust(32, "0"))
+        self.send("hello", body)
+        while not any(n[0] in ("welcome", "refuse") for n in self.news):
+            if not self.pump(30 * SLOW):
+                raise Late("no answer to HELLO")
+        at = next(i for i, n in enumerate(self.news) if n[0] in ("welcome", "refuse"))
+        return self.news.pop(at)
+
+    def beat(self, held=(), seq=1):
+        """-> the tokens that are answered as unknown."""
+        self.send("beat", field(1, seq) + packed(2, held) + field(3, len(held)))
+        return tokens(self.wait("beat_ack", lambda m: m.get(1, [0])[0] == seq).get(3, []))
+
+    def report(self, token, kind, seq=1, exit_code=0, reason=0, outputs=()):
+        """-> the code that the report is answered with."""
+        body = fixed(1, token) + field(2, seq) + field(3, REPORTS[kind]) + field(4, exit_code % (1 << 64)) + field(6, reason)
+        body += field(8, int(time.time() * 1e6)) + field(9, int(time.time() * 1e6))
+        body += b"".join(field(11, field(1, k) + field(2, v)) for k, v in outputs)
+        self.send("reports", field(1, body))
+
+        def ours(m):
+            return any((a := read(raw)).get(1, [0])[0] == token and a.get(2, [0])[0] == seq for raw in m[1])
+        acks = self.wait("report_acks", ours)[1]
+        return next(code_of(a) for a in map(read, acks) if a[1][0] == token and a[2][0] == seq)
+
+    def ask_params(self, token, names=()):
+        """-> code, {name: value}."""
+        self.send("param_ask", field(1, 5) + fixed(2, token) + b"".join(field(3, n) for n in names))
+        m = self.wait("param_give")
+        values = {text(p, 1): text(p, 2) for p in map(read, m.get(4, []))}
+        return code_of(m, 2), values
+
+    def log(self, token, task, run_date, data, part=0, generation=1, attempt=1, offset=0, end=True):
+        """-> the code that the chunk is answered with."""
+        body = fixed(1, token) + field(2, task) + field(3, run_date) + field(4, part) + field(5, generation)
+        body += field(6, attempt) + field(7, 1) + field(8, offset) + field(9, data) + field(10, end)
+        self.send("log_chunk", body)
+        return code_of(self.wait("log_ack", lambda m: m[1][0] == token), 4)
+
+
+def read(body):
+    """{number: [values]} of a message: varints and fixed numbers as int, the rest as bytes."""
+    out, at = {}, 0
+
+    def varint():
+        nonlocal at
+        n = shift = 0
+        while True:
+            c = body[at]
+            at += 1
+            n |= (c & 127) << shift
+            shift += 7
+            if c < 128:
+                return n
+    while at < len(body):
+        tag = varint()
+        if tag & 7 == 0:
+            value = varint()
+        elif tag & 7 == 1:
+            value = struct.unpack_from("<Q", body, at)[0]
+            at += 8
+        elif tag & 7 == 5:
+            value = struct.unpack_from("<I", body, at)[0]
+            at += 4
+        else:
+            size = varint()
+            value = body[at:at + size]
+            at += size
+        out.setdefault(tag >> 3, []).append(value)
+    return out
+
+
+def tokens(values):
+    """Repeated fixed64, packed or not."""
+    return [t for v in values for t in ([v] if isinstance(v, int) else struct.unpack(f"<{len(v) // 8}Q", v))]
+
+
+def text(message, number):
+    return message.get(number, [b""])[0].decode()
+
+
+def code_of(message, number=3):
+    code = message.get(number, [0])[0]
+    return code - (1 << 64) if code >> 63 else code

@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""A peer with a valid key of its own that lies: about leases of others, with every frame that names one. It learns
+nothing, changes nothing, and is told of; who only repeats what was once right is no liar. TAP.
+
+HEAVY=1: 100,000 mutated frames, and the whole pause of who was cut."""
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import exposition  # noqa: E402
+from harness import Site, main, test, until  # noqa: E402
+from keeper_client import field, fixed, packed  # noqa: E402
+from peer import BROKER, KINDS, LOADER, Gone, Peer, read  # noqa: E402
+
+HEAVY = bool(os.environ.get("HEAVY"))
+STALE, FORGED = -7, -39
+STRIKES = 3
+SHORT = {"beat_ms": 300, "fence_ms": 8000, "kill_ms": 500, "lose_ms": 12000}
+SLEEPS = "{type: shell, params: {script: 'echo mine; exec sleep 600', note: 'p4ssword'}}"
+
+
+def once(s, name, tasks):
+    s.apply(f"workflow: {name}\nproject: lies\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-01\n"
+            f"defaults: {{cycle: once}}\ntasks:\n" + "".join(f"  {t}: {body}\n" for t, body in tasks.items()),
+            name + ".yaml", **{"from": "2026-01-01"})
+
+
+def only(s, task):
+    return next(iter(s.instances(task)), None)
+
+
+def wait(s, task, *states):
+    return until(f"{task} is {states}; it is {only(s, task)}", lambda: (i := only(s, task)) and i["state"] in states and i, 60)
+
+
+def victim(s, name):
+    """A job that b1 runs."""
+    once(s, name, {"t": SLEEPS})
+    i = wait(s, f"lies/{name}/t", "Running")
+    until("its output is there", lambda: log_of(s, i))
+    until("its start is told", lambda: only(s, i["task"])["started"])
+    return only(s, f"lies/{name}/t")
+
+
+def token_of(s, i):
+    """A fence token is no secret: every job knows its own, and they rise."""
+    with sqlite3.connect(f"file:{s.dir}/base/sirdar.db?mode=ro", uri=True) as db:
+        rows = [db.execute(f"SELECT token FROM {table} WHERE task_id = ? AND curr_run_date = ?", place(i)).fetchone()
+                for table in ("lb_task_run", "lb_task_run_history")]
+    return next(r[0] for r in rows if r)
+
+
+def place(i):
+    """Its task's number, and its date in seconds."""
+    return [int(x) for x in i["id"].split(".")[:2]]
+
+
+def log_of(s, i):
+    status, text = s.ask("GET", f"/api/v1/instances/{i['id']}/log")
+    return text.decode() if status == 200 else ""
+
+
+def still_runs(s, i):
+    now = only(s, i["task"])
+    assert (now["state"], now["last_number"]) == ("Running", i["last_number"]), (i, now)
+
+
+def kill(s, i):
+    s.sirdar("kill", i["task"], i["run_date"], "--yes")
+
+
+def new_key(s, name):
+    if not (s.dir / (name + ".key")).exists():
+        mark = s.base.log.stat().st_size
+        s.add_key(name)
+        until("the key is known", lambda: "settings.reloaded" in s.base.text(mark))
+    return name
+
+
+def loader(s, name, type="shell", **more):
+    p = Peer(s, new_key(s, name))
+    answer = p.hello(LOADER, type=type, **more)
+    assert answer[0] == "welcome", answer
+    return p
+
+
+def forged(s, name):
+    """How often it was counted that this broker lied."""
+    status, text = s.ask("GET", "/metrics")
+    assert status == 200, status
+    return exposition.parse(text.decode())["sirdar_broker_forged_total"].of(broker=name)
+
+
+class Honest:
+    """A broker in Python that does what it should: takes jobs of the type in its own group."""
+
+    def __init__(self, s, name, type="shell", slots=100, held=()):
+        self.broker, self.loader = Peer(s, new_key(s, name)), Peer(s, name)
+        assert self.broker.hello(BROKER, groups=[name], slots=slots)[0] == "welcome"
+        assert self.loader.hello(LOADER, type=type, groups=[name], slots=slots, held=held)[0] == "welcome"
+        self.broker.send("runner_state", field(1, type) + field(2, "1") + field(3, 1))
+        self.broker.send("load", field(4, 0) + field(5, 1) + field(7, slots) + field(9, slots))
+        self.loader.send("credit", field(1, slots))
+
+    def jobs(self, n=1):
+        found = []
+        while len(found) < n:
+            found += [read(j) for j in self.loader.wait("jobs", seconds=60)[1]]
+        return found
+
+    def job(self):
+        return self.jobs()[0]
+
+    def close(self):
+        self.loader.close()
+        self.broker.close()
+
+
+def log_args(job):
+    return {"task": job[2][0], "run_date": job[3][0], "part": job.get(4, [0])[0], "generation": job[5][0], "attempt": job[6][0]}
+
+
+# --- what it says of others' leases
+
+@test
+def tokens_of_another_broker_in_a_greeting_give_nothing_of_its_jobs(s):
+    i = victim(s, "greet")
+    token = token_of(s, i)
+    with loader(s, "greeter", held=[token]) as p:
+        assert p.beat([token]) == [token]  # not known as its own
+        code, values = p.ask_params(token)
+        assert (code, values) == (FORGED, {}), (code, values)
+        code, values = p.ask_params(token, ["note", "script"])
+        assert (code, values) == (FORGED, {}), (code, values)
+    still_runs(s, i)
+
+
+@test
+def no_forged_report_changes_another_brokers_job(s):
+    i = victim(s, "report")
+    token = token_of(s, i)
+    for k, kind in enumerate(("started", "ended", "rejected", "not_started", "kill_ack", "hanged", "not_yet", "lost", "progress")):
+        with loader(s, f"reporter{k}") as p:
+            assert p.report(token, kind, outputs=[("x", "1")]) == FORGED, kind
+    still_runs(s, i)
+    kill(s, i)
+    with loader(s, "killer") as p:
+        assert p.report(token, "kill_ack") == FORGED
+        assert p.report(token, "ended", seq=2, exit_code=-15) == FORGED
+    wait(s, i["task"], "Killed", "StopSchedule")
+
+
+@test
+def a_beat_with_tokens_of_another_broker_renews_nothing(s):
+    i = victim(s, "renew")
+    token = token_of(s, i)
+    with loader(s, "renewer", held=[token]) as p:
+        for pid in (x for program in ("taskbroker", "taskrunner-loader", "jobkeeper") for x in s.pids(program)):
+            os.kill(pid, signal.SIGKILL)
+        s.brokers["b1"].kill()
+        seq = 0
+
+        def lost():
+            nonlocal seq
+            seq += 1
+            assert p.beat([token], seq) == [token]
+            return any(e["reason"] == "lost" for e in s.history(i["id"]))
+        until("its lease runs out all the same", lost, 60, every=0.3)
+    s.brokers["b1"].start()
+    s.wait_broker("b1", ["shell", "noop"])
+
+
+@test
+def output_for_jobs_of_others_is_refused_whatever_the_chunk_says(s):
+    i = victim(s, "log")
+    token, (task, date) = token_of(s, i), place(i)
+    once(s, "quiet", {"t": "{type: noop}"})
+    quiet = wait(s, "lies/quiet/t", "Succ")
+    before = log_of(s, i)
+    with loader(s, "logger") as p:
+        assert p.log(token, task, date, b"lies\n", offset=len(before)) == FORGED
+    for k, restarted in enumerate((False, True)):
+        if restarted:  # and what is over is in nobody's memory
+            s.base.restart()
+            until("it leads again", s.up)
+        with loader(s, f"logger{k}a") as p:
+            assert p.log(token_of(s, quiet), *place(quiet), b"lies\n") == FORGED  # of one that printed nothing
+        with loader(s, f"logger{k}b") as p:
+            assert p.log(token_of(s, quiet) + 77777, *place(quiet), b"lies\n") == STALE  # nobody was ever given that
+            assert p.log(1, 4000000, 0, b"lies\n") == STALE  # there is no such task
+    assert log_of(s, quiet) == "" and log_of(s, i) == before
+    assert not (s.dir / "joblogs" / "4000000").exists()
+
+
+@test
+def the_end_of_the_output_of_ones_own_job_is_taken_after_a_restart_of_the_server(s):
+    h = Honest(s, "honest")
+    once(s, "tail", {"t": "{type: shell, group: honest, params: {script: x}}", "u": "{type: shell, group: honest, params: {script: x}}"})
+    jobs = h.jobs(2)
+    for k, job in enumerate(jobs):
+        if k == 0:  # of the other one not a word is there before
+            assert h.loader.log(job[1][0], data=b"one ", end=False, **log_args(job)) == 0
+        assert h.loader.report(job[1][0], "ended") == 0
+    for t in "tu":
+        wait(s, f"lies/tail/{t}", "Succ")
+    h.close()
+    s.base.restart()
+    until("it leads again", s.up)
+    with loader(s, "thief") as p:
+        assert p.log(jobs[0][1][0], data=b"lies", offset=4, **log_args(jobs[0])) == FORGED
+    with loader(s, "honest") as p:
+        assert p.log(jobs[0][1][0], data=b"two", offset=4, **log_args(jobs[0])) == 0
+        assert p.log(jobs[1][1][0], data=b"three", **log_args(jobs[1])) == 0
+        assert p.log(jobs[1][1][0], data=b" four", offset=5, **log_args(jobs[1])) == 0
+    logs = {log_of(s, i) for i in s.instances("lies/tail/*")}
+    assert logs == {"one two", "three four"}, logs
+    assert forged(s, "honest") == 0
+
+
+@test
+def what_was_right_once_is_stale_and_no_lie(s):
+    h = Honest(s, "late")
+    once(s, "late", {"t": "{type: shell, group: late, params: {script: x}}"})
+    job = h.job()
+    token = job[1][0]
+    assert h.loader.report(token, "ended") == 0
+    wait(s, "lies/late/t", "Succ")
+    for seq in range(2, 9):
+        assert h.loader.report(token, "ended", seq=seq, exit_code=seq) == STALE
+    assert h.loader.beat([token]) == [token]
+    assert h.loader.ask_params(token) == (STALE, {})
+    assert h.loader.report(token + 999999, "ended", seq=9) == STALE  # nobody's: it may be of another time
+    assert wait(s, "lies/late/t", "Succ")["exit_code"] == 0
+    h.close()
+    assert forged(s, "late") == 0
+
+
+@test
+def a_loader_speaks_for_jobs_of_its_own_type_only(s):
+    h = Honest(s, "types")
+    once(s, "types", {"t": "{type: shell, group: types, params: {script: x, note: 'p4ssword'}}"})
+    token = h.job()[1][0]
+    with loader(s, "types", type="noop", held=[token]) as p:
+        assert p.ask_params(token, ["note"]) == (STALE, {})
+        assert p.report(token, "ended") == STALE
+        assert p.beat([token]) == [token]
+    assert only(s, "lies/types/t")["state"] == "Running"
+    assert h.loader.beat([token]) == []
+    assert h.loader.report(token, "ended", seq=2) == 0
+    wait(s, "lies/types/t", "Succ")
+    h.close()
+
+
+@test
+def a_job_goes_on_whose_task_got_another_type_also_where_its_own_version_is_gone(s):
+    h = Honest(s, "retyped", type="noop")
+    once(s, "retyped", {"t": "{type: noop, group: retyped}"})
+    token = h.job()[1][0]
+    once(s, "retyped", {"t": "{type: shell, group: retyped, params: {script: x}}"})
+    for k in range(3):
+        assert h.loader.beat([token], seq=k + 1) == []
+    h.close()
+    assert s.base.stop() == 0
+    with sqlite3.connect(s.dir / "base/sirdar.db") as db:
+        assert db.execute("DELETE FROM lb_workflow WHERE name = 'lies/retyped' AND version = 1").rowcount == 1
+    s.base.start()
+    until("it leads again", s.up)
+    h = Honest(s, "retyped", type="noop", held=[token])
+    for k in range(3):
+        assert h.loader.beat([token], seq=k + 1) == []
+    assert h.loader.report(token, "ended") == 0
+    wait(s, "lies/retyped/t", "Succ")
+    h.close()
+
+
+# --- what follows
+
+@test
+def a_third_lie_cuts_all_sessions_of_the_peer_and_it_is_counted_told_and_kept_out(s):
+    i = victim(s, "strikes")
+    token = token_of(s, i)
+    h = Honest(s, "liar")
+    assert h.loader.report(token, "ended") == FORGED
+    until("it is counted", lambda: forged(s, "liar") == 1)
+    told = next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "liar")
+    assert "lease" in told["misbehaves"], told
+    assert next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "b1")["misbehaves"] == ""
+    assert "liar: it spoke of a lease of broker b1" in s.sirdar("broker", "list").stdout
+    with contextlib.suppress(Gone):  # it may be cut before the last answer leaves
+        for seq in range(2, STRIKES + 1):
+            h.loader.report(token, "ended", seq=seq)
+    h.loader.wait_gone()
+    h.broker.wait_gone()
+    h.close()
+    assert forged(s, "liar") == STRIKES
+    with Peer(s, "liar") as p:
+        kind, m = p.hello(LOADER, type="shell")
+        assert kind == "refuse" and b"of others" in m[2][0], (kind, m)
+    still_runs(s, i)
+    if HEAVY:
+        def let_in():
+            with Peer(s, "liar") as p:
+                return p.hello(LOADER, type="shell")[0] == "welcome"
+        until("its pause is over", let_in, 120, every=1)
+
+
+# --- many leases
+
+@test
+def a_peer_that_holds_five_thousand_jobs_can_greet(s):
+    n = 5000
+    h = Honest(s, "large", type="noop", slots=n)
+    s.apply(f"workflow: many\nproject: lies\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-12-31\n"
+            f"defaults: {{type: noop, cycle: hour, group: large, catchup: {{mode: all, max: {n}}}}}\n"
+            "tasks:\n  t: {}\n", "many.yaml", **{"from": "2026-01-01"})
+    held = [job[1][0] for job in h.jobs(n)]
+    h.close()
+    h = Honest(s, "large", type="noop", slots=n, held=held)
+    assert h.loader.beat(held) == []
+    h.loader.send("reports", b"".join(field(1, fixed(1, t) + field(2, 1) + field(3, 3)) for t in held))
+    s.wait_all_over("lies/many/t", n, 120)
+    h.close()
+
+
+# --- noise
+
+def frames(token):
+    """One good frame of each kind that a peer may send."""
+    report = fixed(1, token) + field(2, 1) + field(3, 3) + field(6, 1) + field(7, "text") + field(11, field(1, "a") + field(2, "b"))
+    return [("credit", field(1, 5)), ("beat", field(1, 9) + packed(2, [token, token + 1]) + field(3, 2)),
+            ("load", field(1, 10) + field(4, 1) + field(5, 1) + field(6, "why") + field(7, 9)),
+            ("reports", field(1, report) * 3), ("param_ask", field(1, 3) + fixed(2, token) + field(3, "note")),
+            ("log_chunk", fixed(1, token) + field(2, 1) + field(3, 99) + field(5, 1) + field(6, 1) + field(7, 1) + field(9, b"x" * 50)),
+            ("runner_state", field(1, "shell") + field(2, "1") + field(3, 1) + field(4, "t")), ("ping", fixed(1, 5)),
+            ("pong", fixed(1, 5)), ("hello", field(1, 1) + field(2, 1) + field(3, 2) + field(4, "noise") + field(10, "shell")),
+            ("query", field(1, 1) + field(2, "brokers")), ("command", field(1, 1) + field(2, "r") + field(4, "kill")),
+            ("told", field(1, 1)), ("piece", field(1, 1) + field(2, 5)), ("subscribe", field(1, 1)), ("log_read", field(1, 1))]
+
+
+def mutate(dice, kind, body):
+    body = bytearray(body)
+    for _ in range(dice.choice((0, 1, 1, 2, 5))):
+        how, at = dice.randrange(5), dice.randrange(len(body) + 1)
+        if how == 0 and at < len(body):
+            body[at] ^= 1 << dice.randrange(8)
+        elif how == 1:
+            body[at:at] = dice.randbytes(dice.randrange(1, 9))
+        elif how == 2:
+            del body[at:at + dice.randrange(1, 9)]
+        elif how == 3:
+            body[at:at] = body[dice.randrange(len(body) + 1):][:40]
+        elif at < len(body):
+            body[at] = dice.choice((0, 127, 128, 255))
+    if dice.random() < 0.1:
+        kind = dice.choice(list(KINDS.values()))
+    return kind, bytes(body)
+
+
+@test
+def mutated_frames_of_a_known_peer_harm_nobody_else(s):
+    n = 100000 if HEAVY else 3000
+    seed = int(os.environ.get("SEED") or random.randrange(1 << 30))
+    print(f"# SEED={seed}", flush=True)
+    dice, i, sent, session = random.Random(seed), victim(s, "noise"), 0, 0
+    token, peer, name = token_of(s, i), None, 0
+    pid = s.base.pid
+    while sent < n:
+        if peer is None:
+            peer = Peer(s, new_key(s, f"noise{name}"))
+            role = dice.choice((0, BROKER, LOADER, LOADER))
+            if role and peer.hello(role, type="shell" if role == LOADER else "")[0] == "refuse":
+                peer.close()  # cut for what it said: the next one
+                peer, name = None, name + 1
+                continue
+            session += 1
+        try:
+            for _ in range(3):
+                kind, body = mutate(dice, *dice.choice(frames(dice.choice((token, dice.randrange(1 << 64), 0)))))
+                peer.send(kind, body, told := dice.choice((None,) * 60 + (0, 1, 1 << 20, 0xffffffff)))
+                sent += 1
+                if told:  # the server waits for the rest, or says no
+                    raise Gone("its end is not awaited")
+            peer.send("ping", fixed(1, sent))  # nothing is sent into the void
+            peer.wait("pong", lambda m: m.get(1) == [sent])  # noqa: B023
+        except (Gone, OSError):
+            peer.close()
+            peer = None
+    if peer:
+        peer.close()
+    print(f"# {sent} frames, {session} sessions, {name + 1} names", flush=True)
+    assert s.base.pid == pid and s.base.proc.poll() is None
+    still_runs(s, i)
+    kill(s, i)
+    wait(s, i["task"], "Killed", "StopSchedule")
+
+
+def make_site():
+    return Site("hostile", **SHORT).start(types=("shell:16", "noop:16"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(make_site))
