@@ -1,8 +1,10 @@
 /* holder.h — whose a lease is.
  *
- * Tokens can be guessed, and a name can pass from one machine to another. So a lease is of the
- * machine that it was granted to, and only that one's word about it counts: who has the key of a
- * name, or has taken the name over, says nothing of what others hold.
+ * Tokens can be guessed, the number that a machine drew can be read there, and a name can pass
+ * from one machine to another. So a lease is of the broker and of the machine that it was granted
+ * to, and only their word together counts: who has the key of another name, or has taken the name
+ * over, says nothing of what others hold. A machine that gets another name leaves its jobs to the
+ * old one.
  */
 #ifndef BASESERVER_HOLDER_H
 #define BASESERVER_HOLDER_H
@@ -21,7 +23,9 @@ struct holder {
 static inline bool holder_has(const struct holder *h, uint64_t machine, uint32_t broker,
                               uint64_t token)
 {
-	return machine ? machine == h->machine : broker == h->broker && token >= h->since;
+	if (broker != h->broker)
+		return false;
+	return machine ? machine == h->machine : token >= h->since;
 }
 
 #endif

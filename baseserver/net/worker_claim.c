@@ -1,6 +1,6 @@
 /* Who may speak of a lease: the one place where what a frame says of a token is judged.
  *
- * A lease is its broker's and of the machine that it was granted to (ledger/holder.h). What was
+ * A lease is its broker's, and of the machine that it was granted to (ledger/holder.h). What was
  * right once, or what nobody knows any more, is stale: an honest peer that was cut off says it too,
  * and it is answered so and does no harm. A lease that is known to be another broker's is no
  * mistake: the frame is refused, and the registrar counts it against who sent it. */
@@ -46,8 +46,8 @@ static bool other_type(const struct conn *c, const struct lease *l)
 	       strcmp(l->def->type, c->type) != 0;
 }
 
-/* Before anybody of its machine has spoken of it, a lease of a former server's time is known by its
- * broker only: a machine that was renamed meanwhile is no liar. */
+/* A machine that was renamed is no liar: it has the same number, but what it held is its former
+ * name's. While nobody spoke of a lease of a former server's time, its machine is not known. */
 static int judge(struct conn *c, enum frame_kind kind, uint64_t token, struct lease **ret)
 {
 	struct lease *l = worker__lease_known(c->w, token);
@@ -58,7 +58,9 @@ static int judge(struct conn *c, enum frame_kind kind, uint64_t token, struct le
 	if (!l)
 		return E_STALE;
 	if (!holder_has(&c->holder, l->machine, l->broker, token))
-		return l->machine && l->broker != c->broker ? E_FORGED : E_STALE;
+		return l->broker == c->broker || !l->machine || l->machine == c->holder.machine
+		               ? E_STALE
+		               : E_FORGED;
 	if ((needs & LIVE && l->is_over) || (needs & TOLD && l->is_over && !l->told_end) ||
 	    (needs & TYPE && other_type(c, l)) || (needs & SESSION && l->session != c->number))
 		return E_STALE;

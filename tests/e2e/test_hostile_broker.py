@@ -6,6 +6,7 @@ HEAVY=1: 100,000 mutated frames, and the whole pause of who was cut."""
 import contextlib
 import os
 import random
+import re
 import signal
 import sqlite3
 import sys
@@ -137,6 +138,29 @@ def tokens_of_another_broker_in_a_greeting_give_nothing_of_its_jobs(s):
         assert (code, values) == (FORGED, {}), (code, values)
         code, values = p.ask_params(token, ["note", "script"])
         assert (code, values) == (FORGED, {}), (code, values)
+    still_runs(s, i)
+
+
+@test
+def the_number_that_another_machine_drew_opens_none_of_its_leases(s):
+    i = victim(s, "drawn")
+    token, drawn = token_of(s, i), re.search(r"[0-9a-f]{32}", (s.dir / "b1" / "machine").read_text())[0]
+    for k in range(2):
+        with loader(s, "drawer", held=[token], machine=drawn) as p:
+            assert p.beat([token]) == [token]
+            code, values = p.ask_params(token)
+            assert code < 0 and values == {}, (code, values)
+            assert p.report(token, "ended") < 0
+            assert p.log(token, *place(i), b"lies\n") < 0
+        still_runs(s, i)
+        if k == 0:  # before b1 has spoken of what it holds
+            s.brokers["b1"].kill()
+            for pid in (x for program in ("taskbroker", "taskrunner-loader") for x in s.pids(program)):
+                os.kill(pid, signal.SIGKILL)
+            s.base.restart()
+            until("it leads again", s.up)
+    s.brokers["b1"].start()
+    s.wait_broker("b1", ["shell", "noop"])
     still_runs(s, i)
 
 
