@@ -366,6 +366,31 @@ def frames(token):
             ("told", field(1, 1)), ("piece", field(1, 1) + field(2, 5)), ("subscribe", field(1, 1)), ("log_read", field(1, 1))]
 
 
+@test
+def a_frame_that_a_role_may_not_send_ends_its_session(s):
+    """Every kind there is, before a greeting and after it, as broker and as loader."""
+    may = {0: set(), BROKER: {"beat", "runner_state", "load", "ping", "pong"},
+           LOADER: {"beat", "runner_state", "credit", "reports", "param_ask", "log_chunk", "ping", "pong"}}
+    good = dict(frames(12345))
+    for role, allowed in may.items():
+        for k, (kind, number) in enumerate(KINDS.items()):
+            if kind == "hello" and not role:
+                continue  # the one that begins it
+            with Peer(s, new_key(s, "roles")) as p:
+                if role:
+                    assert p.hello(role, type="noop" if role == LOADER else "")[0] == "welcome"
+                body = good.get(kind, b"").replace(b"noise", b"roles")
+                with contextlib.suppress(Gone):  # the end may come before all is sent
+                    p.send(number, body)
+                    p.send("ping", fixed(1, 4711 + k))
+                try:
+                    p.wait("pong", lambda m: m.get(1) == [4711 + k])  # noqa: B023
+                    goes_on = True
+                except Gone:
+                    goes_on = False
+                assert goes_on == (kind in allowed), (role, kind, p.news)
+
+
 def mutate(dice, kind, body):
     body = bytearray(body)
     for _ in range(dice.choice((0, 1, 1, 2, 5))):
