@@ -428,13 +428,14 @@ static const void *host_extension(void *ctx, const char *id)
 }
 
 /* Copies: job threads read them while settings are read again. */
-static void keep_from_jobs(struct loader *l)
+static void keep_from_jobs(struct loader *l, const char *settings_file)
 {
 	const struct param_taskbroker *s = l->settings;
 	const char *const egress = getenv("SIRDAR_EGRESS");
-	const char *const paths[KEPT_MAX] = { "/etc/sirdar",  "/run/sirdar", s->state_dir,
-		                              s->runners_dir, s->files_dir,  s->key_file,
-		                              egress };
+	const char *const paths[KEPT_MAX] = {
+		"/etc/sirdar", "/run/sirdar",     s->state_dir,    s->runners_dir, s->files_dir,
+		s->key_file,   s->etcd_user_file, s->etcd_ca_file, settings_file,  egress,
+	};
 
 	for (size_t i = 0; i < KEPT_MAX; i++) {
 		if (paths[i] && paths[i][0])
@@ -450,11 +451,11 @@ void loader_host_done(struct loader *l)
 		free(l->kept_paths[i]);
 }
 
-void loader_host_init(struct loader *l)
+void loader_host_init(struct loader *l, const char *settings_file)
 {
 	pthread_mutex_init(&l->mu, NULL);
 	pthread_mutex_init(&l->kill_mu, NULL);
-	keep_from_jobs(l);
+	keep_from_jobs(l, settings_file);
 	l->host = (struct runner_host){
 		.size = sizeof l->host,
 		.abi_minor = RUNNER_ABI_MINOR,

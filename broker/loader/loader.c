@@ -415,7 +415,7 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	 * may have sent on a job that this one takes over. */
 	l->seq_base = (uint32_t)(clock_wall_us(&clock_machine) / US_PER_S - 1700000000);
 	map_init(&l->by_token);
-	loader_host_init(l);
+	loader_host_init(l, args->settings_file);
 	loader_fence_init(l);
 	loader_ship_init(l);
 	ev_init(&l->stop_timer, on_stop_timer);

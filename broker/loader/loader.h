@@ -31,7 +31,7 @@ typedef struct Sirdar__ReportAcks Sirdar__ReportAcks;
 typedef struct Sirdar__ParamGive Sirdar__ParamGive;
 typedef struct Sirdar__LogAck Sirdar__LogAck;
 
-#define KEPT_MAX 7
+#define KEPT_MAX 10
 
 struct loader {
 	const struct param_taskbroker *settings;
@@ -132,7 +132,7 @@ int loader_run_inline(struct job *j);
 void loader_job_ended(struct loader *l, struct job *j); /* j->result and kin are final */
 
 /* host.c */
-void loader_host_init(struct loader *l);
+void loader_host_init(struct loader *l, const char *settings_file);
 void loader_host_done(struct loader *l);
 void loader_send_asks(struct loader *l, bool again);
 int loader_take_params(struct loader *l, const Sirdar__ParamGive *m);
@@ -189,6 +189,7 @@ void loader_unwatch_calls(struct loader *l);
 struct loader_args {
 	const char *type, *plugin_path;
 	const char *version, *sha256; /* what the plugin must be; NULL: anything */
+	const char *settings_file;    /* of -c; NULL: none */
 	/* A version: no plugin is loaded; what its loader left in the jobkeeper is seen to its
 	 * end. NULL: an ordinary loader. */
 	const char *heir_of;

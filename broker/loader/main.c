@@ -113,6 +113,7 @@ static int loader_main_run(struct process *p)
 	if (!p->plugin_path)
 		p->plugin_path = mem_fmt("%s/%s.so", p->settings.runners_dir, p->what.type);
 	p->what.plugin_path = p->plugin_path;
+	p->what.settings_file = p->args.config;
 	p->what.hold = hold_open;
 	if (p->what.status_fd >= 0)
 		fcntl(p->what.status_fd, F_SETFD, FD_CLOEXEC);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runners/common/place.h"
@@ -79,11 +80,28 @@ static int csv_fail(struct csv_file *f, const char *what)
 	return -1;
 }
 
+/* A rename replaces whatever has the name: a device, of root's broker, too. */
+static int csv_may_replace(struct csv_file *f)
+{
+	struct stat st;
+	const char *what;
+
+	if (lstat(f->path, &st) < 0 || S_ISREG(st.st_mode))
+		return 0; /* what is not there, or does not tell, the open and the rename judge */
+	what = S_ISDIR(st.st_mode)    ? "directory"
+	       : S_ISLNK(st.st_mode)  ? "link"
+	       : S_ISFIFO(st.st_mode) ? "pipe"
+	       : S_ISSOCK(st.st_mode) ? "socket"
+	                              : "device";
+	snprintf(f->why, sizeof f->why, "%.150s: is a %s, no plain file", f->path, what);
+	return -1;
+}
+
 int csv_open(struct csv_file *f, const struct run *r, const char *path, uint64_t bytes_max)
 {
 	*f = (struct csv_file){ .fd = -1, .bytes_max = bytes_max };
 	f->path = place_of(r, path, false, f->why, sizeof f->why);
-	if (!f->path)
+	if (!f->path || csv_may_replace(f) < 0)
 		return -1;
 	if (asprintf(&f->part, "%s.part-%" PRIu64, f->path, r->job->token) < 0) {
 		f->part = NULL;

@@ -39,9 +39,10 @@ static char *place_resolve(const char *path, bool follows)
 	return real;
 }
 
+/* What is not there yet may not be made by a job either. */
 static bool is_in(const char *path, const char *kept)
 {
-	char *real = realpath(kept, NULL);
+	char *real = place_resolve(kept, true);
 	size_t len = real ? strlen(real) : 0;
 	const bool is = real && strncmp(path, real, len) == 0 && (!path[len] || path[len] == '/');
 

@@ -472,6 +472,21 @@ def transfer_writes_a_csv_file_and_a_kill_leaves_nothing_of_it(site):
 
 
 @test
+def a_csv_file_replaces_nothing_but_a_plain_file(site):
+    """As root it replaced devices: /dev/full became a file of two lines."""
+    pipe, link, folder, old = (site.dir / name for name in ("pipe.csv", "link.csv", "folder.csv", "old.csv"))
+    os.mkfifo(pipe)
+    link.symlink_to(site.dir / "elsewhere.csv")
+    folder.mkdir()
+    old.write_text("old")
+    for path, words in ((pipe, "a pipe"), (link, "a link"), (folder, "a directory")):
+        done = carry(site, "sqlite", None, query="SELECT 1 AS i", csv_file=str(path))
+        assert not done.ok and f"{path.name}: is {words}, no plain file" in done.err, done
+    assert pipe.is_fifo() and link.is_symlink() and folder.is_dir() and not list(site.dir.glob("*.part-*"))
+    assert carry(site, "sqlite", None, query="SELECT 1 AS i", csv_file=str(old)).ok and old.read_text() == "i\n1\n"
+
+
+@test
 def transfer_parameters_that_do_not_fit_are_refused(site):
     for params, words in (({"to_table": "t"}, "want exactly one of the parameters table, query"),
                           ({"table": "t"}, "want exactly one of the parameters to_table, csv_file"),

@@ -7,7 +7,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import B, BIN, RUNNERS, Site, main, test, until  # noqa: E402
+from harness import B, BIN, RUNNERS, Daemon, Site, main, test, until  # noqa: E402
 
 CANARY = "canary-of-the-target"
 HEAD = "workflow: {}\nproject: {}\nstart_date: 2026-03-01\ndefaults: {{cycle: day, catchup: {{mode: none}}}}\ntasks:\n"
@@ -154,6 +154,32 @@ def files_of_jobs_stay_out_of_what_is_the_brokers_own(s):
     ended = s.wait_state("dw/free/t", "2026-03-01T00:00:00Z", ("Succ", "Fail", "StopSchedule"))
     assert ended["state"] == "Succ", s.get(f"/api/v1/instances/{ended['id']}/events")
     assert (at_home / "o.csv").read_text() == "n\n7\n" and (at_home / "three.db").exists()
+
+
+@test
+def the_settings_of_a_broker_and_a_file_of_addresses_that_is_not_there_yet_are_its_own_too(s):
+    """A job made the egress file, with `allow` lines of its own; and wrote over the file of -c."""
+    home, egress = s.dir / "later", s.dir / "later/egress.conf"
+    home.mkdir()
+    s.add_key("filed")
+    sets = s.broker_sets("filed", ("sql:2",))
+    settings = home / "broker.yaml"
+    settings.write_text("".join(f"{k}: {json.dumps(str(v).split(',') if k in ('types', 'server') else v if isinstance(v, int) else str(v))}\n"
+                                for k, v in sets.items()))
+    before = settings.read_text()
+    argv = ["/usr/bin/env", f"SIRDAR_EGRESS={egress}", BIN / "taskbroker", "-c", settings]
+    broker = s.brokers["filed"] = Daemon(s, "filed", argv, r"broker\.keeper_up").start()
+    s.wait_broker("filed", ["sql"])
+    params = {"kind": "sqlite", "database": str(s.dir / "filed.db"), "sql": "SELECT 'allow 127.0.0.1' AS a", "csv_header": False}
+    tasks = [f"t{i}: {{type: sql, machines: [filed], params: {json.dumps({**params, 'csv_file': str(path)})}}}"
+             for i, path in enumerate((egress, settings, home / "free.csv"))]
+    s.apply(workflow("filed", *tasks))
+    s.command_over(s.command("run-now", selection={"tasks": [f"dw/filed/t{i}" for i in range(3)], "dates": ["2026-03-01"]}))
+    ended = [s.wait_state(f"dw/filed/t{i}", "2026-03-01T00:00:00Z", ("Succ", "Fail", "StopSchedule")) for i in range(3)]
+    for one in ended[:2]:
+        assert one["state"] != "Succ" and "kept from jobs" in str(s.get(f"/api/v1/instances/{one['id']}/events")), one
+    assert ended[2]["state"] == "Succ" and not egress.exists() and settings.read_text() == before
+    broker.stop()
 
 
 @test
