@@ -306,7 +306,8 @@ static void say_runs(struct why *w, const struct instance *i)
 {
 	if (say_parts(w, i))
 		return;
-	if (w->line->code == WHY_RUNS || w->line->code == WHY_RUNS_SICK)
+	if (w->line->code == WHY_RUNS || w->line->code == WHY_RUNS_SICK ||
+	    w->line->code == WHY_RUNS_UNHEARD)
 		return; /* the registrar has said it */
 	why_set(w->line, WHY_RUNS);
 	why_text(w->line, "state", "%s", state_name((enum state)i->state));

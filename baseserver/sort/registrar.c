@@ -412,7 +412,7 @@ size_t registrar_online(const struct registrar *r)
 }
 
 /* Its taskbroker's words (load.c) begin with that. */
-static bool is_keeperless(const struct broker *b)
+bool registrar__is_keeperless(const struct broker *b)
 {
 	static const char words[] = "no jobkeeper";
 
@@ -427,7 +427,7 @@ size_t registrar_keeperless(const struct registrar *r, char ret_first[64])
 		const struct broker *b = r->brokers[i];
 		if (!b->session || b->drained)
 			continue;
-		if (!is_keeperless(b))
+		if (!registrar__is_keeperless(b))
 			return 0;
 		if (n++ == 0)
 			memcpy(ret_first, b->name, sizeof b->name);

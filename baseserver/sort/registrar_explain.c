@@ -88,6 +88,24 @@ static void say_gone(const struct broker *b, const struct task *def, struct why_
 	why_text(w, "at", "%s", b->heard_us ? at : "before the server's start");
 }
 
+/* Why nothing is heard of what runs there; false: it is. */
+static bool explain_unheard(const struct broker *b, const struct runner *run, char *ret,
+                            size_t bytes)
+{
+	char at[WHEN_TEXT];
+
+	if (b->session && registrar__is_keeperless(b)) {
+		snprintf(ret, bytes, "%s", b->why_not);
+		return true;
+	}
+	if (b->session || (run && run->session))
+		return false;
+	when_print(floor_div(b->heard_us, US_PER_S), at);
+	snprintf(ret, bytes, "it is not connected, last heard %s%s", b->heard_us ? "at " : "",
+	         b->heard_us ? at : "before the server's start");
+	return true;
+}
+
 void registrar_explain_run(const struct registrar *r, const struct task *def,
                            const struct instance *i, struct why_line *w)
 {
@@ -98,13 +116,18 @@ void registrar_explain_run(const struct registrar *r, const struct task *def,
 			b = r->brokers[k];
 	const struct runner *run = b ? runner_of(b, def->type) : NULL;
 	bool is_well = !run || run->state == RUNNER_READY;
+	char text[sizeof b->why_not];
+	bool is_unheard = b && is_well && explain_unheard(b, run, text, sizeof text);
 
-	why_set(w, is_well ? WHY_RUNS : WHY_RUNS_SICK);
+	why_set(w, is_unheard ? WHY_RUNS_UNHEARD : is_well ? WHY_RUNS : WHY_RUNS_SICK);
 	why_text(w, "state", "%s", state_name((enum state)i->state));
 	why_number(w, "attempt", i->attempt);
+	if (is_unheard || !is_well)
+		why_text(w, "broker", "%s", b->name);
+	if (is_unheard)
+		why_text(w, "text", "%s", text);
 	if (is_well)
 		return;
-	why_text(w, "broker", "%s", b->name);
 	why_text(w, "sick", "%s", runner__state_name(run));
 	why_text(w, "text", "%s", run->text);
 }

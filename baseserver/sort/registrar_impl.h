@@ -17,5 +17,7 @@ struct registrar {
 const char *runner__state_name(const struct runner *run);
 /* It is granted jobs, if it has a free slot. */
 bool runner__accepts(const struct broker *b, const struct runner *run);
+/* Its taskbroker says that it has no jobkeeper; why_not has its words. */
+bool registrar__is_keeperless(const struct broker *b);
 
 #endif

@@ -38,6 +38,10 @@ def machine(s, name):
     return next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == name)
 
 
+def why_of(s, instance):
+    return s.get(f"/api/v1/instances/{instance['id']}/why")
+
+
 def words(s, mark):
     path = s.dir / "data" / mark
     return path.read_text().split() if path.exists() else []
@@ -202,6 +206,24 @@ def the_time_for_which_nothing_was_heard_of_a_jobkeeper_goes_on(_):
                                   if t["type"] == "shell")["text"]):
             first = until("it is said", lambda says=says: seconds(says()))
             until("it goes on", lambda says=says, first=first: seconds(says()) > first)
+        why = why_of(s, wait(s, "still/heard/t", "Running"))
+        assert why["code"] == "runs_unheard" and seconds(why["line"]) and "b1" in why["line"], why
+
+
+@test
+def why_of_a_running_instance_names_its_machine_that_is_away(_):
+    with Site("away", **{**SHORT, "fence_ms": 300000, "lose_ms": 400000}) as s:
+        s.start(**SILENT)
+        once(s, "away", "  t: {params: {script: 'sleep 600'}}\n")
+        i = wait(s, "still/away/t", "Running")
+        until("it has started", lambda: s.get(f"/api/v1/instances/{i['id']}")["started"])
+        assert why_of(s, i)["code"] == "runs", why_of(s, i)
+        s.brokers["b1"].kill()
+        for p in s.pids("taskrunner-loader", "/b1"):
+            os.kill(p, signal.SIGKILL)
+        why = until("its machine is named", lambda: (w := why_of(s, i))["code"] != "runs" and w)
+        assert why["code"] == "runs_unheard" and "b1" in why["line"], why
+        assert "is not connected, last heard at 20" in why["line"], why
 
 
 @test
