@@ -242,7 +242,10 @@ static void counted(struct commander *c, struct cmd *cmd)
 	cmd->total = cmd->done + t->total + t->refusals;
 	if (cmd->total == 0 && t->left == 0 && !cmd->resumed && !cmd->o.on_tasks) {
 		struct refusal f;
-		refuse(&f, E_NOT_FOUND, "args.selection", NULL, "nothing is selected");
+		refuse(&f, E_NOT_FOUND, "args.selection", NULL, "nothing is selected%s",
+		       cmd->kind == CK_BACKFILL && cmd->o.sel.has_from
+		               ? ": no date of the plan of what is selected is among them"
+		               : "");
 		cmd__fail(c, cmd, &f);
 		return;
 	}

@@ -13,6 +13,7 @@
 
 #include "baseserver/model/args.h"
 #include "baseserver/model/catalog.h"
+#include "sched/civil.h"
 #include "sched/name.h"
 #include "sched/plan.h"
 #include "sched/task.h"
@@ -21,6 +22,20 @@
 #include "util/check.h"
 #include "util/err.h"
 #include "util/json_read.h"
+
+/* Who writes a workflow's name where a task's is expected was told the nearest task, and acted on
+ * that one. NULL: no task in force is of a workflow of this name. */
+static const struct cat_task *task_of_workflow(const struct catalog *c, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (size_t i = 0; i < c->tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(c, (uint32_t)i);
+		if (t && !catalog_retired(t) && catalog_in_workflow(t, name, len))
+			return t;
+	}
+	return NULL;
+}
 
 /* A task by name, or a refusal that names the nearest. */
 static int selection_task(const struct catalog *c, const char *name, const char *at,
@@ -38,6 +53,11 @@ static int selection_task(const struct catalog *c, const char *name, const char 
 		if (c->tasks[i] && c->tasks[i]->def && !catalog_retired(c->tasks[i]))
 			names[n++] = c->tasks[i]->def->name;
 	names[n] = NULL;
+	t = task_of_workflow(c, name);
+	if (t)
+		return refuse(f, E_NOT_FOUND, at, t->def->name,
+		              "%s: '%.200s' is a workflow, not a task; a task of it: %s", at, name,
+		              t->def->name);
 	const char *near = nearest_of(name, names);
 	return refuse(f, E_NOT_FOUND, at, near, "%s: no task '%.200s'%s%s", at, name,
 	              near ? ", is this meant: " : "", near ? near : "");
@@ -80,6 +100,10 @@ static int add_name(const struct catalog *c, struct selection *s, const struct j
 		              jv_kind_name(v));
 	if (v->len > 2 && strcmp(v->text + v->len - 2, "/*") == 0)
 		return add_workflow(c, s, v->text, v->len - 2, at, f);
+	if (!catalog_find(c, v->text) && task_of_workflow(c, v->text))
+		return refuse(f, E_NOT_FOUND, at, NULL,
+		              "%s: '%.200s' is a workflow, not a task; all its tasks: %.200s/*", at,
+		              v->text, v->text);
 	int r = selection_task(c, v->text, at, &t, f);
 	if (r == 0 && t)
 		add_task(s, t->id);
@@ -135,6 +159,15 @@ static int parse_when(const struct jval *v, const char *at, struct when *ret, st
 	              v->kind == JV_TEXT ? v->text : jv_kind_name(v));
 }
 
+/* In any zone. One with a zone beside one without is left to each task's. */
+static bool is_after(const struct when *from, const struct when *to)
+{
+	if (from->is_local != to->is_local)
+		return false;
+	return from->is_local ? from->label > to->label + (to->is_date ? DAY_S - 1 : 0)
+	                      : from->at > to->at;
+}
+
 static int parse_dates(const struct jval *v, struct selection *s, struct refusal *f)
 {
 	const struct jval *from = jv_get(v, "from"), *to = jv_get(v, "to"), *list = NULL;
@@ -147,6 +180,9 @@ static int parse_dates(const struct jval *v, struct selection *s, struct refusal
 		r = parse_when(from, "args.selection.from", &s->from, f);
 	if (r == 0 && to)
 		r = parse_when(to, "args.selection.to", &s->to, f);
+	if (r == 0 && s->has_from && s->has_to && is_after(&s->from, &s->to))
+		r = refuse(f, E_INVALID, "args.selection.from", NULL,
+		           "args.selection.from: %.60s is after to, %.60s", from->text, to->text);
 	if (r < 0 || !list)
 		return r;
 	s->has_dates = true;

@@ -145,7 +145,7 @@ int instances_get(struct call *c)
 	f = &q->filter;
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
 	    sort_read(c, &f->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
-	    instant_arg(c, "from", false, &f->from) < 0 || instant_arg(c, "to", true, &f->to) < 0 ||
+	    span_args(c, &f->from, &f->to) < 0 ||
 	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0 ||
 	    call_arg_int(c, "broker_id", 0, 0, UINT32_MAX, &broker) < 0 ||
 	    call_arg_bool(c, "parts", &f->parts) < 0)

@@ -302,8 +302,7 @@ int stats_get(struct call *c)
 	struct read_filter *f = c->extra = mem_new(sizeof *f);
 	int64_t workflow;
 
-	if (call_args_only(c, names) < 0 || instant_arg(c, "from", false, &f->from) < 0 ||
-	    instant_arg(c, "to", true, &f->to) < 0 ||
+	if (call_args_only(c, names) < 0 || span_args(c, &f->from, &f->to) < 0 ||
 	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0)
 		return c->err.code;
 	if (f->from != 0 && f->to == 0)

@@ -88,6 +88,17 @@ int instant_arg(struct call *c, const char *name, bool end, int64_t *ret)
 	return 0;
 }
 
+int span_args(struct call *c, int64_t *ret_from, int64_t *ret_to)
+{
+	if (instant_arg(c, "from", false, ret_from) < 0 || instant_arg(c, "to", true, ret_to) < 0)
+		return c->err.code;
+	const char *from = call_arg(c, "from"), *to = call_arg(c, "to");
+	/* `to` is what a span ends before; of a bare date that is the next day's begin. */
+	return from && to && *ret_from >= *ret_to && strcmp(from, to) != 0
+	               ? call_fail(c, E_INVALID, "from", "%.60s is after to, %.60s", from, to)
+	               : 0;
+}
+
 int key_param(struct call *c, struct inst_key *ret)
 {
 	if (!key_read(c->params[0], ret))

@@ -26,6 +26,8 @@ int states_read(struct call *c, const char *name, uint32_t *ret_states);
 /* An instant argument. *ret is kept when the argument is absent. With `end`, a bare date
  * means the day's end. */
 int instant_arg(struct call *c, const char *name, bool end, int64_t *ret);
+/* The arguments `from` and `to`. E_INVALID: nothing can lie between them. */
+int span_args(struct call *c, int64_t *ret_from, int64_t *ret_to);
 /* {id} of the path as a key. */
 int key_param(struct call *c, struct inst_key *ret);
 

@@ -74,6 +74,16 @@ static int one_list(struct reader *r, const char *table, struct buf *text, struc
 	return code < 0 ? code : 0;
 }
 
+/* What was asked for by name is refused by name. */
+static int one_named(struct reader *r, const char *table, struct buf *text, struct row_sink *sink,
+                     const char *what, const char *name, struct err *err)
+{
+	int code = one_list(r, table, text, sink, what, err);
+
+	return code == E_NOT_FOUND && name ? err_set(err, code, "no such %s '%.300s'", what, name)
+	                                   : code;
+}
+
 static int one_page(struct reader *r, const struct list *l, struct err *err)
 {
 	struct read_answer answer = { 0 };
@@ -184,7 +194,7 @@ int read_task(struct reader *r, const char *name, uint32_t id,
 		          "t", name);
 	else
 		read__put(r, &q, "task_id = ?", "i", (int64_t)id);
-	return one_list(r, "lb_task", &q, &sink, "task", err);
+	return one_named(r, "lb_task", &q, &sink, "task", name, err);
 }
 
 static int link_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)
@@ -328,7 +338,7 @@ int read_doc(struct reader *r, const struct read_which *w,
 		read__put(r, &q, " AND version = ?", "i", (int64_t)w->version);
 	else
 		where_newest(r, &q, w->kind);
-	return one_list(r, doc_table(w->kind), &q, &sink, "document", err);
+	return one_named(r, doc_table(w->kind), &q, &sink, "document", w->name, err);
 }
 
 int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,

@@ -97,11 +97,39 @@ def a_cron_beside_a_cycle_that_is_no_unit_is_refused_by_check_and_apply(s):
 
 
 @test
+def a_range_that_ends_before_it_begins_is_refused(s):
+    task = made(s, "turned")
+    for words in (("run", "list"), ("backfill", task, "--yes"), ("redo", task, "--yes"), ("kill", task, "--yes")):
+        done = s.sirdar(*words, "--from", NEXT, "--to", DATE, expect=REFUSED)
+        assert "is after to" in done.stderr, done
+    s.sirdar("run", "list", "--from", DATE, "--to", DATE)
+
+
+@test
+def a_backfill_without_a_date_of_the_plan_says_so(s):
+    done = s.sirdar("backfill", made(s, "planless"), "--from", "2025-01-01", "--to", "2025-01-03", "--yes", expect=NOT_FOUND)
+    assert "no date of the plan of what is selected is among them" in done.stderr, done
+
+
+@test
+def the_name_of_a_workflow_where_a_task_is_meant_is_told_as_one(s):
+    made(s, "flow", tasks=("a", "b"))
+    for words, says in ((("backfill", "ex/flow", DATE, "--yes"), "all its tasks: ex/flow/*"), (("freeze", "ex/flow", "--yes"), "all its tasks: ex/flow/*"),
+                        (("why", "ex/flow", DATE), "a task of it: ex/flow/")):
+        done = s.sirdar(*words, expect=NOT_FOUND)
+        assert f"'ex/flow' is a workflow, not a task; {says}" in done.stderr and "is this meant" not in done.stderr, done
+    assert "2 tasks" in s.sirdar("freeze", "ex/flow/*", "--yes").stdout
+
+
+@test
 def what_nobody_knows_is_4_and_what_nobody_may_is_5(s):
     for words in (("redo", "ex/none/a", DATE, "--yes"), ("backfill", "ex/none/a", DATE, "--yes", "--wait"),
                   ("why", "ex/none/a", DATE), ("why", "99.1"), ("command", "show", "999999"), ("broker", "drain", "none")):
         done = s.sirdar(*words, expect=NOT_FOUND)
         assert done.stderr.startswith("sirdar: "), done
+    for words in (("task", "show", "ex/none/a"), ("run", "list", "ex/none/a"), ("stats", "ex/none/a"), ("export", "ex/none"),
+                  ("calendar", "show", "none")):
+        assert f"'{words[-1]}'" in (done := s.sirdar(*words, expect=NOT_FOUND)).stderr, done
     wrong = s.dir / "wrong-token"
     wrong.touch(0o600)
     wrong.write_text("no such token\n")

@@ -279,6 +279,16 @@ static void wrong_arguments_are_named(void **state)
 		{ "redo",
 		  "{\"selection\": {\"tasks\": [\"p/shop/dya\"], \"from\": \"2026-03-01\"}}",
 		  E_NOT_FOUND, "is this meant: p/shop/day" },
+		{ "redo", "{\"selection\": {\"tasks\": [\"p/shop\"], \"from\": \"2026-03-01\"}}",
+		  E_NOT_FOUND, "'p/shop' is a workflow, not a task; all its tasks: p/shop/*" },
+		{ "redo",
+		  "{\"selection\": {\"instances\": [{\"task\": \"p/shop\", \"run_date\": "
+		  "\"2026-03-01\"}]}}",
+		  E_NOT_FOUND, "'p/shop' is a workflow, not a task; a task of it: p/shop/" },
+		{ "redo",
+		  "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"from\": \"2026-03-02\", "
+		  "\"to\": \"2026-03-01\"}}",
+		  E_INVALID, "args.selection.from: 2026-03-02 is after to, 2026-03-01" },
 		{ "redo", "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"from\": \"yesterday\"}}",
 		  E_INVALID, "args.selection.from: 'yesterday' is no instant" },
 		{ "redo", "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"states\": [\"Suc\"]}}",
