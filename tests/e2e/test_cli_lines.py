@@ -17,6 +17,7 @@ REFUSED = {"error": {"code": "invalid", "message": "refused", "details": {"error
     {"file": "p.yaml", "line": 1, "column": 1, "path": "", "message": "no document"},
     {"file": "p.yaml", "line": 2, "column": 3, "path": "tasks.a", "message": "odd"}]}}}
 asked = []
+LISTED = []  # not empty: the server knows a task type
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -30,6 +31,10 @@ class Server(http.server.BaseHTTPRequestHandler):
         code, said = 200, {"items": [], "types": [], "baselines": [], "token": "t"}
         if path == "/api/v1/tasks":
             said = {"items": TASKS if self.path.startswith("/api/v1/tasks?prefix=shop%2F&") else []}
+        elif path == "/api/v1/types":
+            said = {"types": [{"type": "known", "brokers": []}] if LISTED else []}
+        elif path == "/api/v1/instances" and "absent" in self.path:
+            code, said = 404, {"error": {"code": "NOT_FOUND", "message": "no such task"}}
         elif path == "/api/v1/workflows" and body:
             code, said = 422, REFUSED
         text = json.dumps(said).encode()
@@ -104,6 +109,44 @@ def a_list_that_a_prefix_leaves_empty_says_so():
     assert "nothing" not in sirdar("task", "list")[2]
 
 
+def an_empty_list_says_so_beside_its_header():
+    for words, says in ((("run", "list"), "no run"), (("task", "list"), "no task"), (("alert", "list"), "no alert"),
+                        (("pool", "list"), "no pool"), (("baselines",), "no baselines"), (("param", "list"), "no param"),
+                        (("workflow", "list"), "no workflow"), (("type", "list"), "no type"), (("plugin", "list"), "no plugin"),
+                        (("broker", "list"), "no broker"), (("silence", "list"), "no silence"), (("token", "list"), "no token")):
+        code, out, err = sirdar(*words)
+        assert code == 0 and len(out.splitlines()) == 1 and err == f"sirdar: {says}\n", (words, code, out, err)
+        assert sirdar(*words, "--json")[2] == "", words
+
+
+def what_prints_text_as_it_is_takes_no_json():
+    for words in (("logs", "a/b/c", "2026-01-01"), ("import", "crontab", FILE), ("import", "ects", FILE)):
+        code, out, err = sirdar(*words, "--json")
+        assert (code, out, asked) == (2, "", []) and "there is no --json" in err, (words, code, out, err)
+
+
+def a_name_that_nothing_has_is_refused_or_told():
+    LISTED.append(True)
+    for words in (("plugin", "drain", "nosuch"), ("plugin", "release", "nosuch"), ("plugin", "release", "nosuch", "--broker", "b1")):
+        code, _, err = sirdar(*words)
+        assert code == 4 and "no type nosuch" in err and not [b for _, b in asked if b], (words, code, err, asked)
+    assert "no type" not in sirdar("plugin", "drain", "known")[2] and asked[-1][1]["kind"] == "plugin-drain", asked
+    for words in (("quota", "set", "nosuch", "4"), ("param", "set", "--project", "nosuch", "a=1")):
+        code, _, err = sirdar(*words)
+        assert code == 0 and "project nosuch has no task" in err and asked[-2][1], (words, code, err, asked)
+    for words in (("quota", "set", "nosuch", "0"), ("quota", "set", "shop", "4"), ("param", "set", "a=1"),
+                  ("param", "set", "--project", "shop", "a=1")):
+        assert "has no task" not in sirdar(*words)[2], words
+    LISTED.clear()
+
+
+def who_lists_the_runs_of_a_workflow_is_told_how():
+    code, _, err = sirdar("run", "list", "absent/etl")
+    assert code == 4 and "all of a workflow: sirdar run list 'absent/etl/*'" in err, (code, err)
+    code, _, err = sirdar("run", "list", "absent/etl/load")
+    assert code == 4 and "workflow" not in err, (code, err)
+
+
 def an_error_of_a_file_has_a_path_only_where_there_is_one():
     code, _, err = sirdar("apply", OTHER, "--yes")
     assert code == 1 and "p.yaml:1:1: no document" in err and "p.yaml:2:3: tasks.a: odd" in err, err
@@ -138,7 +181,8 @@ def a_command_that_is_said_in_part_is_told_whole():
 
 TESTS = [a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody, with_json_each_kind_of_verb_prints_one_value,
          of_what_is_said_twice_the_last_counts_and_lists_grow, a_star_at_the_end_of_a_prefix_is_the_prefix_before_it,
-         a_list_that_a_prefix_leaves_empty_says_so, an_error_of_a_file_has_a_path_only_where_there_is_one,
+         a_list_that_a_prefix_leaves_empty_says_so, an_empty_list_says_so_beside_its_header, what_prints_text_as_it_is_takes_no_json,
+         a_name_that_nothing_has_is_refused_or_told, who_lists_the_runs_of_a_workflow_is_told_how, an_error_of_a_file_has_a_path_only_where_there_is_one,
          the_help_of_task_list_offers_only_what_it_takes, a_verb_offers_only_what_it_reads,
          a_command_that_is_said_in_part_is_told_whole]
 

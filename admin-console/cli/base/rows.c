@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin-console/cli/base/answer.h"
+#include "admin-console/cli/base/cli.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -49,6 +50,14 @@ static void cell_put(const cJSON *item, const struct column *c, struct buf *out)
 	} else {
 		buf_puts(out, text_of(item, c->key));
 	}
+}
+
+void none_say(const struct cli *cli)
+{
+	const char *name = cli->command->name;
+
+	if (!cli->json)
+		cli_fail(0, "no %.*s", (int)strcspn(name, " "), name);
 }
 
 void rows_show(const struct column *columns, const cJSON *items)

@@ -109,6 +109,12 @@ void check_number(struct asked *q, const struct opt *o, const char *arg, struct 
 		argp_error(state, "'%s' is no number", arg);
 }
 
+void check_no_json(struct asked *q, struct argp_state *state)
+{
+	if (q->cli->json)
+		argp_error(state, "it prints text as it is, there is no --json");
+}
+
 /* --- parsing ------------------------------------------------------------------------------- */
 
 static void words_check(struct asked *q, struct argp_state *state)

@@ -95,6 +95,8 @@ int usage(const struct cli *cli);                  /* says it; CLI_USAGE */
 
 /* A check: a whole number, of any sign. */
 opt_check check_number;
+/* A check of all that was said: for what prints the text of others, as it is. */
+void check_no_json(struct asked *q, struct argp_state *state);
 
 /* A member of the body, said again or for the first time. */
 void body_text(struct asked *q, const char *name, const char *value);

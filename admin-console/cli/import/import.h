@@ -35,8 +35,9 @@ extern const struct opt import_options[];
 	{ \
 		return import_run(q, make); \
 	} \
-	const struct verb verb_import_##name = { import_##name, import_options, 1, 1, \
-		                                 "which file?", "one file" }
+	const struct verb verb_import_##name = { \
+		import_##name, import_options, 1, 1, "which file?", "one file", check_no_json \
+	}
 
 /* One line on stderr: FILE:WHERE: what. */
 __attribute__((format(printf, 3, 4))) void import_note(struct import *im, const char *where,

@@ -86,13 +86,17 @@ int answer_show(struct online *o, const struct asked *q, const cJSON *answer)
 	const struct verb *v = q->verb;
 	const cJSON *shown = v->member ? json_get(answer, v->member) : answer;
 
+	int code = CLI_OK;
+
 	if (o->cli->json)
 		return print_json(shown);
 	if (v->show)
-		return v->show(o, q, answer);
-	if (v->columns)
+		code = v->show(o, q, answer);
+	else if (v->columns)
 		rows_show(v->columns, shown);
-	return CLI_OK;
+	if (code == CLI_OK && v->member && (v->show || v->columns) && !(shown && shown->child))
+		none_say(o->cli);
+	return code;
 }
 
 int ask(struct asked *q)

@@ -167,5 +167,5 @@ static const struct opt options[] = {
 };
 
 #define WANT "want TASK RUN_DATE, or an instance's id"
-const struct verb verb_logs = { online_logs_logs, options, 1, 2, WANT, WANT };
+const struct verb verb_logs = { online_logs_logs, options, 1, 2, WANT, WANT, check_no_json };
 #undef WANT

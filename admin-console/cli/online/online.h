@@ -56,6 +56,9 @@ void path_part(struct buf *path, const char *text); /* escaped, slashes kept */
 /* Where login keeps its file; owned. NULL without a home. */
 char *online_token_path(void);
 
+/* One line on stderr where no task of the project is there: its name may be a slip. */
+void project_tell(struct online *o, const char *project);
+
 /* Is this word an instance's id, as lists print it: "17.1772323200"? No task or date is called
  * so. */
 bool instance_id_is(const char *text);

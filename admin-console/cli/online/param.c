@@ -217,11 +217,15 @@ static int param_run(struct asked *q, enum what what)
 			list_json(was, project_of(q));
 		else
 			list_table(was);
+		if (!was || workflow_scope_count(was) == 0)
+			none_say(q->cli);
 	} else if (code == CLI_OK) {
 		code = check_words(q, was, what == REMOVE);
 		if (code == CLI_OK) {
 			print_document(q, was, what == REMOVE, &text);
 			code = param_send(&o, buf_str(&text), version);
+			if (code == CLI_OK && what == SET && *project_of(q))
+				project_tell(&o, project_of(q));
 		}
 	}
 	buf_done(&text);

@@ -146,6 +146,13 @@ static const cJSON *of_type(const cJSON *list, const char *type)
 	return NULL;
 }
 
+static int plugin_unknown(const char *name)
+{
+	return cli_fail(CLI_NOT_FOUND,
+	                "there is no type %s: no broker runs it, and no version is registered",
+	                name);
+}
+
 static int online_plugin_show(struct cli *cli, const char *name, const cJSON *plugins,
                               const cJSON *types)
 {
@@ -155,9 +162,7 @@ static int online_plugin_show(struct cli *cli, const char *name, const cJSON *pl
 	int code;
 
 	if (!plugin && !type)
-		return cli_fail(CLI_NOT_FOUND,
-		                "no broker runs a type %s, and no version of it is registered",
-		                name);
+		return plugin_unknown(name);
 	if (!cli->json) {
 		print_one(plugin, type);
 		return CLI_OK;
@@ -173,6 +178,13 @@ static int online_plugin_show(struct cli *cli, const char *name, const cJSON *pl
 	return code;
 }
 
+static int plugins_get(struct online *o, cJSON **ret_plugins, cJSON **ret_types)
+{
+	int code = online_get(o, "/api/v1/plugins", ret_plugins);
+
+	return code == CLI_OK ? online_get(o, "/api/v1/types", ret_types) : code;
+}
+
 static int plugin_show(struct asked *q)
 {
 	struct online o = { 0 };
@@ -180,9 +192,7 @@ static int plugin_show(struct asked *q)
 	int code = online_open(q->cli, &o);
 
 	if (code == CLI_OK)
-		code = online_get(&o, "/api/v1/plugins", &plugins);
-	if (code == CLI_OK)
-		code = online_get(&o, "/api/v1/types", &types);
+		code = plugins_get(&o, &plugins, &types);
 	if (code == CLI_OK)
 		code = online_plugin_show(q->cli, word(q, 0), plugins, types);
 	cJSON_Delete(plugins);
@@ -218,6 +228,22 @@ static const struct opt options[] = {
 	{ 0 },
 };
 
+/* The server takes any name: a drain may come before the type does. Who types one means a type
+ * that is there. */
+static int plugin_known(struct online *o, struct asked *q)
+{
+	cJSON *plugins = NULL, *types = NULL;
+	int code = plugins_get(o, &plugins, &types);
+
+	if (code == CLI_OK && !of_type(json_get(plugins, "plugins"), word(q, 0)) &&
+	    !of_type(json_get(types, "types"), word(q, 0)))
+		code = plugin_unknown(word(q, 0));
+	cJSON_Delete(plugins);
+	cJSON_Delete(types);
+	return code;
+}
+
 const struct verb verb_plugin_both = { command_ask, options, 2, 2, .words = "type version" };
 const struct verb verb_plugin_enable = { command_ask, options, 1, 2, .words = "type version" };
-const struct verb verb_plugin_type = { command_ask, options, 1, 1, .words = "type" };
+const struct verb verb_plugin_type = { command_ask, options,         1,
+	                               1,           .words = "type", .prepare = plugin_known };

@@ -1,8 +1,12 @@
 /* Pools of slots and quotas of projects: shown, set, removed. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "admin-console/cli/online/ask.h"
 #include "sched/name.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/json_in.h"
 
 static const struct column columns[] = {
 	{ "Kind", "kind" },
@@ -46,6 +50,34 @@ static int quota_words(struct online *o, struct asked *q)
 	return words_make(q, "project", "running");
 }
 
+void project_tell(struct online *o, const char *project)
+{
+	char *prefix = mem_fmt("%s/", project);
+	cJSON *page = NULL;
+	struct buf path;
+
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/tasks");
+	path_arg(&path, "prefix", prefix);
+	path_arg(&path, "limit", "1");
+	if (online_get(o, buf_str(&path), &page) == CLI_OK && !json_get(page, "items")->child)
+		cli_fail(0, "project %s has no task", project);
+	cJSON_Delete(page);
+	buf_done(&path);
+	free(prefix);
+}
+
+static int quota_set(struct asked *q)
+{
+	struct online o = { 0 };
+	int code = command_ask(q);
+
+	if (code == CLI_OK && strcmp(word(q, 1), "0") != 0 && online_open(q->cli, &o) == CLI_OK)
+		project_tell(&o, word(q, 0));
+	online_close(&o);
+	return code;
+}
+
 const struct verb verb_pool_set = { command_ask, NULL, 2, 2, .prepare = pool_words };
 const struct verb verb_pool_remove = { command_ask, NULL, 1, 1, .prepare = pool_words };
-const struct verb verb_quota_set = { command_ask, NULL, 2, 2, .prepare = quota_words };
+const struct verb verb_quota_set = { quota_set, NULL, 2, 2, .prepare = quota_words };

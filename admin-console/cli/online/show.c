@@ -176,6 +176,8 @@ static int show_list(struct asked *q, struct buf *path, bool all,
 		code = list_show(&o, buf_str(path), all, q->verb->columns, more, &any);
 	if (code == CLI_OK && !any && none)
 		cli_fail(0, "nothing matches '%s'", none);
+	else if (code == CLI_OK && !any)
+		none_say(q->cli);
 	online_close(&o);
 	buf_done(path);
 	return code;
@@ -233,7 +235,11 @@ static int run_list(struct asked *q)
 	path_arg(&path, "parts", given(q, "parts") ? "true" : NULL);
 	limit_put(q, &path);
 	path_arg(&path, "order", given(q, "all") ? NULL : "desc");
-	return show_list(q, &path, given(q, "all"), progress_add, NULL);
+	int code = show_list(q, &path, given(q, "all"), progress_add, NULL);
+	const char *name = word(q, 0), *slash = name ? strchr(name, '/') : NULL;
+	if (code == CLI_NOT_FOUND && slash && !strchr(slash + 1, '/'))
+		cli_fail(0, "all of a workflow: sirdar run list '%s/*'", name);
+	return code;
 }
 
 static const struct opt workflow_options[] = {
