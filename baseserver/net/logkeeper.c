@@ -290,7 +290,7 @@ static void on_put(struct letter *l, void *self)
 }
 
 /* The last generation and attempt that has this stream's file. */
-static bool find_last(struct logkeeper *k, struct log_name *n)
+static bool find_last(const struct logkeeper *k, struct log_name *n)
 {
 	char path[PATH_BYTES];
 	uint32_t gen = 0, att = 0;
@@ -384,6 +384,24 @@ static void logkeeper_cancel(struct logkeeper *k, uint32_t session, uint64_t id)
 	}
 }
 
+/* A script that fails has often printed to one of the two only. */
+static void say_none(const struct logkeeper *k, struct log_get *g)
+{
+	bool err = g->name.stream == 2;
+	struct log_name other = g->name;
+
+	other.stream = err ? 1 : 2;
+	g->code = E_NOT_FOUND;
+	if (find_last(k, &other))
+		snprintf(g->text, sizeof g->text,
+		         "it printed nothing to its standard %s, but to its standard %s (logs %s)",
+		         err ? "error" : "output", err ? "output" : "error",
+		         err ? "without -e" : "-e");
+	else
+		snprintf(g->text, sizeof g->text,
+		         "no attempt of it has printed anything; `sirdar why` says how it stands");
+}
+
 static void on_get(struct letter *l, void *self)
 {
 	struct logkeeper *k = self;
@@ -396,9 +414,7 @@ static void on_get(struct letter *l, void *self)
 		return;
 	}
 	if ((!g->name.generation || !g->name.attempt) && !find_last(k, &g->name)) {
-		g->code = E_NOT_FOUND;
-		snprintf(g->text, sizeof g->text,
-		         "no attempt of it has printed anything; `sirdar why` says how it stands");
+		say_none(k, g);
 		g->letter.deliver = g->answered;
 		if (actor_post_credit(g->reply_to, l) < 0)
 			log_get_free(g);

@@ -122,6 +122,29 @@ def the_name_of_a_workflow_where_a_task_is_meant_is_told_as_one(s):
 
 
 @test
+def logs_of_one_stream_say_that_the_other_has_more(s):
+    """Who asked what a failed script printed was told "nothing": it had printed to standard error."""
+    scripts = {"err": "nosuchcommand", "both": "echo begun; echo broken >&2", "out": "echo fine", "none": "exit 4"}
+    path = s.dir / "streams.yaml"
+    path.write_text("project: ex\nworkflow: streams\nstart_date: 2026-01-01\ndefaults: {type: shell, cycle: day, catchup: {mode: none}, retry: {attempts: 1}}\ntasks:\n"
+                    + "".join(f"  {t}: {{params: {{script: '{text}'}}}}\n" for t, text in scripts.items()))
+    s.sirdar("apply", "--yes", str(path))
+    s.sirdar("run-now", "ex/streams/*", DATE, "--yes", "--wait")
+    for t in scripts:
+        s.wait_state(f"ex/streams/{t}", DATE + "T00:00:00Z", ("Succ", "StopSchedule"))
+    until("their output is there", lambda: s.sirdar("logs", "ex/streams/out", DATE, expect=None).returncode == 0)
+    until("that of errors too", lambda: s.sirdar("logs", "-e", "ex/streams/both", DATE, expect=None).returncode == 0)
+    until("of both", lambda: s.sirdar("logs", "-e", "ex/streams/err", DATE, expect=None).returncode == 0)
+    says = {("err",): "nothing to its standard output, but to its standard error", ("both",): "it printed to its standard error too",
+            ("out", "-e"): "nothing to its standard error, but to its standard output", ("none",): "no attempt of it has printed anything"}
+    for (t, *more), words in says.items():
+        done = s.sirdar("logs", f"ex/streams/{t}", DATE, *more, expect=OK if t == "both" else NOT_FOUND)
+        assert words in done.stderr, done
+    for words in (("out",), ("both", "-e"), ("both", "-n", "1")):
+        assert not (done := s.sirdar("logs", f"ex/streams/{words[0]}", DATE, *words[1:])).stderr, done
+
+
+@test
 def what_nobody_knows_is_4_and_what_nobody_may_is_5(s):
     for words in (("redo", "ex/none/a", DATE, "--yes"), ("backfill", "ex/none/a", DATE, "--yes", "--wait"),
                   ("why", "ex/none/a", DATE), ("why", "99.1"), ("command", "show", "999999"), ("broker", "drain", "none")):

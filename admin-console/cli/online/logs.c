@@ -46,6 +46,24 @@ static int logs_whole(struct online *o, const struct asked *q, const char *id, s
 	return code;
 }
 
+/* What went wrong stands there more often than not. */
+static void stderr_tell(struct online *o, const struct asked *q, const char *id)
+{
+	struct buf path, text;
+
+	buf_init(&path);
+	buf_init(&text);
+	path_make(&path, q, id);
+	path_arg(&path, "stream", "stderr");
+	path_arg(&path, "lines", "1");
+	o->quiet = true;
+	if (online_text(o, buf_str(&path), &text) == CLI_OK && text.len)
+		cli_fail(0, "it printed to its standard error too: -e shows that");
+	o->quiet = false;
+	buf_done(&path);
+	buf_done(&text);
+}
+
 enum { FOLLOW_END = 1000, FOLLOW_AGAIN };
 
 static int follow_take(void *ctx, const char *event, const char *data)
@@ -147,6 +165,8 @@ static int online_logs_logs(struct asked *q)
 		code = logs_piece(&o, q, id, "lines", lines, &text);
 	else if (code == CLI_OK && !given(q, "follow"))
 		code = logs_whole(&o, q, id, &text);
+	if (code == CLI_OK && !lines && !given(q, "follow") && !given(q, "stderr"))
+		stderr_tell(&o, q, id);
 	if (code == CLI_OK && given(q, "follow"))
 		code = logs_follow(&o, q, id);
 	if (code == CLI_NOT_FOUND && id)
