@@ -262,19 +262,30 @@ void token_row_put(const struct token_row *t, struct buf *out)
 	put_close(out, '}');
 }
 
-static void token_put(const struct token *t, struct buf *out)
+static const struct person *owner_of(const struct roster *r, const struct token *t)
 {
-	char *in = grants_within(NULL, t, ROLE_NONE, 0);
+	for (size_t i = 0; t->owner[0] && i < r->n_persons; i++)
+		if (strcmp(r->persons[i].name, t->owner) == 0)
+			return &r->persons[i];
+	return NULL;
+}
 
-	token_row_put(&(struct token_row){ .name = t->name,
-	                                   .owner = t->owner[0] != '\0' ? t->owner : NULL,
-	                                   .projects = in,
-	                                   .role = t->grant.role,
-	                                   .rights = t->grant.rights,
-	                                   .is_app = t->is_app,
-	                                   .created_s = t->created_s,
-	                                   .expires_s = t->expires_s },
-	              out);
+/* What it may: of a person's never more than the person may. */
+static void token_put(const struct token *t, const struct person *owner, struct buf *out)
+{
+	char *in = grants_within(owner, t, ROLE_NONE, 0);
+	enum role role = owner && owner->role < t->grant.role ? owner->role : t->grant.role;
+
+	token_row_put(
+		&(struct token_row){ .name = t->name,
+	                             .owner = t->owner[0] != '\0' ? t->owner : NULL,
+	                             .projects = in,
+	                             .role = role,
+	                             .rights = t->grant.rights & (owner ? owner->rights : ~0u),
+	                             .is_app = t->is_app,
+	                             .created_s = t->created_s,
+	                             .expires_s = t->expires_s },
+		out);
 	free(in);
 }
 
@@ -291,7 +302,7 @@ void people_tokens_put(struct people *p, const char *owner, bool apps, struct bu
 	for (size_t i = 0; r && i < r->n_tokens; i++)
 		if (is_app_of_nobody(&r->tokens[i]) == apps &&
 		    (!owner || strcmp(r->tokens[i].owner, owner) == 0))
-			token_put(&r->tokens[i], out);
+			token_put(&r->tokens[i], owner_of(r, &r->tokens[i]), out);
 	roster__unref(r);
 }
 

@@ -183,7 +183,9 @@ static void refuse_key(struct wf_reader *r, const struct wf_table *t, const stru
 		CHECK(used < sizeof hint);
 	}
 	char other[NEAREST_HINT_BYTES];
-	const char *said = nearest_hint(&near, other);
+	const char *said = t == &wf_tables[WT_WORKFLOW] && find_key(&wf_tables[WT_TASK], key->text)
+	                           ? "a task has it; in `defaults` it holds for all tasks"
+	                           : nearest_hint(&near, other);
 	size_t length = wf__push(r, key->text);
 	diag_error(r->d, wf__here(r, key), "unknown_key", said ? said : hint,
 	           "%s has no key '%.80s'", t->what, key->text);

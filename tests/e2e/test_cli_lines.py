@@ -140,6 +140,15 @@ def a_name_that_nothing_has_is_refused_or_told():
     LISTED.clear()
 
 
+def a_key_of_tasks_in_the_head_of_a_workflow_is_told_where_it_belongs():
+    head = Path(FILE).with_name("head.yaml")
+    head.write_text("workflow: w\nproject: p\ncatchup: {mode: none}\ntasks:\n  a: {type: noop, cycle: day}\n")
+    code, out, err = sirdar("check", str(head))
+    assert code == 1 and "a task has it; in `defaults` it holds for all tasks" in out + err, (code, out, err)
+    head.write_text("workflow: w\nproject: p\ntsaks: {}\ntasks:\n  a: {type: noop, cycle: day}\n")
+    assert "did you mean 'tasks'" in "".join(sirdar("check", str(head))[1:])
+
+
 def who_lists_the_runs_of_a_workflow_is_told_how():
     code, _, err = sirdar("run", "list", "absent/etl")
     assert code == 4 and "all of a workflow: sirdar run list 'absent/etl/*'" in err, (code, err)
@@ -182,7 +191,8 @@ def a_command_that_is_said_in_part_is_told_whole():
 TESTS = [a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody, with_json_each_kind_of_verb_prints_one_value,
          of_what_is_said_twice_the_last_counts_and_lists_grow, a_star_at_the_end_of_a_prefix_is_the_prefix_before_it,
          a_list_that_a_prefix_leaves_empty_says_so, an_empty_list_says_so_beside_its_header, what_prints_text_as_it_is_takes_no_json,
-         a_name_that_nothing_has_is_refused_or_told, who_lists_the_runs_of_a_workflow_is_told_how, an_error_of_a_file_has_a_path_only_where_there_is_one,
+         a_name_that_nothing_has_is_refused_or_told, who_lists_the_runs_of_a_workflow_is_told_how,
+         a_key_of_tasks_in_the_head_of_a_workflow_is_told_where_it_belongs, an_error_of_a_file_has_a_path_only_where_there_is_one,
          the_help_of_task_list_offers_only_what_it_takes, a_verb_offers_only_what_it_reads,
          a_command_that_is_said_in_part_is_told_whole]
 

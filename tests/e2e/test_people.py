@@ -526,6 +526,15 @@ def a_scoped_token_has_less_than_its_person_and_makes_none(s):
 
 
 @test
+def a_token_is_listed_with_what_it_may_not_more(s):
+    """Of a developer without rights it showed every right, in all projects."""
+    user(s, "lil", role="developer", projects=["retail"])
+    token(s, "lil")
+    held, = (t for t in ask(s, None, "GET", "/api/v1/tokens")[1]["tokens"] if t["user"] == "lil")
+    assert (held["role"], held["projects"], held["rights"]) == ("developer", ["retail"], []), held
+
+
+@test
 def keys_of_apps_are_kept_by_the_server_and_end_at_once(s):
     status, answer = ask(s, None, "POST", "/api/v1/apps", {"name": "etl", "role": "operator", "projects": ["retail"], "days": 30})
     assert status == 201 and answer["key"].startswith("sirdar_app_"), answer
