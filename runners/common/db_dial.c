@@ -29,8 +29,13 @@ static int may_local(struct db *db, const struct sockaddr *to, uint32_t len)
 	struct sockaddr_un local = { 0 };
 
 	memcpy(&local, to, len < sizeof local ? len : sizeof local - 1);
-	const char *why = local.sun_path[0] ? guard_refuses_local(&db->guard, local.sun_path)
-	                                    : "socket without a path";
+	if (!local.sun_path[0]) {
+		snprintf(db->refused, sizeof db->refused,
+		         "a local socket without a path: no line of this machine's egress file "
+		         "allows one");
+		return 0;
+	}
+	const char *why = guard_refuses_local(&db->guard, local.sun_path);
 
 	if (why)
 		dial_tell(db, local.sun_path, 0, why);

@@ -157,6 +157,8 @@ def sql_the_machine_decides_which_addresses_may_be_reached(site):
                                (sockets[kind], "a local socket")):
                 done = end("sql", kind, host=host)
                 assert done.status == 1 and done.fatal and what in done.err, (kind, host, done)
+        done = end("sql", "postgresql", host="@abstract")
+        assert done.fatal and "a local socket without a path: no line of this machine's egress file allows one" in done.err, done
         site.egress(f"allow {site.my.dir}\nallow {site.pg.dir}\n")  # a folder, and what is in it
         for kind, host in sockets.items():
             assert end("sql", kind, host=host).ok, (kind, end("sql", kind, host=host))
