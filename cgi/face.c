@@ -24,6 +24,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/guard.h"
 #include "cgi/http/janitor.h"
+#include "cgi/http/proxy.h"
 #include "cgi/seeds/seed.h"
 #include "cgi/server/disk.h"
 #include "cgi/server/fresh.h"
@@ -141,19 +142,12 @@ static enum MHD_Result connection_let_in(void *ctx, const struct sockaddr *from,
 
 /* --- one request --- */
 
-static void address_set(struct call *c)
+static const struct sockaddr *peer_of(struct call *c)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		c->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	const struct sockaddr *a = info ? info->client_addr : NULL;
 
-	snprintf(c->address, sizeof c->address, "?");
-	if (a && a->sa_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, c->address,
-		          sizeof c->address);
-	if (a && a->sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)a)->sin6_addr, c->address,
-		          sizeof c->address);
+	return info ? info->client_addr : NULL;
 }
 
 static int route_set(struct call *c)
@@ -237,7 +231,7 @@ static int face_begin(struct call *c, const char *method)
 	CHECK(!c->method);
 	c->begun = true;
 	c->method = mem_str(method);
-	address_set(c);
+	proxy_judge(c, peer_of(c));
 	r = guard_head(c);
 	if (r == 0)
 		r = route_set(c);
@@ -327,6 +321,7 @@ int face_check(const struct cgi *cgi, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
 	struct sockaddr_storage address = { 0 };
+	struct proxies *proxies = NULL;
 	int r = address_parse(p->listen, &address, err);
 
 	if (r < 0)
@@ -339,7 +334,10 @@ int face_check(const struct cgi *cgi, struct err *err)
 		               "listen is '%s', which is not loopback: that needs certificate_file "
 		               "and certificate_key_file",
 		               p->listen);
-	return 0;
+	r = proxies_read(p, &proxies, err);
+	if (r == 0)
+		proxies_free(proxies);
+	return r;
 }
 
 __attribute__((format(printf, 2, 0))) static void mhd_log(void *ctx, const char *fmt, va_list ap)
@@ -418,6 +416,8 @@ int face_start(struct cgi *cgi, struct err *err)
 
 	introduce(cgi);
 	randombytes_buf(&cgi->nonce, sizeof cgi->nonce);
+	if (r == 0)
+		r = proxies_read(p, &cgi->proxies, err);
 	if (r < 0)
 		return r;
 	if (address.ss_family == AF_INET6)
@@ -432,10 +432,11 @@ int face_start(struct cgi *cgi, struct err *err)
 		MHD_OPTION_URI_LOG_CALLBACK, target_seen, cgi, MHD_OPTION_NOTIFY_COMPLETED,
 		call_done, cgi, MHD_OPTION_NOTIFY_CONNECTION, connection_seen, cgi,
 		MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		(unsigned)p->connections_per_address_max, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)(p->idle_ms / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_LISTEN_BACKLOG_SIZE,
-		(unsigned)LISTEN_BACKLOG, MHD_OPTION_THREAD_POOL_SIZE, threads_of(p, most),
+		proxies_any(cgi->proxies) ? 0 : (unsigned)p->connections_per_address_max,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(p->idle_ms / 1000),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+		0, MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)LISTEN_BACKLOG,
+		MHD_OPTION_THREAD_POOL_SIZE, threads_of(p, most),
 		MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
 		MHD_OPTION_END);
 	if (!cgi->http)
@@ -443,14 +444,20 @@ int face_start(struct cgi *cgi, struct err *err)
 	return 0;
 }
 
-void face_stop(struct cgi *cgi)
+static void face_end(struct cgi *cgi)
 {
-	if (!cgi->http)
-		return;
 	atomic_store(&cgi->stopping, true);
 	/* The calls that the actors gave back have their answers on the way: a moment for them. */
 	for (int ms = 0; ms < STOP_MS && atomic_load(&cgi->calls) > 0; ms += 5)
 		poll(NULL, 0, 5);
 	MHD_stop_daemon(cgi->http);
 	cgi->http = NULL;
+}
+
+void face_stop(struct cgi *cgi)
+{
+	if (cgi->http)
+		face_end(cgi);
+	proxies_free(cgi->proxies);
+	cgi->proxies = NULL;
 }

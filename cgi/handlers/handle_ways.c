@@ -51,9 +51,9 @@ struct trip {
 };
 
 /* The browser's part of the state: it comes back with a link from another site, so not Strict. */
-static const char *cookie_name(const struct cgi *cgi)
+static const char *cookie_name(const struct call *c)
 {
-	return cgi->tls ? "__Host-sirdar-oidc" : "sirdar-oidc";
+	return c->https ? "__Host-sirdar-oidc" : "sirdar-oidc";
 }
 
 static int oidc_check(struct call *c, const char *const *args)
@@ -78,8 +78,8 @@ static int ways_begun(struct call *c)
 	if (c->err.code < 0)
 		return c->err.code;
 	snprintf(c->cookie, sizeof c->cookie,
-	         "%s=%s; Path=/; Max-Age=600; HttpOnly; SameSite=Lax%s", cookie_name(c->cgi),
-	         t->browser, c->cgi->tls ? "; Secure" : "");
+	         "%s=%s; Path=/; Max-Age=600; HttpOnly; SameSite=Lax%s", cookie_name(c), t->browser,
+	         c->https ? "; Secure" : "");
 	return reply_to(c, buf_str(&c->out));
 }
 
@@ -158,8 +158,7 @@ static int trip_take(struct call *c, struct trip *t)
 {
 	const char *state = call_arg(c, "state"), *code = call_arg(c, "code");
 	const char *issuer = call_arg(c, "iss"), *wrong = call_arg(c, "error");
-	const char *browser = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
-	                                                  cookie_name(c->cgi));
+	const char *browser = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, cookie_name(c));
 
 	snprintf(c->hint, sizeof c->hint, "begin again: /api/v1/login/oidc");
 	if (!state || !browser || !oidc_back(ways_oidc(c->cgi->ways), state, browser, &t->keys))

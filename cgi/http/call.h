@@ -73,7 +73,9 @@ struct call {
 	const struct route *route;
 	char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES]; /* decoded */
 	char request_id[33];
-	char address[48];
+	char address[48]; /* of the client, as proxy_judge() sets it; as the next two */
+	char host[264];
+	bool https;
 	bool begun, refused, suspended, answered, streaming;
 	bool large;      /* counts among those of applies_max */
 	size_t body_max; /* bytes */

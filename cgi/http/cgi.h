@@ -28,6 +28,7 @@ struct names;
 struct net;
 struct pages;
 struct people;
+struct proxies;
 struct routes;
 struct thread;
 struct ways;
@@ -43,7 +44,8 @@ struct waiter {
 struct cgi {
 	struct param_cgi param;
 	struct MHD_Daemon *http;
-	bool tls;
+	bool tls;                /* on the face's own connections; of a call: c->https */
+	struct proxies *proxies; /* cgi/http/proxy.h; fixed */
 	struct buf certificate, certificate_key; /* PEM, NUL-terminated */
 
 	struct thread *net_thread, *disk_thread, *hash_thread;

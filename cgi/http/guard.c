@@ -142,7 +142,7 @@ int guard_large(struct call *c)
 
 int guard_origin(struct call *c)
 {
-	const char *origin = call_header(c, "Origin"), *host = call_header(c, "Host");
+	const char *origin = call_header(c, "Origin");
 	const char *site = call_header(c, "Sec-Fetch-Site");
 	char want[320];
 
@@ -151,7 +151,7 @@ int guard_origin(struct call *c)
 		                 "the request comes from another site");
 	if (!origin)
 		return 0;
-	snprintf(want, sizeof want, "%s://%.300s", c->cgi->tls ? "https" : "http", host);
+	snprintf(want, sizeof want, "%s://%s", c->https ? "https" : "http", c->host);
 	if (strcmp(origin, want) != 0)
 		return call_fail(c, E_FORBIDDEN, "Origin", "the request comes from another site");
 	return 0;

@@ -23,6 +23,17 @@ static void reply_header(struct MHD_Response *r, const char *name, const char *v
 	CHECK(MHD_add_response_header(r, name, value) == MHD_YES);
 }
 
+/* A browser keeps to https from then on, so nothing says it that came by http. */
+static void reply_hsts(struct call *c, struct MHD_Response *r)
+{
+	int64_t age = param_now(c->cgi->param.hsts_max_age_s);
+	char text[40];
+
+	snprintf(text, sizeof text, "max-age=%lld", (long long)age);
+	if (age > 0)
+		reply_header(r, "Strict-Transport-Security", text);
+}
+
 int reply_queue(struct call *c, int status, struct MHD_Response *r)
 {
 	CHECK(!c->answered && !c->suspended && status >= 100 && status < 600);
@@ -36,8 +47,8 @@ int reply_queue(struct call *c, int status, struct MHD_Response *r)
 		reply_header(r, "Cache-Control", "no-store");
 	if (c->etag[0] != '\0')
 		reply_header(r, "ETag", c->etag);
-	if (c->cgi->tls)
-		reply_header(r, "Strict-Transport-Security", "max-age=31536000");
+	if (c->https)
+		reply_hsts(c, r);
 	if (c->refused)
 		reply_header(r, "Connection", "close");
 	c->answered = true;

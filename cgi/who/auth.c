@@ -331,7 +331,7 @@ static int check_cookie(struct auth *a, struct call *c)
 {
 	char csrf[AUTH_TEXT_MAX] = "";
 	const char *secret = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
-	                                                 session__cookie(a->cgi));
+	                                                 session__cookie(c));
 	int r = session_take(a, c, secret, csrf);
 
 	if (r < 0)

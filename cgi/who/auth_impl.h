@@ -64,7 +64,7 @@ struct session *session__find(struct auth *a, const char *secret);
 /* What the person's `since` must be; negative: whichever. Locked. */
 int64_t session__since(const struct session *s);
 void session__csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX]);
-const char *session__cookie(const struct cgi *cgi);
+const char *session__cookie(const struct call *c);
 /* Those of the last run that have not ended; a file that does not read is said and left. */
 void sessions__load(struct auth *a);
 /* Is a session over by its age? */

@@ -18,9 +18,9 @@
 
 #define CHANGING_US (60 * US_PER_S)
 
-const char *session__cookie(const struct cgi *cgi)
+const char *session__cookie(const struct call *c)
 {
-	return cgi->tls ? "__Host-sirdar" : "sirdar";
+	return c->https ? "__Host-sirdar" : "sirdar";
 }
 
 void session__csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
@@ -118,7 +118,7 @@ void auth_session_begin(struct auth *a, struct call *c, int64_t since, const cha
 	auth_session_open(a, c, c->user, since, via, secret);
 	session__csrf(secret, ret_csrf);
 	snprintf(c->cookie, sizeof c->cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
-	         session__cookie(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
+	         session__cookie(c), secret, c->https ? "; Secure" : "");
 	sodium_memzero(secret, sizeof secret);
 }
 
@@ -145,9 +145,9 @@ struct session *session__find(struct auth *a, const char *secret)
 	return NULL;
 }
 
-static const char *secret_of(const struct auth *a, struct call *c)
+static const char *secret_of(struct call *c)
 {
-	return MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, session__cookie(a->cgi));
+	return MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, session__cookie(c));
 }
 
 static struct session *by_id(struct auth *a, const char *id)
@@ -174,7 +174,7 @@ bool auth_session_close(struct auth *a, const char *secret, char ret_user[64])
 
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX])
 {
-	const char *secret = c->by_cookie ? secret_of(a, c) : NULL;
+	const char *secret = c->by_cookie ? secret_of(c) : NULL;
 
 	ret_csrf[0] = '\0';
 	pthread_mutex_lock(&a->mu);
@@ -188,7 +188,7 @@ void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX
 	struct session *s;
 
 	pthread_mutex_lock(&a->mu);
-	s = c->by_cookie ? session__find(a, secret_of(a, c)) : NULL;
+	s = c->by_cookie ? session__find(a, secret_of(c)) : NULL;
 	snprintf(ret_id, SESSION_ID_MAX, "%s", s ? s->id : "");
 	pthread_mutex_unlock(&a->mu);
 }
@@ -196,10 +196,10 @@ void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX
 bool auth_session_end(struct auth *a, struct call *c)
 {
 	char user[64];
-	bool was = auth_session_close(a, secret_of(a, c), user);
+	bool was = auth_session_close(a, secret_of(c), user);
 
 	snprintf(c->cookie, sizeof c->cookie, "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
-	         session__cookie(a->cgi), a->cgi->tls ? "; Secure" : "");
+	         session__cookie(c), c->https ? "; Secure" : "");
 	return was;
 }
 

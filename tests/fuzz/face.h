@@ -81,6 +81,10 @@ static inline void fuzz_settings(struct fuzz_face *f, char *dir)
 		         (char[]){ "ects_project=ects" },
 		         (char[]){ "--set" },
 		         (char[]){ "threads=2" },
+		         (char[]){ "--set" },
+		         (char[]){ "trusted_proxies=127.0.0.0/8" },
+		         (char[]){ "--set" },
+		         (char[]){ "trusted_proxies_header=forwarded" },
 		         NULL };
 	int code = 0;
 
