@@ -30,6 +30,7 @@
 #include "cgi/server/fresh.h"
 #include "cgi/server/net.h"
 #include "cgi/who/auth.h"
+#include "cgi/who/budget.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
 #include "cgi/who/ways.h"
@@ -95,6 +96,7 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 		CHECK(atomic_fetch_sub(&c->cgi->large, 1) > 0);
 	watch_set(c->watch, c->cgi->param.idle_ms + param_now(c->cgi->param.request_ms));
 	auth_try_over(c->cgi->auth, c);
+	budget_give(c);
 	cJSON_Delete(c->json);
 	buf_done(&c->body);
 	buf_done(&c->out);

@@ -25,6 +25,7 @@
 #include "cgi/server/names.h"
 #include "cgi/server/net.h"
 #include "cgi/who/auth.h"
+#include "cgi/who/budget.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
 #include "cgi/who/ways.h"
@@ -154,6 +155,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	seeds_register(cgi);
 	cgi->traffic = traffic_new(cgi->routes->items, cgi->routes->n);
 	cgi->people = people_new();
+	cgi->budget = budget_new();
 	if (r == 0)
 		r = auth_open(cgi, &cgi->auth, err);
 	if (r == 0)
@@ -202,6 +204,7 @@ static void cgi_stop(struct cgi *cgi)
 	janitor_free(cgi->janitor);
 	ways_close(cgi->ways);
 	auth_close(cgi->auth);
+	budget_free(cgi->budget);
 	fresh_free(cgi->fresh);
 	names_free(cgi->names);
 	traffic_free(cgi->traffic);

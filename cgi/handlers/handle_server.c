@@ -247,6 +247,7 @@ static void own_print(struct cgi *cgi, struct buf *out)
 	prometheus_one(out, METRIC_CGI_STREAMS, atomic_load(&cgi->streams));
 	prometheus_one(out, METRIC_CGI_STREAM_MESSAGES, (int64_t)atomic_load(&cgi->messages));
 	prometheus_one(out, METRIC_CGI_STREAM_LOST, (int64_t)atomic_load(&cgi->gaps));
+	limits_print(cgi, out);
 	traffic_print(cgi->traffic, out);
 	threads_print(cgi, out);
 	prometheus_one(out, METRIC_CGI_CPU, self_cpu_us());

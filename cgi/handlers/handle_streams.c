@@ -13,19 +13,13 @@
 #include "cgi/server/list.h"
 #include "cgi/server/net.h"
 #include "cgi/server/show.h"
+#include "cgi/who/budget.h"
 #include "util/alloc.h"
 #include "util/check.h"
 
 #define FEED_BYTES ((size_t)256 * 1024)
 #define LOG_BYTES  262144
 #define TAIL_BYTES 65536
-
-static int stream_room(struct call *c)
-{
-	if (atomic_load(&c->cgi->streams) >= (unsigned)param_now(c->cgi->param.events_max))
-		return call_fail(c, E_LIMIT, "", "too many streams are open (events_max)");
-	return 0;
-}
 
 static int stream_reply(struct call *c, struct MHD_Response *r)
 {
@@ -103,7 +97,7 @@ int events_get(struct call *c)
 
 	if (call_args_only(c, names) < 0 || from_read(c, &a->from) < 0 ||
 	    states_read(c, "states", &a->states) < 0 ||
-	    call_arg_int(c, "task_id", 0, 0, UINT32_MAX, &task) < 0 || stream_room(c) < 0)
+	    call_arg_int(c, "task_id", 0, 0, UINT32_MAX, &task) < 0 || budget_stream(c) < 0)
 		return c->err.code;
 	a->task = (uint32_t)task;
 	if (a->from == 0)
@@ -120,7 +114,7 @@ static int log_follow(struct call *c, const struct log_ask *a)
 	struct MHD_Response *resp;
 	int r;
 
-	if (stream_room(c) < 0)
+	if (budget_stream(c) < 0)
 		return c->err.code;
 	f = feed_new(c->conn, FEED_BYTES);
 	resp = feed_response(f);

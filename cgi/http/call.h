@@ -29,6 +29,7 @@ struct call;
 struct cgi;
 struct doc_noun;
 struct person;
+struct purse;
 struct reader;
 struct token;
 struct watch;
@@ -85,6 +86,8 @@ struct call {
 	enum role role;
 	bool by_cookie;
 	bool may_credential;         /* auth_credential() asks: a session, no token */
+	struct purse *purse;         /* who/budget.h: what is booked for it; NULL: nothing */
+	bool is_stream;              /* booked as a stream */
 	char tries[64];              /* whose password is being tried; "": nobody's */
 	char user[64];               /* the person behind it; "" a token of nobody's */
 	unsigned rights;             /* enum right */

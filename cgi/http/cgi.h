@@ -12,11 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cgi/http/limit.h"
 #include "util/buf.h"
 #include "util/param.h"
 
 struct MHD_Daemon;
 struct actor;
+struct budget;
 struct call;
 struct letter;
 struct auth;
@@ -55,6 +57,7 @@ struct cgi {
 	struct hash *hash;       /* cgi/who/hash.h */
 	struct member *member;   /* etcd/member.h; NULL: no etcd */
 	struct auth *auth;       /* cgi/who/auth.h; has its own lock */
+	struct budget *budget;   /* cgi/who/budget.h; has its own lock */
 	struct ways *ways;       /* cgi/who/ways.h; NULL: none is set */
 
 	struct pages *pages;     /* cgi/http/pages.h; NULL: not built */
@@ -76,6 +79,7 @@ struct cgi {
 	uint64_t nonce;           /* how request ids begin */
 	_Atomic unsigned long long requests, refusals, kept; /* for /metrics */
 	_Atomic unsigned long long messages, gaps;           /* of streams */
+	_Atomic unsigned long long limited[LIMITS_N];
 };
 
 #endif

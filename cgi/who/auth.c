@@ -18,6 +18,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/guard.h"
 #include "cgi/who/auth_impl.h"
+#include "cgi/who/budget.h"
 #include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -286,7 +287,7 @@ int auth_check_app(struct auth *a, struct call *c, const char *name, const char 
 	if (r < 0)
 		return r;
 	c->actor = c->actor_text;
-	return 0;
+	return budget_take(c);
 }
 
 char *auth_within(const struct call *c, enum role least, unsigned rights)
@@ -355,8 +356,10 @@ int auth_check_secret(struct auth *a, struct call *c, const char *secret)
 		r = secret_take(a, c, secret, false, NULL, "token");
 	if (r == 0)
 		return call_fail(c, E_AUTH, "token", "this token is not known, or no longer");
+	if (r < 0)
+		return r;
 	c->actor = c->actor_text;
-	return r < 0 ? r : 0;
+	return budget_take(c);
 }
 
 int auth_check(struct auth *a, struct call *c)
@@ -371,6 +374,8 @@ int auth_check(struct auth *a, struct call *c)
 		return r;
 	c->actor = c->actor_text;
 	CHECK(c->actor[0] != '\0'); /* nobody acts without a name */
+	if (budget_take(c) < 0)
+		return c->err.code;
 	if (c->role < c->route->role)
 		return call_fail(c, E_FORBIDDEN, "", "this needs the role %s, %s has %s",
 		                 role_name(c->route->role), c->actor, role_name(c->role));

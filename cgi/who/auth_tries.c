@@ -11,6 +11,7 @@
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "cgi/http/limit.h"
 #include "cgi/who/auth_impl.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -103,9 +104,9 @@ int auth_may_try(struct auth *a, struct call *c, const char *user)
 		snprintf(c->tries, sizeof c->tries, "%s", user);
 		return 0;
 	}
-	c->retry_after_s = (int)(wait / US_PER_S) + 1;
-	return call_fail(c, E_LIMIT, "login", "too many wrong passwords, wait %d s",
-	                 c->retry_after_s);
+	wait = wait / US_PER_S + 1;
+	return limit_refuse(c, LIMIT_TRIES, free_tries, wait,
+	                    "too many wrong passwords, wait %lld s", (long long)wait);
 }
 
 /* His right password ends his own delay; for the address it makes up for one that was wrong. */

@@ -26,6 +26,7 @@
 #include "cgi/server/names.h"
 #include "cgi/server/net.h"
 #include "cgi/who/auth.h"
+#include "cgi/who/budget.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
 #include "rt/thread.h"
@@ -85,6 +86,10 @@ static inline void fuzz_settings(struct fuzz_face *f, char *dir)
 		         (char[]){ "trusted_proxies=127.0.0.0/8" },
 		         (char[]){ "--set" },
 		         (char[]){ "trusted_proxies_header=forwarded" },
+		         (char[]){ "--set" },
+		         (char[]){ "person_requests_max=1000000000" },
+		         (char[]){ "--set" },
+		         (char[]){ "app_requests_max=1000000000" },
 		         NULL };
 	int code = 0;
 
@@ -105,6 +110,7 @@ static inline void fuzz_actors(struct cgi *cgi)
 	seeds_register(cgi);
 	cgi->traffic = traffic_new(cgi->routes->items, cgi->routes->n);
 	cgi->people = people_new();
+	cgi->budget = budget_new();
 	CHECK(auth_open(cgi, &cgi->auth, &err) == 0);
 	cgi->net_thread = thread_new("net", &clock_machine);
 	cgi->disk_thread = thread_new("disk", &clock_machine);

@@ -1,0 +1,20 @@
+/* budget.h — what one person, or one app, may cost the others: requests in a time, requests that
+ * are being answered at once, open streams. Thread: any. */
+#ifndef CGI_BUDGET_H
+#define CGI_BUDGET_H
+
+struct budget;
+struct call;
+
+struct budget *budget_new(void);
+void budget_free(struct budget *b); /* NULL is fine */
+
+/* Who asks is known: book the request, and that it is being answered, until budget_give(). A call
+ * is booked once. E_LIMIT */
+int budget_take(struct call *c);
+/* It goes on as a stream: booked as that instead. E_LIMIT */
+int budget_stream(struct call *c);
+/* The call is over. Nothing, if nothing is booked. */
+void budget_give(struct call *c);
+
+#endif
