@@ -278,6 +278,13 @@ static int password_work(struct call *c, struct reader *r)
 	return code;
 }
 
+static int password_over(struct call *c)
+{
+	if (c->err.code < 0 || strcmp(c->user, "admin") != 0) /* a person's the server ends */
+		return answered_empty(c);
+	return tokens_of_admin_end(c, answered_empty);
+}
+
 /* Whoever knew the old one is signed out everywhere else. */
 static int password_kept(struct call *c)
 {
@@ -292,7 +299,7 @@ static int password_kept(struct call *c)
 		auth_session_renew(c->cgi->auth, l->own, p->since);
 	person_unref(p);
 	ended = auth_sessions_end(c->cgi->auth, c->user, NULL, l->own, user);
-	return sessions_ended(c, c->user, ended, answered_empty);
+	return sessions_ended(c, c->user, ended, password_over);
 }
 
 /* A person's own is kept by the server, like all of him. */

@@ -280,6 +280,69 @@ static int removed(struct call *c)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
+/* --- admin's, when his password is another --- */
+
+static int admins_next(struct call *c);
+
+static int admins_failed(struct call *c)
+{
+	struct err why = c->err;
+
+	c->err = (struct err){ 0 };
+	snprintf(c->hint, sizeof c->hint, "set a password once more when the server answers");
+	return call_fail(c, why.code, "tokens",
+	                 "the password is changed, but tokens that admin made go on: %.150s",
+	                 why.text);
+}
+
+static int admins_removed(struct call *c)
+{
+	if (c->err.code < 0)
+		return admins_failed(c);
+	c->then = admins_next;
+	return call_read(c, refresh_work);
+}
+
+/* One after the other: each is a command, and each has a request of its own. */
+static int admins_next(struct call *c)
+{
+	char name[USER_NAME_MAX], mark[17], request[sizeof c->request_id + sizeof mark + 1], *text;
+	bool any = people_token_of_admin(c->cgi->people, name, mark);
+	cJSON *args;
+	int r;
+
+	/* E_AGAIN: there is no store yet, and nothing in it. */
+	if (c->err.code < 0 && (any || c->err.code != E_AGAIN))
+		return admins_failed(c);
+	c->err = (struct err){ 0 };
+	buf_clear(&c->out);
+	c->then = NULL;
+	if (!any)
+		return c->after(c);
+	args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "token", name);
+	text = cJSON_PrintUnformatted(args);
+	snprintf(request, sizeof request, "%s.%s", c->request_id, mark);
+	c->then = admins_removed;
+	r = call_command(c, "token-remove", text, false, request);
+	free(text);
+	cJSON_Delete(args);
+	return r;
+}
+
+static int admins_local_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	return auth_tokens_end_logins(c->cgi->auth, &c->err);
+}
+
+int tokens_of_admin_end(struct call *c, call_fn then)
+{
+	c->after = then;
+	c->then = admins_removed;
+	return call_hash(c, admins_local_work);
+}
+
 /* --- of this machine: an administrator ends it also while no server answers --- */
 
 static int local_work(struct call *c, struct reader *r)

@@ -25,4 +25,9 @@ int token_members(struct call *c, struct token_new *t, bool name_required);
  * c->extra is `t`, or begins with it. */
 int token_keep(struct call *c, struct token_new *t, int (*then)(struct call *c));
 
+/* admin has a new password: the tokens that he made end, as a person's do; `then` goes on with
+ * c->out empty. Keys of apps and tokens made on a machine stay. E_* with words for him: the
+ * password is changed all the same. */
+int tokens_of_admin_end(struct call *c, int (*then)(struct call *c));
+
 #endif

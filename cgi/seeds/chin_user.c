@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cgi/handlers/handle_sessions.h"
+#include "cgi/handlers/handle_tokens.h"
 #include "cgi/handlers/handle_users.h"
 #include "cgi/http/cgi.h"
 #include "cgi/seeds/chin.h"
@@ -123,12 +124,16 @@ static int root_work(struct call *c, struct reader *r)
 	return code;
 }
 
+static int root_over(struct call *c)
+{
+	return c->err.code < 0 ? c->err.code : tokens_of_admin_end(c, chin_done);
+}
+
 static int root_done(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	return seed_of(c)->n == 0 ? chin_done(c)
-	                          : sessions_ended(c, "admin", (int)seed_of(c)->n, chin_done);
+	return sessions_ended(c, "admin", (int)seed_of(c)->n, root_over);
 }
 
 int chin_user_modify(struct call *c)

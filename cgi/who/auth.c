@@ -79,7 +79,7 @@ static int password_first(struct auth *a, struct err *err)
 	return r;
 }
 
-static int password_load(struct auth *a, struct err *err)
+static int password_load(struct auth *a, bool *ret_first, struct err *err)
 {
 	char *path = state_path(a->cgi, "password");
 	struct buf text;
@@ -87,7 +87,8 @@ static int password_load(struct auth *a, struct err *err)
 
 	buf_init(&text);
 	r = fs_read_secret(path, sizeof a->password - 1, &text, err);
-	if (r == E_NOT_FOUND) {
+	*ret_first = r == E_NOT_FOUND;
+	if (*ret_first) {
 		r = password_first(a, err);
 	} else if (r == 0) {
 		snprintf(a->password, sizeof a->password, "%.*s",
@@ -100,10 +101,21 @@ static int password_load(struct auth *a, struct err *err)
 	return r;
 }
 
+/* Somebody took the old one away: what it let in is over, as with any new password. */
+static int password_anew(struct auth *a, struct err *err)
+{
+	char user[64];
+
+	auth_sessions_end(a, "admin", NULL, NULL, user);
+	int r = auth_sessions_save(a, err);
+	return r == 0 ? auth_tokens_end_logins(a, err) : r;
+}
+
 int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 {
 	struct auth *a = mem_new(sizeof *a);
 	char *tokens = state_path(cgi, "tokens");
+	bool first = false;
 	int r;
 
 	a->cgi = cgi;
@@ -113,13 +125,15 @@ int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 	if (r == 0)
 		r = own_dir(tokens, false, err);
 	if (r == 0)
-		r = password_load(a, err);
+		r = password_load(a, &first, err);
 	if (r == 0)
 		r = password_hash("nobody", a->dummy, err);
 	if (r == 0)
 		r = auth_tokens_load(a, err);
 	if (r == 0)
 		sessions__load(a);
+	if (r == 0 && first)
+		r = password_anew(a, err);
 	free(tokens);
 	if (r < 0) {
 		auth_close(a);

@@ -105,6 +105,8 @@ enum token_kind { TOKEN_MADE_HERE, TOKEN_BY_LOGIN, TOKEN_APP };
 int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
                     enum token_kind kind, char ret_token[AUTH_TEXT_MAX], struct err *err);
 bool auth_token_is_local(struct auth *a, const char *name, bool is_app);
+/* Those that admin made over the network while no server answered: a new password ends them. */
+int auth_tokens_end_logins(struct auth *a, struct err *err);
 int auth_token_delete(struct auth *a, const char *name, struct err *err);
 /* Read the tokens' directory again. */
 int auth_tokens_load(struct auth *a, struct err *err);

@@ -158,6 +158,26 @@ int auth_token_delete(struct auth *a, const char *name, struct err *err)
 	return r == 0 ? auth_tokens_load(a, err) : r;
 }
 
+int auth_tokens_end_logins(struct auth *a, struct err *err)
+{
+	char name[64];
+	bool found;
+	int r = 0;
+
+	do {
+		found = false;
+		pthread_mutex_lock(&a->mu);
+		for (size_t i = 0; i < a->tokens_n && !found; i++) {
+			found = a->tokens[i].by_login;
+			memcpy(name, a->tokens[i].name, sizeof name);
+		}
+		pthread_mutex_unlock(&a->mu);
+		if (found)
+			r = auth_token_delete(a, name, err);
+	} while (found && r == 0);
+	return r;
+}
+
 void auth_tokens_put(struct auth *a, bool apps, struct buf *out)
 {
 	pthread_mutex_lock(&a->mu);

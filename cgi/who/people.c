@@ -249,6 +249,7 @@ void token_row_put(const struct token_row *t, struct buf *out)
 	put_open(out, NULL, '{');
 	put_text(out, "name", t->name);
 	put_text(out, "user", t->owner);
+	put_text(out, "made_by", t->maker);
 	put_text(out, "role", role_name(t->role));
 	put_raw(out, "projects", t->projects ? t->projects : "null");
 	put_rights(out, "rights", t->rights);
@@ -279,6 +280,7 @@ static void token_put(const struct token *t, const struct person *owner, struct 
 	token_row_put(
 		&(struct token_row){ .name = t->name,
 	                             .owner = t->owner[0] != '\0' ? t->owner : NULL,
+	                             .maker = t->maker,
 	                             .projects = in,
 	                             .role = role,
 	                             .rights = t->grant.rights & (owner ? owner->rights : ~0u),
@@ -304,6 +306,24 @@ void people_tokens_put(struct people *p, const char *owner, bool apps, struct bu
 		    (!owner || strcmp(r->tokens[i].owner, owner) == 0))
 			token_put(&r->tokens[i], owner_of(r, &r->tokens[i]), out);
 	roster__unref(r);
+}
+
+bool people_token_of_admin(struct people *p, char ret_name[USER_NAME_MAX], char ret_mark[17])
+{
+	struct roster *r = roster_now(p, false);
+	bool found = false;
+
+	for (size_t i = 0; r && i < r->n_tokens && !found; i++) {
+		const struct token *t = &r->tokens[i];
+
+		if (t->owner[0] != '\0' || t->is_app || strcmp(t->maker, "admin") != 0)
+			continue;
+		memcpy(ret_name, t->name, USER_NAME_MAX);
+		sodium_bin2hex(ret_mark, 17, t->hash, 8);
+		found = true;
+	}
+	roster__unref(r);
+	return found;
 }
 
 bool people_token_owner(struct people *p, const char *name, bool app, char ret[USER_NAME_MAX])

@@ -68,6 +68,7 @@ struct group {
 struct token {
 	struct roster *roster;
 	char name[USER_NAME_MAX], owner[USER_NAME_MAX]; /* owner "": nobody's */
+	char maker[136];                                /* the actor who made it */
 	bool is_app;        /* the key of an app: no bearer token, and the other way round */
 	struct grant grant; /* no more than this, and than the owner */
 	unsigned char hash[TOKEN_HASH_BYTES];
@@ -108,6 +109,7 @@ char *grants_within(const struct person *p, const struct token *t, enum role lea
 /* A token as lists show it. */
 struct token_row {
 	const char *name, *owner, *projects; /* owner NULL: nobody's; projects: JSON, NULL: all */
+	const char *maker;                   /* NULL: not known */
 	enum role role;
 	unsigned rights;
 	bool is_app, here_only;
@@ -123,6 +125,9 @@ void people_effective_put(struct people *p, const char *name, struct buf *out);
 void people_tokens_put(struct people *p, const char *owner, bool apps, struct buf *out);
 /* Whose is the token, or app, of this name? False: there is none. */
 bool people_token_owner(struct people *p, const char *name, bool app, char ret[USER_NAME_MAX]);
+/* Of admin's tokens, those of nobody that he made and that are no keys of apps, one: its name and
+ * the beginning of its hash. False: there is none. */
+bool people_token_of_admin(struct people *p, char ret_name[USER_NAME_MAX], char ret_mark[17]);
 const char *right_name(enum right r);
 void put_rights(struct buf *out, const char *key, unsigned rights);
 

@@ -123,6 +123,7 @@ static int each_token(void *ctx, const struct store_doc *d)
 	}
 	snprintf(t.name, sizeof t.name, "%s", d->name);
 	read_copy(t.owner, sizeof t.owner, root, "owner");
+	snprintf(t.maker, sizeof t.maker, "%s", d->actor ? d->actor : "");
 	t.is_app = json_true(root, "app");
 	t.created_s = json_int(root, "created", 0);
 	t.expires_s = json_int(root, "expires", 0);

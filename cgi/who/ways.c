@@ -1,7 +1,7 @@
 /* The ways in beside a password here: an LDAP directory, an OpenID provider, their thread.
  *
  * Settings are judged before anything is loaded: what would send a password in the clear beyond
- * loopback refuses the start (cgi/who rule 13). A module that was built for another version is
+ * loopback refuses the start (cgi/who rule 16). A module that was built for another version is
  * refused by its sizes. The directory is asked here; the provider is in oidc.c; who an outsider
  * is, is decided in outsider.c.
  */

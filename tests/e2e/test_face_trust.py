@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test  # noqa: E402
+from harness import Site, main, test, until  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD, OTHER = "a long enough word", "another long word"
@@ -200,6 +200,69 @@ def roots_new_password_over_chin_ends_the_sessions_of_before(s):
     s.word = OTHER
     assert ask(s, "GET", "/api/v1/session", **old)[0] == 401
     session(s, "admin", OTHER)
+
+
+@test
+def a_new_password_of_admin_ends_the_tokens_that_he_made_and_apps_name_their_maker(s):
+    user(s, "lea", role="viewer")
+    hers, words = token(s, "lea"), [OTHER, OTHER + " 2", OTHER + " 3"]
+    for n, by in enumerate(("himself", "over chin")):
+        by_login, here = token(s, "admin", admin_word(s)), session(s, "admin", admin_word(s))
+        status, made = ask(s, "POST", "/api/v1/tokens", {"name": f"of-admin-{n}", "role": "operator"}, **here)
+        assert status == 201 and ask(s, "POST", "/api/v1/apps", {"name": f"app-{n}", "role": "viewer"}, **here)[0] == 201
+        assert s.ask("POST", "/api/v1/tokens", {"name": f"of-machine-{n}"})[0] == 201
+        rows_ = {t["name"]: t for t in s.get("/api/v1/tokens")["tokens"]}
+        assert rows_[f"of-admin-{n}"]["made_by"] == "admin" and rows_[f"of-admin-{n}"]["user"] is None, rows_
+        assert rows_[f"of-machine-{n}"]["made_by"].startswith("token:test-"), rows_
+        if by == "himself":
+            assert ask(s, "POST", "/api/v1/password", {"old": admin_word(s), "new": words[n]}, **here)[0] == 200
+            assert ask(s, "GET", "/api/v1/session", **here)[0] == 200
+        else:
+            _, answer = ask(s, "POST", "/api/user/modify", {"token": s.token, "user_id": 0, "password": words[n], "email": ""})
+            assert answer["status"] == "SUCCEED", answer
+        s.word = words[n]
+        for secret in (by_login, made["token"]):
+            assert ask(s, "GET", "/api/v1/session", **bearer(secret))[0] == 401, f"a token of admin outlives a password set by {by}"
+        names = {t["name"] for t in s.get("/api/v1/tokens")["tokens"]}
+        assert f"of-machine-{n}" in names and not [x for x in names if x.startswith(("of-admin", "admin-"))], names
+        apps = {a["name"]: a["made_by"] for a in s.get("/api/v1/apps")["apps"]}
+        assert apps[f"app-{n}"] == "admin", apps
+    assert ask(s, "GET", "/api/v1/session", **bearer(hers))[0] == 200, "another's token ended"
+    assert "admin" in next(row for row in s.sirdar("app", "list").stdout.splitlines() if row.startswith("app-0"))
+
+
+@test
+def without_a_server_a_new_password_of_admin_ends_what_he_made_meanwhile_and_says_what_it_cannot(s):
+    here = session(s, "admin", admin_word(s))
+    status, kept_on = ask(s, "POST", "/api/v1/tokens", {"name": "of-admin-away", "role": "viewer"}, **here)
+    assert status == 201
+    s.base.stop()
+    until("the cgi knows", lambda: ask(s, "GET", "/readyz")[0] == 503)
+    local = token(s, "admin", admin_word(s))
+    assert ask(s, "GET", "/api/v1/session", **bearer(local))[0] == 200
+    status, answer = ask(s, "POST", "/api/v1/password", {"old": admin_word(s), "new": OTHER + " 4"}, **here)
+    s.word = OTHER + " 4"
+    assert status == 503 and "is changed" in answer["error"]["message"] and "tokens" in answer["error"]["message"], answer
+    assert ask(s, "GET", "/api/v1/session", **bearer(local))[0] == 401
+    s.base.start()
+    until("the cgi is up", lambda: s.up())
+    assert ask(s, "POST", "/api/v1/password", {"old": s.word, "new": OTHER + " 5"}, **here)[0] == 200
+    s.word = OTHER + " 5"
+    assert ask(s, "GET", "/api/v1/session", **bearer(kept_on["token"]))[0] == 401
+
+
+@test
+def taking_the_password_away_ends_the_sessions_that_it_let_in(s):
+    old, path = session(s, "admin", admin_word(s)), s.dir / "cgi/password"
+    user(s, "mona", role="viewer")
+    hers = session(s, "mona")
+    s.cgi.stop()
+    path.unlink()
+    s.start_cgi()
+    s.word = re.findall(r"Password: (\S+)", s.cgi.text())[-1]
+    assert ask(s, "GET", "/api/v1/session", **old)[0] == 401
+    assert ask(s, "GET", "/api/v1/session", **hers)[0] == 200
+    assert ask(s, "GET", "/api/v1/session", **session(s, "admin", s.word))[0] == 200
 
 
 # --- what one may cost the others

@@ -64,6 +64,7 @@ static const struct column token_columns[] = {
 	{ "Rights", "rights", cell_list_all },
 	{ "Kind", "app", cell_kind },
 	{ "Made", "created", cell_time },
+	{ "By", "made_by" },
 	{ "Ends", "expires", cell_time },
 	{ 0 },
 };
