@@ -72,6 +72,7 @@ static void *target_seen(void *ctx, const char *target, struct MHD_Connection *c
 	c->conn = conn;
 	c->watch = info ? info->socket_context : NULL;
 	c->raw = mem_str(target);
+	c->target = target;
 	c->began_us = clock_mono_us(&clock_machine);
 	c->actor = "";
 	request_id_set(c);
@@ -226,7 +227,7 @@ static int go_on(struct call *c)
 
 /* The head is here: everything that can be refused without the body is refused now, so that
  * no one uploads for nothing. */
-static int face_begin(struct call *c, const char *method)
+static int face_begin(struct call *c, const char *method, const char *version)
 {
 	int r;
 
@@ -234,7 +235,7 @@ static int face_begin(struct call *c, const char *method)
 	c->begun = true;
 	c->method = mem_str(method);
 	proxy_judge(c, peer_of(c));
-	r = guard_head(c);
+	r = guard_head(c, method, version);
 	if (r == 0)
 		r = route_set(c);
 	if (r == 0)
@@ -261,11 +262,10 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char
 	(void)ctx;
 	(void)conn;
 	(void)url;
-	(void)version;
 	if (!c)
 		return MHD_NO;
 	if (!c->begun) {
-		r = face_begin(c, method);
+		r = face_begin(c, method, version);
 	} else if (*upload_n > 0) {
 		if (c->body.len + *upload_n > c->body_max)
 			return MHD_NO;

@@ -70,6 +70,7 @@ struct call {
 	struct MHD_Connection *conn;
 	struct watch *watch; /* of the connection; borrowed */
 	char *raw;           /* request target as it came */
+	const char *target;  /* the same where libmicrohttpd read it: for guard_head() */
 	char *method;
 	const struct route *route;
 	char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES]; /* decoded */

@@ -12,11 +12,13 @@
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "util/check.h"
 #include "util/log.h"
 
 struct seen {
 	unsigned lengths, codings, hosts, cookies, authorizations;
-	bool odd_name;
+	bool odd_name, odd_end;
+	const char *from, *to; /* the head as it was read; NULL: it is not known where */
 	const char *length;
 };
 
@@ -29,6 +31,38 @@ static bool name_is_token(const char *p)
 		      (*p >= '0' && *p <= '9') || strchr("!#$%&'*+-.^_`|~", *p)))
 			return false;
 	return true;
+}
+
+static bool has_control(const char *p)
+{
+	for (; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 ? *p != '\t' : *p == 0x7f)
+			return true;
+	return false;
+}
+
+/* Does a line of the head end where its text ends, in CR LF? libmicrohttpd 0.9.75 takes a bare LF
+ * and a NUL for an end too, and has no option against that: what stands before a NUL is all it
+ * tells. But it cuts the lines where it read them, each byte of an end becomes a NUL: two of them
+ * are a CR LF, and four, the empty line's too, end the head. A folded line, and what lies
+ * elsewhere, has another end: refused. */
+static bool end_is_odd(const struct seen *s, const char *text)
+{
+	size_t nuls = 0;
+
+	if (!s->from)
+		return false;
+	if (text < s->from || text >= s->to)
+		return true;
+	for (text += strlen(text); text < s->to && *text == '\0'; text++)
+		nuls++;
+	return nuls != (text < s->to ? 2 : 4);
+}
+
+/* Another release keeps its lines otherwise; later ones have MHD_OPTION_CLIENT_DISCIPLINE_LVL. */
+static bool lines_are_known(void)
+{
+	return strcmp(MHD_get_version(), "0.9.75") == 0;
 }
 
 static enum MHD_Result header_see(void *ctx, enum MHD_ValueKind kind, const char *key,
@@ -46,6 +80,8 @@ static enum MHD_Result header_see(void *ctx, enum MHD_ValueKind kind, const char
 	s->cookies += strcasecmp(key, "Cookie") == 0;
 	s->authorizations += strcasecmp(key, "Authorization") == 0;
 	s->odd_name |= !name_is_token(key);
+	s->odd_name |= value && has_control(value);
+	s->odd_end |= value && end_is_odd(s, value);
 	return MHD_YES;
 }
 
@@ -83,16 +119,49 @@ static int guard_target(struct call *c)
 	return 0;
 }
 
-int guard_head(struct call *c)
+/* The request line: the method reaches to the target, that to the version, which ends the line. */
+static int guard_line(struct call *c, const struct seen *s, const char *version)
+{
+	if (!s->from)
+		return 0;
+	if (c->target != s->from + strlen(s->from) + 1 || version != c->target + strlen(c->raw) + 1)
+		return guard_refuse(c, 400, "target", "NUL or a second blank in the request line");
+	if (end_is_odd(s, version))
+		return guard_refuse(c, 400, "target", "a line of the head does not end with CR LF");
+	return 0;
+}
+
+/* Where the head lies, if it is kept as we know it. Without a version there is no head. */
+static void head_find(struct call *c, const char *method, const char *version, struct seen *s)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		c->conn, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+	if (!lines_are_known() || !info || version[0] == '\0')
+		return;
+	CHECK(version > method && version < method + info->header_size);
+	s->from = method;
+	s->to = method + info->header_size;
+}
+
+int guard_head(struct call *c, const char *method, const char *version)
 {
 	struct seen s = { 0 };
 	int r = guard_target(c);
 
+	head_find(c, method, version, &s);
+	if (r == 0)
+		r = guard_line(c, &s, version);
 	if (r < 0)
 		return r;
 	MHD_get_connection_values(c->conn, MHD_HEADER_KIND, header_see, &s);
 	if (s.odd_name)
-		return guard_refuse(c, 400, "headers", "a header's name is not a token");
+		return guard_refuse(
+			c, 400, "headers",
+			"a header's name is not a token, or it holds control characters");
+	if (s.odd_end)
+		return guard_refuse(c, 400, "headers",
+		                    "a header has a NUL, or does not end with CR LF");
 	if (s.codings > 0)
 		return guard_refuse(c, 400, "Transfer-Encoding",
 		                    "transfer codings are not taken here");

@@ -5,9 +5,10 @@
 struct call;
 
 /* The request line and head as libmicrohttpd took them, which is more than is safe: two
- * lengths, a length with a transfer coding, two hosts, NUL in the target. Sets
- * c->error_status where err.def has no fitting one. */
-int guard_head(struct call *c);
+ * lengths, a length with a transfer coding, two hosts, NUL, lines that do not end with CR LF.
+ * `method` and `version` are where the library has them, as c->target: no copies.
+ * Sets c->error_status where err.def has no fitting one. */
+int guard_head(struct call *c, const char *method, const char *version);
 
 /* The body, by its length and the route; sets c->body_max. */
 int guard_length(struct call *c);

@@ -620,6 +620,33 @@ def a_request_without_a_host_gets_one_answer():
 
 
 @test
+def a_head_with_nul_or_lines_that_do_not_end_with_cr_lf_is_refused():
+    who = f"Authorization: {ADMIN['Authorization']}"
+    good = f"GET /api/v1/session HTTP/1.1\r\nHost: x\r\nX: a b \t\r\nY:\r\n{who}\r\nConnection: close\r\n\r\n"
+    assert statuses(CGI.raw(good)) == [200] and statuses(CGI.raw("\r\n" + good)) == [200], CGI.raw(good)
+    for was, now in (("session HTTP", "session\0x HTTP"), ("session HTTP", "session?a=1\0 HTTP"), ("GET ", "GE\0T "), ("GET ", "GET\0X "),
+                     ("GET ", "GET  "), ("HTTP/1.1", "HTTP/1.1\0"), ("X: a", "X: \0a"), ("a b", "a\0b"), ("X:", "X\0:"), ("X:", "\0X:"),
+                     (who, who + "\0x"), (who, who + "\0"), ("Host: x", "Host: x\0y"), ("Y:", "Y: \x07"), ("Y:", "Y: a\rb"), ("Y:", "Y: a\r\n b"),
+                     ("1.1\r\n", "1.1\n"), ("1.1\r\n", "1.1\r"), ("x\r\n", "x\n"), ("x\r\n", "x\r"), (who + "\r\n", who + "\n"),
+                     ("close\r\n\r\n", "close\n\r\n"), ("close\r\n\r\n", "close\r\n\n"), ("close\r\n\r\n", "close\n\n")):
+        assert was in good
+        said = CGI.raw(good.replace(was, now, 1))
+        assert statuses(said) == [400], (was, now, said)
+    assert statuses(CGI.raw(good.replace("\r\n", "\n"))) == [400]
+
+
+@test
+def a_body_with_nul_is_refused():
+    text = '{"kind": "pool-set", "args": {"pool": "p", "size": 1}}'
+    for was, now in (("p\"", "p\0q\""), ("p\"", 'p\\u0000q"'), ("}}", "}}\0"), ("}}", "}\0}"), ("pool\"", 'pool\\u0000"')):
+        body = text.replace(was, now, 1)
+        assert body != text
+        said = CGI.raw(f"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nAuthorization: {ADMIN['Authorization']}\r\n"
+                       f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}")
+        assert statuses(said) == [400], (was, now, said)
+
+
+@test
 def the_description_and_the_route_table_name_the_same_routes():
     """Completely: method, path, role, handler; every argument in braces of a path is described."""
     described = set()
