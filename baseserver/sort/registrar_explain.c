@@ -1,4 +1,5 @@
 /* Which of the brokers that could run a task is why none does. */
+#include <stdio.h>
 #include <string.h>
 
 #include "baseserver/forecast/forecast.h"
