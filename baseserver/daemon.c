@@ -49,6 +49,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/near.h"
 #include "util/param.h"
 
 enum { WATCH_MS = 5000 };
@@ -247,13 +248,6 @@ static void make_net(struct daemon *d)
 		maintainer_listens(d->maintainer, worker_actor(d->workers[i]));
 }
 
-static bool is_named(const char *name, const char *const *names)
-{
-	while (*names && strcmp(*names, name) != 0)
-		names++;
-	return *names != NULL;
-}
-
 /* These threads may wait for another process or compute for long. No request waits for them, so the
  * watchdog gives them STALL_SLOW times the limit. */
 static int64_t stall_us(const struct param_baseserver *p, const char *thread)
@@ -261,7 +255,7 @@ static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 	static const char *const slow[] = { "store",    "registry", "lead",       "scrub",
 		                            "scrubber", "forecast", "forecaster", NULL };
 
-	return p->stall_ms * US_PER_MS * (is_named(thread, slow) ? STALL_SLOW : 1);
+	return p->stall_ms * US_PER_MS * (near_is_one(thread, slow) ? STALL_SLOW : 1);
 }
 
 static void fill_front(struct daemon *d)
@@ -346,7 +340,7 @@ static int64_t abort_us(const char *thread)
 {
 	static const char *const waits[] = { "store", "registry", NULL };
 
-	return is_named(thread, waits) ? ABORT_STORE_US : ABORT_US;
+	return near_is_one(thread, waits) ? ABORT_STORE_US : ABORT_US;
 }
 
 /* A thread that stalls unseen would be worse than a restart: every one must answer a ping. */

@@ -100,8 +100,7 @@ static void say_discard(struct letter *l)
 
 void wake_say(struct wake *w, struct say *s)
 {
-	s->letter.deliver = on_say;
-	s->letter.discard = say_discard;
+	s->letter = (struct letter){ .deliver = on_say, .discard = say_discard };
 	if (actor_post_credit(w->me, &s->letter) < 0)
 		say_free(s);
 }
@@ -140,8 +139,7 @@ static void ask_discard(struct letter *l)
 
 void wake_reply(struct wake *w, struct ask *a)
 {
-	a->letter.deliver = on_reply;
-	a->letter.discard = ask_discard;
+	a->letter = (struct letter){ .deliver = on_reply, .discard = ask_discard };
 	if (actor_post_credit(w->me, &a->letter) < 0)
 		ask_free(a);
 }
@@ -184,8 +182,7 @@ void wake_forget(struct wake *w, const char *device)
 
 	f->args = mem_fmt("{\"device\":\"%s\",\"message\":\"its push service knows it no more\"}",
 	                  device);
-	f->letter.deliver = on_forget;
-	f->letter.discard = forget_discard;
+	f->letter = (struct letter){ .deliver = on_forget, .discard = forget_discard };
 	if (actor_post_credit(w->me, &f->letter) < 0)
 		forget_discard(&f->letter);
 }
@@ -269,8 +266,7 @@ static void told_discard(struct letter *l)
 
 void wake_tell(struct wake *w, struct told *t)
 {
-	t->letter.deliver = on_tell;
-	t->letter.discard = told_discard;
+	t->letter = (struct letter){ .deliver = on_tell, .discard = told_discard };
 	if (actor_post_credit(w->me, &t->letter) < 0)
 		told_free(t);
 }

@@ -251,18 +251,12 @@ static void on_lead(struct letter *l, void *self)
 	free(l);
 }
 
-static void news_discard(struct letter *l)
-{
-	free(l);
-}
-
 void commander_lead(struct commander *c, const struct lead_view *v)
 {
 	struct lead_news *n = mem_new(sizeof *n);
 
 	n->view = *v;
-	n->letter.deliver = on_lead;
-	n->letter.discard = news_discard;
+	n->letter = (struct letter){ .deliver = on_lead, .discard = letter_free };
 	if (actor_post(c->me, &n->letter) < 0)
 		free(n);
 }
@@ -284,8 +278,7 @@ static void on_progress(struct letter *l, void *self)
 
 void commander_progress(struct commander *c, struct progress_news *n)
 {
-	n->letter.deliver = on_progress;
-	n->letter.discard = news_discard;
+	n->letter = (struct letter){ .deliver = on_progress, .discard = letter_free };
 	if (actor_post(c->me, &n->letter) < 0)
 		free(n);
 }
@@ -314,8 +307,7 @@ void commander_notifier(struct commander *c, struct worker *w, uint32_t session)
 
 	n->worker = w;
 	n->session = session;
-	n->letter.deliver = on_notifier;
-	n->letter.discard = news_discard;
+	n->letter = (struct letter){ .deliver = on_notifier, .discard = letter_free };
 	if (actor_post_credit(c->me, &n->letter) < 0)
 		free(n);
 }
@@ -345,8 +337,7 @@ void commander_nodes(struct commander *c, char *json)
 	struct nodes_news *n = mem_new(sizeof *n);
 
 	n->json = json;
-	n->letter.deliver = on_nodes;
-	n->letter.discard = nodes_discard;
+	n->letter = (struct letter){ .deliver = on_nodes, .discard = nodes_discard };
 	if (actor_post(c->me, &n->letter) < 0)
 		nodes_discard(&n->letter);
 }

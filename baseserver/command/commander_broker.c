@@ -75,11 +75,6 @@ struct drain {
 	} b[];
 };
 
-static void drain_discard(struct letter *l)
-{
-	free(l);
-}
-
 static void tell_worker(const struct commander *c, const struct drain *d, uint32_t broker,
                         struct worker *w)
 {
@@ -143,8 +138,7 @@ static int ask_registrar(struct commander *c, struct cmd *cmd, bool drained, con
 		snprintf(d->type, sizeof d->type, "%s", cmd->o.type);
 	for (const struct jval *v = list->first; v; v = v->next)
 		snprintf(d->b[d->n++].name, sizeof d->b[0].name, "%s", v->text);
-	d->letter.deliver = drain_at_registrar;
-	d->letter.discard = drain_discard;
+	d->letter = (struct letter){ .deliver = drain_at_registrar, .discard = letter_free };
 	int r = actor_post(registrar_actor(c->front->registrar), &d->letter);
 	if (r < 0) {
 		free(d);

@@ -204,11 +204,6 @@ static void maintainer_turn(void *self)
 	outbox_flush(&m->out);
 }
 
-static void on_alarm(void *self)
-{
-	(void)self; /* maintainer_turn() follows */
-}
-
 static void maintainer_answered(struct letter *letter, void *self)
 {
 	struct maintainer *m = self;
@@ -227,19 +222,9 @@ static void maintainer_answered(struct letter *letter, void *self)
 	free(as);
 }
 
-static int maintainer_init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
 static const struct actor_ops ops = { .name = "maintainer",
 	                              .letters_max = 65536,
-	                              .init = maintainer_init,
-	                              .turn = maintainer_turn,
-	                              .alarm = on_alarm };
+	                              .turn = maintainer_turn };
 
 static void load_task(void *ctx, const struct ledger_task *lt)
 {

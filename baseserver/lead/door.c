@@ -186,19 +186,13 @@ static void on_news(struct letter *l, void *self)
 	free(n);
 }
 
-static void door_discard(struct letter *l)
-{
-	free(l);
-}
-
 void door_tell(struct door *d, const char *address, uint32_t retry_ms)
 {
 	struct news *n = mem_new(sizeof *n);
 
 	snprintf(n->leader, sizeof n->leader, "%s", address);
 	n->retry_ms = retry_ms;
-	n->letter.deliver = on_news;
-	n->letter.discard = door_discard;
+	n->letter = (struct letter){ .deliver = on_news, .discard = letter_free };
 	if (actor_post(d->me, &n->letter) < 0)
 		free(n);
 }

@@ -478,8 +478,7 @@ void registry_forget(struct registry *r, const char *name)
 	struct forgetting *l = mem_new(sizeof *l);
 
 	l->name = mem_str(name);
-	l->letter.deliver = on_forget;
-	l->letter.discard = forget_discard;
+	l->letter = (struct letter){ .deliver = on_forget, .discard = forget_discard };
 	if (actor_post(r->me, &l->letter) < 0)
 		forget_discard(&l->letter);
 }
@@ -522,8 +521,7 @@ void registry_saved(struct registry *r, const struct saved_workflow *w)
 	s->saved.name = mem_str(w->name);
 	s->saved.text = w->text ? mem_strn(w->text, w->n) : NULL;
 	s->saved.actor = mem_str(w->actor);
-	s->letter.deliver = on_saved;
-	s->letter.discard = saving_discard;
+	s->letter = (struct letter){ .deliver = on_saved, .discard = saving_discard };
 	if (actor_post_credit(r->me, &s->letter) < 0)
 		saving_discard(&s->letter);
 }

@@ -48,11 +48,6 @@ struct standby {
 	char told[160]; /* the leader we said we wait for */
 };
 
-static int64_t now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
-
 static int64_t look_ms(const struct standby *b)
 {
 	int64_t ms = b->site->p->lead_ms / 8;
@@ -72,7 +67,7 @@ static int try_open(struct standby *b, struct err *err)
 
 	if (b->store)
 		return 0;
-	if (now_us() >= b->shy_until_us)
+	if (clock_now_us() >= b->shy_until_us)
 		r = store_open(url, &b->store, err);
 	if (r != E_BUSY)
 		return r;
@@ -105,9 +100,9 @@ static int standby_look(struct standby *b, struct err *err)
 		return r;
 	b->is_down = false;
 	if (!b->have_seen || !same_sign(&now, &b->seen))
-		b->seen_us = now_us();
+		b->seen_us = clock_now_us();
 	log_debug("standby.look", "holder=\"%s\" lease_ms=%u unchanged_ms=%lld", now.who,
-	          now.lease_ms, (long long)((now_us() - b->seen_us) / US_PER_MS));
+	          now.lease_ms, (long long)((clock_now_us() - b->seen_us) / US_PER_MS));
 	b->seen = now;
 	b->have_seen = true;
 	return 1;
@@ -126,7 +121,7 @@ static bool is_free(const struct standby *b)
 	/* We had it before we died; the address, because a state directory may have been copied. */
 	bool is_ours = strcmp(l->who, b->site->who) == 0 &&
 	               strcmp(l->address, b->site->address) == 0;
-	return is_ours || now_us() - b->seen_us > (int64_t)l->lease_ms * US_PER_MS;
+	return is_ours || clock_now_us() - b->seen_us > (int64_t)l->lease_ms * US_PER_MS;
 }
 
 /* Who is elected in etcd has nobody to wait for: the former leader knows that he is not. One that
@@ -136,7 +131,7 @@ static void standby_stand(const struct standby *b)
 	struct election *e = cluster_election(b->site->cluster);
 
 	if (e)
-		election_want(e, b->store && !b->is_down && now_us() >= b->shy_until_us);
+		election_want(e, b->store && !b->is_down && clock_now_us() >= b->shy_until_us);
 }
 
 /* 1: we lead, 0: not yet; negative: never on this store. */
@@ -146,7 +141,7 @@ static int try_take(struct standby *b, struct err *ret_err)
 	struct store_lease mine = { .lease_ms = (uint32_t)s->p->lead_ms };
 	struct err err = { 0 };
 
-	if (!b->store || now_us() < b->shy_until_us || !is_free(b))
+	if (!b->store || clock_now_us() < b->shy_until_us || !is_free(b))
 		return 0;
 	CHECK(b->have_seen); /* free is judged by what was seen */
 	int sound = soundness_check(s, b->store, ret_err);
@@ -158,7 +153,7 @@ static int try_take(struct standby *b, struct err *ret_err)
 	}
 	memcpy(mine.who, s->who, sizeof mine.who);
 	memcpy(mine.address, s->address, sizeof mine.address);
-	int64_t still_us = now_us() - b->seen_us;
+	int64_t still_us = clock_now_us() - b->seen_us;
 	int r = store_take_lease(b->store, &b->seen, &mine, &s->epoch, &err);
 	if (r == 0) {
 		log_info("lead.taken", "epoch=%u after=\"%s\" still_ms=%lld", s->epoch, b->seen.who,
@@ -181,7 +176,7 @@ static const char *leader_address(const struct standby *b)
 static uint32_t retry_ms(const struct standby *b)
 {
 	CHECK(b->store || b->beside);
-	int64_t left_ms = b->seen.lease_ms - (now_us() - b->seen_us) / US_PER_MS;
+	int64_t left_ms = b->seen.lease_ms - (clock_now_us() - b->seen_us) / US_PER_MS;
 
 	if (!leader_address(b)[0] || left_ms <= 0)
 		return RETRY_MS_SOON;
@@ -221,12 +216,12 @@ static void standby_show(struct standby *b)
 
 	if (every_us > SHOW_US_MAX)
 		every_us = SHOW_US_MAX;
-	if (!s || !b->have_seen || now_us() - b->shown_us < every_us)
+	if (!s || !b->have_seen || clock_now_us() - b->shown_us < every_us)
 		return;
 	memcpy(n.who, b->site->who, sizeof n.who);
 	memcpy(n.address, b->site->address, sizeof n.address);
 	store_show_node(s, &n, NULL);
-	b->shown_us = now_us();
+	b->shown_us = clock_now_us();
 }
 
 /* ---- following --------------------------------------------------------------------- */
@@ -303,7 +298,7 @@ static int wait_for_it(struct standby *b, struct err *err)
 
 int standby_wait(struct site *s, int64_t shy_ms, struct err *err)
 {
-	struct standby b = { .site = s, .shy_until_us = now_us() + shy_ms * US_PER_MS };
+	struct standby b = { .site = s, .shy_until_us = clock_now_us() + shy_ms * US_PER_MS };
 	int r;
 
 	if (shy_ms == 0)

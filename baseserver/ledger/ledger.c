@@ -77,18 +77,13 @@ static bool has_room(struct ledger *l, const struct proposals *ps)
 	       (turns > 0 && room == l->set.ring_slots && room > ps->n + more + 1);
 }
 
-static void answers_discard(struct letter *l)
-{
-	free(l);
-}
-
 static void answer_all(struct ledger *l, struct proposals *ps, const int *codes,
                        const uint64_t *numbers)
 {
 	bool outside = is_outside(ps->from);
 	struct answers *as = mem_new(sizeof *as + ps->n * sizeof as->a[0]);
 
-	as->letter.discard = answers_discard;
+	as->letter.discard = letter_free;
 	as->letter.deliver = ps->answered;
 	as->letter.to = ps->reply_to;
 	as->command = outside ? ps->command : 0;
@@ -439,16 +434,6 @@ static void record_discard(struct letter *l)
 	record_free((struct record *)l);
 }
 
-static void mark_discard(struct letter *l)
-{
-	free(l);
-}
-
-static void keep_discard(struct letter *l)
-{
-	free(l);
-}
-
 static void free_half(struct half *h)
 {
 	if (!h->ps)
@@ -532,15 +517,13 @@ int ledger_propose(struct ledger *l, struct proposals *ps)
 
 int ledger_edit(struct ledger *l, struct edit *e)
 {
-	e->letter.deliver = on_edit;
-	e->letter.discard = edit_discard;
+	e->letter = (struct letter){ .deliver = on_edit, .discard = edit_discard };
 	return actor_post(l->me, &e->letter);
 }
 
 int ledger_record(struct ledger *l, struct record *r)
 {
-	r->letter.deliver = on_record;
-	r->letter.discard = record_discard;
+	r->letter = (struct letter){ .deliver = on_record, .discard = record_discard };
 	return actor_post(l->me, &r->letter);
 }
 
@@ -549,8 +532,7 @@ int ledger_mark(struct ledger *l, uint64_t number)
 	struct mark *m = mem_new(sizeof *m);
 
 	m->number = number;
-	m->letter.deliver = on_mark;
-	m->letter.discard = mark_discard;
+	m->letter = (struct letter){ .deliver = on_mark, .discard = letter_free };
 	int r = actor_post_credit(l->me, &m->letter);
 	if (r < 0)
 		free(m);
@@ -562,8 +544,7 @@ int ledger_keep(struct ledger *l, const struct ledger_keep *ask)
 	struct keep *k = mem_new(sizeof *k);
 
 	k->ask = *ask;
-	k->letter.deliver = on_keep;
-	k->letter.discard = keep_discard;
+	k->letter = (struct letter){ .deliver = on_keep, .discard = letter_free };
 	int r = actor_post_credit(l->me, &k->letter);
 	if (r < 0)
 		free(k);

@@ -103,11 +103,6 @@ struct ledger_told ledger_tell(const struct ledger *l)
 	return told;
 }
 
-static void doubt_drop(struct letter *letter)
-{
-	free(letter);
-}
-
 /* The store is asked once more whether this server leads: one that is deposed may well be behind.
  * Until then nothing leaves. */
 static void on_doubt(struct letter *letter, void *self)
@@ -145,8 +140,7 @@ static void doubt(struct ledger *l, const struct err *err, const struct anchor *
 	d->err = *err;
 	if (seen)
 		d->seen = *seen;
-	d->letter.deliver = on_doubt;
-	d->letter.discard = doubt_drop;
+	d->letter = (struct letter){ .deliver = on_doubt, .discard = letter_free };
 	if (actor_post_credit(l->me, &d->letter) < 0)
 		free(d);
 }
@@ -193,8 +187,7 @@ static void anchor_ignore(struct ledger *l, const struct ledger_seen *seen)
 		l->f_claims_false++;
 	else
 		l->f_claims_unproven++;
-	c->letter.deliver = on_claim;
-	c->letter.discard = doubt_drop;
+	c->letter = (struct letter){ .deliver = on_claim, .discard = letter_free };
 	if (actor_post(l->me, &c->letter) < 0) /* told another time */
 		free(c);
 }

@@ -26,17 +26,7 @@ struct writer {
 	struct proof proof;
 };
 
-static int writer_init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
-static const struct actor_ops writer_ops = { .name = "writer",
-	                                     .letters_max = 16,
-	                                     .init = writer_init };
+static const struct actor_ops writer_ops = { .name = "writer", .letters_max = 16 };
 
 struct writer *writer__new(struct thread *th, struct ledger *l)
 {
@@ -108,8 +98,7 @@ void ledger__do(struct ledger *l, struct job *job)
 	l->lent = lent;
 	l->f_busy_us = lent ? 0 : actor_mono_us(l->me);
 	job->ledger = l;
-	job->letter.deliver = writer_work;
-	job->letter.discard = job_drop;
+	job->letter = (struct letter){ .deliver = writer_work, .discard = job_drop };
 	if (actor_post_credit(l->writer->me, &job->letter) < 0)
 		job_drop(&job->letter); /* the process ends */
 }

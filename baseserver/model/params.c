@@ -327,8 +327,7 @@ static void params_discard(struct letter *l)
 
 int params_ask(struct params *p, struct param_question *q)
 {
-	q->letter.deliver = on_ask;
-	q->letter.discard = params_discard;
+	q->letter = (struct letter){ .deliver = on_ask, .discard = params_discard };
 	return actor_post(p->me, &q->letter);
 }
 
@@ -363,8 +362,7 @@ int params_tell(struct params *p, const struct store_doc *d)
 	struct told *t = mem_new(sizeof *t);
 
 	CHECK(d->kind == DOC_SERVER || d->kind == DOC_SETTING);
-	t->letter.deliver = on_told;
-	t->letter.discard = told_discard;
+	t->letter = (struct letter){ .deliver = on_told, .discard = told_discard };
 	t->doc = (struct store_doc){ .kind = d->kind,
 		                     .id = d->id,
 		                     .version = d->version,
@@ -380,17 +378,7 @@ int params_tell(struct params *p, const struct store_doc *d)
 
 /* --- life -------------------------------------------------------------------------------- */
 
-static int params_init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
-static const struct actor_ops ops = {
-	.name = "params", .letters_max = 4096, .init = params_init, .turn = params_turn
-};
+static const struct actor_ops ops = { .name = "params", .letters_max = 4096, .turn = params_turn };
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {

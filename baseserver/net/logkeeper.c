@@ -437,11 +437,6 @@ void log_get_free(struct log_get *g)
 	free(g);
 }
 
-static void put_discard(struct letter *l)
-{
-	free(l);
-}
-
 static void get_discard(struct letter *l)
 {
 	log_get_free((struct log_get *)l);
@@ -449,15 +444,13 @@ static void get_discard(struct letter *l)
 
 int logkeeper_put(struct logkeeper *k, struct log_put *p)
 {
-	p->letter.deliver = on_put;
-	p->letter.discard = put_discard;
+	p->letter = (struct letter){ .deliver = on_put, .discard = letter_free };
 	return actor_post(k->me, &p->letter);
 }
 
 int logkeeper_get(struct logkeeper *k, struct log_get *g)
 {
-	g->letter.deliver = on_get;
-	g->letter.discard = get_discard;
+	g->letter = (struct letter){ .deliver = on_get, .discard = get_discard };
 	return actor_post_credit(k->me, &g->letter);
 }
 

@@ -104,19 +104,13 @@ static void on_released(struct letter *l, void *self)
 	free(m);
 }
 
-static void router_discard(struct letter *l)
-{
-	free(l);
-}
-
 void router_release(struct router *r, uint32_t door, uint64_t origin)
 {
 	struct released *m = mem_new(sizeof *m);
 
 	m->door = door;
 	m->origin = origin;
-	m->letter.deliver = on_released;
-	m->letter.discard = router_discard;
+	m->letter = (struct letter){ .deliver = on_released, .discard = letter_free };
 	if (actor_post_credit(r->me, &m->letter) < 0)
 		free(m);
 }

@@ -200,8 +200,7 @@ int worker_accept(struct worker *w, int fd, const char *peer, struct router *rou
 	a->door = door;
 	a->origin = origin;
 	snprintf(a->peer, sizeof a->peer, "%s", peer);
-	a->letter.deliver = on_accepted;
-	a->letter.discard = accepted_discard;
+	a->letter = (struct letter){ .deliver = on_accepted, .discard = accepted_discard };
 	int r = actor_post(w->me, &a->letter);
 	if (r < 0)
 		accepted_discard(&a->letter);
@@ -230,19 +229,6 @@ static bool worker_rest(void *self)
 	return false;
 }
 
-static void on_alarm(void *self)
-{
-	(void)self; /* worker_turn() follows: may we speak again? */
-}
-
-static int worker_init(void *self, struct actor *me, struct err *err)
-{
-	(void)self;
-	(void)me;
-	(void)err;
-	return 0;
-}
-
 static void worker_fini(void *self)
 {
 	struct worker *w = self;
@@ -256,9 +242,7 @@ static void worker_fini(void *self)
 
 static const struct actor_ops ops = { .name = "worker",
 	                              .letters_max = 65536,
-	                              .init = worker_init,
 	                              .turn = worker_turn,
-	                              .alarm = on_alarm,
 	                              .rest = worker_rest,
 	                              .fini = worker_fini };
 

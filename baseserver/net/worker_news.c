@@ -70,18 +70,12 @@ static void on_news(struct letter *l, void *self)
 	free(l); /* turn() follows */
 }
 
-static void news_discard(struct letter *l)
-{
-	free(l);
-}
-
 void worker_news(struct worker *w, const struct command_news *n)
 {
 	struct news_letter *l = mem_new(sizeof *l);
 
 	l->now = *n;
-	l->letter.deliver = on_news;
-	l->letter.discard = news_discard;
+	l->letter = (struct letter){ .deliver = on_news, .discard = letter_free };
 	if (actor_post_credit(w->me, &l->letter) < 0)
 		free(l);
 }

@@ -89,8 +89,7 @@ void worker_plugin(struct worker *w, struct plugin_choices *p)
 {
 	struct plugin_letter *l = mem_new(sizeof *l);
 
-	l->letter.deliver = on_plugin;
-	l->letter.discard = orders_discard;
+	l->letter = (struct letter){ .deliver = on_plugin, .discard = orders_discard };
 	l->p = p;
 	if (actor_post_credit(w->me, &l->letter) < 0)
 		orders_discard(&l->letter);
@@ -116,8 +115,7 @@ void worker_release(struct worker *w, uint32_t broker, const char *type)
 {
 	struct plugin_letter *l = mem_new(sizeof *l);
 
-	l->letter.deliver = on_release;
-	l->letter.discard = orders_discard;
+	l->letter = (struct letter){ .deliver = on_release, .discard = orders_discard };
 	l->p = mem_new(sizeof *l->p);
 	l->broker = broker;
 	snprintf(l->p->type, sizeof l->p->type, "%s", type);
@@ -151,17 +149,11 @@ static void on_level(struct letter *l, void *self)
 	free(v);
 }
 
-static void level_discard(struct letter *l)
-{
-	free(l);
-}
-
 void worker_level(struct worker *w, uint32_t broker, const char *type, const char *level)
 {
 	struct level *v = mem_new(sizeof *v);
 
-	v->letter.deliver = on_level;
-	v->letter.discard = level_discard;
+	v->letter = (struct letter){ .deliver = on_level, .discard = letter_free };
 	v->broker = broker;
 	snprintf(v->type, sizeof v->type, "%s", type);
 	snprintf(v->text, sizeof v->text, "%s", level);
@@ -192,17 +184,11 @@ static void on_drain(struct letter *l, void *self)
 	free(d);
 }
 
-static void drain_discard(struct letter *l)
-{
-	free(l);
-}
-
 void worker_drain(struct worker *w, uint32_t broker, bool drained)
 {
 	struct drain *d = mem_new(sizeof *d);
 
-	d->letter.deliver = on_drain;
-	d->letter.discard = drain_discard;
+	d->letter = (struct letter){ .deliver = on_drain, .discard = letter_free };
 	d->broker = broker;
 	d->drained = drained;
 	if (actor_post_credit(w->me, &d->letter) < 0)

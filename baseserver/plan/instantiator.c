@@ -331,11 +331,6 @@ static void instantiator_turn(void *self)
 	outbox_flush(&in->out);
 }
 
-static void on_alarm(void *self)
-{
-	(void)self; /* instantiator_turn() follows */
-}
-
 /* The task was taken offline or planned anew meanwhile, or nobody knows yet what the date is to be
  * judged by: it is not made. */
 static void instantiator_refused(struct instantiator *in, const struct answer *a)
@@ -367,9 +362,9 @@ static void instantiator_answered(struct letter *letter, void *self)
 	free(as);
 }
 
-static const struct actor_ops ops = {
-	.name = "instantiator", .letters_max = 65536, .turn = instantiator_turn, .alarm = on_alarm
-};
+static const struct actor_ops ops = { .name = "instantiator",
+	                              .letters_max = 65536,
+	                              .turn = instantiator_turn };
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {

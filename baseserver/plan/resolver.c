@@ -299,11 +299,6 @@ static void resolver_turn(void *self)
 	outbox_flush(&r->out);
 }
 
-static void on_alarm(void *self)
-{
-	(void)self; /* resolver_turn() follows and looks at the times */
-}
-
 static void resolver_answered(struct letter *letter, void *self)
 {
 	struct resolver *r = self;
@@ -373,8 +368,7 @@ static void free_news(struct letter *l)
 
 int resolver_tell(struct resolver *r, struct scope_news *n)
 {
-	n->letter.deliver = on_news;
-	n->letter.discard = free_news;
+	n->letter = (struct letter){ .deliver = on_news, .discard = free_news };
 	return actor_post(r->me, &n->letter);
 }
 
@@ -386,9 +380,9 @@ void scope_news_free(struct scope_news *n)
 	free(n);
 }
 
-static const struct actor_ops ops = {
-	.name = "resolver", .letters_max = 65536, .turn = resolver_turn, .alarm = on_alarm
-};
+static const struct actor_ops ops = { .name = "resolver",
+	                              .letters_max = 65536,
+	                              .turn = resolver_turn };
 
 static void load_task(void *ctx, const struct ledger_task *lt)
 {

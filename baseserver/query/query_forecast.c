@@ -248,8 +248,7 @@ static void tell_promise(void *ctx, struct inst_key key, enum promise_state stat
 	n->key = key;
 	n->reason = reasons[state];
 	n->note = note;
-	n->letter.deliver = on_news;
-	n->letter.discard = news_discard;
+	n->letter = (struct letter){ .deliver = on_news, .discard = news_discard };
 	if (actor_post_credit(commander_actor(c), &n->letter) < 0)
 		news_discard(&n->letter);
 }

@@ -293,22 +293,15 @@ static void on_report(struct letter *l, void *self)
 	free(n);
 }
 
-static void registrar_discard(struct letter *l)
-{
-	free(l);
-}
-
 int registrar_greet(struct registrar *r, struct greeting *g)
 {
-	g->letter.deliver = on_greet;
-	g->letter.discard = registrar_discard;
+	g->letter = (struct letter){ .deliver = on_greet, .discard = letter_free };
 	return actor_post(r->me, &g->letter);
 }
 
 int registrar_report(struct registrar *r, struct broker_news *n)
 {
-	n->letter.deliver = on_report;
-	n->letter.discard = registrar_discard;
+	n->letter = (struct letter){ .deliver = on_report, .discard = letter_free };
 	return actor_post_credit(r->me, &n->letter);
 }
 

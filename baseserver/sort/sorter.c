@@ -385,8 +385,7 @@ static void session_discard(struct letter *letter)
 
 int sorter_session(struct sorter *s, struct session_news *n)
 {
-	n->letter.deliver = on_session;
-	n->letter.discard = session_discard;
+	n->letter = (struct letter){ .deliver = on_session, .discard = session_discard };
 	return actor_post_credit(s->me, &n->letter);
 }
 

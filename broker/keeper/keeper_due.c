@@ -17,15 +17,10 @@
 
 enum { STEP_MIN_US = 5000, STEP_MAX_US = 1000000 };
 
-static int64_t now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
-
 static void kill_now(struct keeper *k, struct job *job)
 {
 	struct tree_of of = job_tree(job);
-	int64_t now = now_us();
+	int64_t now = clock_now_us();
 
 	CHECK(job->phase != PHASE_NONE && !job_is_over(job));
 	job->phase = PHASE_KILL;
@@ -62,7 +57,7 @@ bool keeper_kill(struct keeper *k, struct job *job, enum job_why why, uint32_t i
                  uint64_t grace_us)
 {
 	struct tree_of of;
-	int64_t kill_us = now_us() +
+	int64_t kill_us = clock_now_us() +
 	                  (int64_t)(grace_us < 86400ull * 1000000 ? grace_us : 86400ull * 1000000);
 
 	keeper_reap(k); /* an end that came before this signal is an end by itself */
@@ -108,7 +103,7 @@ void keeper_due_run(struct keeper *k)
 {
 	struct heap_node *top;
 
-	for (int64_t now = now_us(); (top = heap_top(&k->due)) && top->key <= now;) {
+	for (int64_t now = clock_now_us(); (top = heap_top(&k->due)) && top->key <= now;) {
 		struct job *job = (struct job *)((char *)top - offsetof(struct job, due));
 		if (job->deadline_us && !job->is_keep && !job->is_fenced &&
 		    (int64_t)job->deadline_us <= now) {

@@ -32,11 +32,6 @@
 #define QUEUE_BYTES      (16u << 20)
 #define KEEP_US          (2 * US_PER_S) /* between two writes of the file */
 
-static int64_t now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
-
 /* --- trying ----------------------------------------------------------------------- */
 
 /* Between half and all of the pause, so that a fleet does not come back as one. */
@@ -159,7 +154,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.machine = l->machine.drawn;
 	hello.machine_former = l->machine.former;
 	hello.others = l->ops->others && l->ops->others(l->ctx);
-	l->hello_us = now_us();
+	l->hello_us = clock_now_us();
 	if (session_send(s, FR_HELLO, &hello, &err) < 0)
 		session_end(s, err.code, err.text);
 }
@@ -177,7 +172,7 @@ void link_beat(struct link *l)
 	beat.seq = ++l->beat_seq;
 	beat.held = (uint64_t *)l->ops->held(l->ctx, &beat.n_held);
 	beat.running = (uint32_t)beat.n_held;
-	l->sent_us[beat.seq % BEATS_KEPT] = now_us();
+	l->sent_us[beat.seq % BEATS_KEPT] = clock_now_us();
 	session_send(l->session, FR_BEAT, &beat, NULL);
 }
 
@@ -185,7 +180,7 @@ void link_beat(struct link *l)
 static void on_beat_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct link *l = w->data;
-	int64_t silent_us = now_us() - l->heard_us;
+	int64_t silent_us = clock_now_us() - l->heard_us;
 
 	(void)loop;
 	(void)events;
@@ -203,7 +198,7 @@ static int take_beat_ack(struct link *l, const Sirdar__BeatAck *ack)
 		return E_PROTOCOL;
 	int64_t sent_us = l->sent_us[ack->seq % BEATS_KEPT];
 
-	l->heard_us = now_us();
+	l->heard_us = clock_now_us();
 	if (sent_us > l->acked_us)
 		l->acked_us = sent_us;
 	l->ops->on_lease(l->ctx, ack->seq, sent_us + (int64_t)l->fence_ms * US_PER_MS, ack->unknown,
@@ -217,7 +212,7 @@ static void keep_seen(struct link *l)
 {
 	link_seen_write(l->self->epoch_file, &l->seen);
 	l->kept_number = l->seen.number;
-	l->kept_us = now_us();
+	l->kept_us = clock_now_us();
 }
 
 static int check_epoch(struct link *l, uint32_t epoch)
@@ -249,7 +244,7 @@ static void take_number(struct link *l, uint64_t number, const char *proof)
 		return;
 	l->seen.number = number;
 	take_proof(l, proof);
-	if (now_us() - l->kept_us > KEEP_US)
+	if (clock_now_us() - l->kept_us > KEEP_US)
 		keep_seen(l);
 }
 
@@ -286,7 +281,7 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	l->pause_ms = (uint32_t)l->self->settings->retry_min_ms;
 	l->beat_seq = 0;
 	memset(l->sent_us, 0, sizeof l->sent_us);
-	l->heard_us = now_us();
+	l->heard_us = clock_now_us();
 	if (l->hello_us > l->acked_us)
 		l->acked_us = l->hello_us;
 	session_greeted(l->session);

@@ -17,11 +17,6 @@
 #define EXIT_FENCED 75 /* sysexits: try again later */
 #define TICK_S      1.0
 
-static int64_t now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
-
 static bool is_fencable(const struct job *j)
 {
 	return j->phase == JOB_QUEUED && !j->is_process && !j->keep_on_server_lost;
@@ -31,7 +26,7 @@ static bool is_fencable(const struct job *j)
  * *ret_fenced how many were asked now or before. */
 static int64_t look_for_fenced(struct loader *l, uint32_t *ret_fenced)
 {
-	int64_t now = now_us(), next = INT64_MAX;
+	int64_t now = clock_now_us(), next = INT64_MAX;
 
 	*ret_fenced = 0;
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
@@ -55,7 +50,7 @@ static int64_t look_for_fenced(struct loader *l, uint32_t *ret_fenced)
 
 static void set_timer(struct loader *l, int64_t at_us)
 {
-	int64_t left_us = at_us - now_us();
+	int64_t left_us = at_us - clock_now_us();
 
 	ev_timer_stop(l->loop, &l->fence_timer);
 	ev_timer_set(&l->fence_timer, left_us > 0 ? (double)left_us / US_PER_S + 0.0005 : 0.0, 0.0);
@@ -64,7 +59,7 @@ static void set_timer(struct loader *l, int64_t at_us)
 
 static void end_if_stuck(struct loader *l)
 {
-	int64_t before_us = now_us() - (int64_t)link_kill_ms(l->link) * US_PER_MS;
+	int64_t before_us = clock_now_us() - (int64_t)link_kill_ms(l->link) * US_PER_MS;
 
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		struct job *j = l->jobs[i];
@@ -88,7 +83,7 @@ static void on_fence_timer(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	end_if_stuck(l);
 	int64_t next_us = look_for_fenced(l, &fenced);
-	int64_t again_us = now_us() + (int64_t)link_kill_ms(l->link) * US_PER_MS / 8;
+	int64_t again_us = clock_now_us() + (int64_t)link_kill_ms(l->link) * US_PER_MS / 8;
 
 	if (fenced && again_us < next_us)
 		next_us = again_us;
@@ -113,10 +108,10 @@ static void drop_unknown(struct loader *l, const uint64_t *unknown, size_t n)
 			continue;
 		log_warn("loader.unknown_token", "token=%llx", (unsigned long long)unknown[i]);
 		j->has_no_lease = true; /* whatever is acknowledged from here on */
-		if (j->lease_us > now_us())
-			j->lease_us = now_us();
+		if (j->lease_us > clock_now_us())
+			j->lease_us = clock_now_us();
 		if (is_fencable(j)) /* or the timer would wait for the lease it had */
-			set_timer(l, now_us());
+			set_timer(l, clock_now_us());
 		if (j->phase == JOB_ENDED) {
 			loader_drop_end(l, j);
 		} else {
@@ -175,7 +170,7 @@ static void look_at(struct loader *l, struct job *j, int64_t now)
 static void on_tick(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct loader *l = w->data;
-	int64_t now = now_us();
+	int64_t now = clock_now_us();
 
 	(void)events;
 	if (!l->active) {

@@ -55,23 +55,6 @@ static int auth_answered(struct call *c)
 	return c->err.code < 0 ? c->err.code : reply_json(c, MHD_HTTP_OK);
 }
 
-static int answered_empty(struct call *c)
-{
-	if (c->err.code < 0)
-		return c->err.code;
-	buf_clear(&c->out);
-	buf_puts(&c->out, "{}");
-	return reply_json(c, MHD_HTTP_OK);
-}
-
-/* A sign-in does not fail with the disk: it ends with a restart then. */
-static int keep_work(struct call *c, struct reader *r)
-{
-	(void)r;
-	auth_sessions_keep(c->cgi->auth, true);
-	return 0;
-}
-
 /* --- login ---------------------------------------------------------------------------- */
 
 static int login_work(struct call *c, struct reader *r)
@@ -112,7 +95,7 @@ static int login_told(struct call *c)
 	log_info("login.done", "user=%s via=%s address=%s token=%s", l->user, l->via, c->address,
 	         l->made.name);
 	c->then = auth_answered;
-	return call_hash(c, keep_work);
+	return call_hash(c, sessions_work);
 }
 
 /* He is who he says. A token is never more than he is. */
@@ -150,11 +133,6 @@ static int login_done(struct call *c)
 		l->made.rights = mem_str(
 			l->made.role >= ROLE_OPERATOR ? "[\"backfill\",\"force-success\"]" : "[]");
 	return token_keep(c, &l->made, login_told);
-}
-
-static int people_work(struct call *c, struct reader *r)
-{
-	return people_refresh(c->cgi->people, r, &c->err);
 }
 
 static int ldap_work(struct call *c, struct reader *r)

@@ -111,11 +111,6 @@ static int local_make_work(struct call *c, struct reader *r)
 	return code == 0 ? auth_tokens_load(c->cgi->auth, &c->err) : code;
 }
 
-static int refresh_work(struct call *c, struct reader *r)
-{
-	return people_refresh(c->cgi->people, r, &c->err);
-}
-
 static int tokens_kept(struct call *c)
 {
 	struct token_new *t = c->extra;
@@ -125,7 +120,7 @@ static int tokens_kept(struct call *c)
 		return c->err.code;
 	c->err = (struct err){ 0 };
 	c->then = c->after;
-	return away ? call_hash(c, local_make_work) : call_read(c, refresh_work);
+	return away ? call_hash(c, local_make_work) : call_read(c, people_work);
 }
 
 int token_keep(struct call *c, struct token_new *t, int (*then)(struct call *c))
@@ -271,15 +266,6 @@ int apps_post(struct call *c)
 
 /* --- ended --- */
 
-static int removed(struct call *c)
-{
-	if (c->err.code < 0)
-		return c->err.code;
-	buf_clear(&c->out);
-	buf_puts(&c->out, "{}");
-	return reply_json(c, MHD_HTTP_OK);
-}
-
 /* --- admin's, when his password is another --- */
 
 static int admins_next(struct call *c);
@@ -357,7 +343,7 @@ static int local_audited(struct call *c)
 		log_warn("token.unaudited", "token=%s by=%s why=\"%s\"", c->params[0], c->actor,
 		         c->err.text);
 	c->err = (struct err){ 0 };
-	return removed(c);
+	return answered_empty(c);
 }
 
 static int local_ended(struct call *c)
@@ -398,7 +384,7 @@ static int token_end(struct call *c)
 		                 t->is_app ? "app" : "token");
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "token", c->params[0]);
-	r = user_command(c, "token-remove", args, removed);
+	r = user_command(c, "token-remove", args, answered_empty);
 	cJSON_Delete(args);
 	return r;
 }
@@ -407,7 +393,7 @@ int token_delete(struct call *c)
 {
 	c->extra = mem_new(sizeof(struct token_new));
 	c->then = token_end;
-	return call_read(c, refresh_work);
+	return call_read(c, people_work);
 }
 
 int app_delete(struct call *c)
@@ -416,5 +402,5 @@ int app_delete(struct call *c)
 
 	t->is_app = true;
 	c->then = token_end;
-	return call_read(c, refresh_work);
+	return call_read(c, people_work);
 }

@@ -87,9 +87,25 @@ int group_get(struct call *c)
 
 /* --- changes --- */
 
-static int people_work(struct call *c, struct reader *r)
+int people_work(struct call *c, struct reader *r)
 {
 	return people_refresh(c->cgi->people, r, &c->err);
+}
+
+int sessions_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	auth_sessions_keep(c->cgi->auth, true);
+	return 0;
+}
+
+int answered_empty(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	buf_clear(&c->out);
+	buf_puts(&c->out, "{}");
+	return reply_json(c, MHD_HTTP_OK);
 }
 
 static int command_done(struct call *c)

@@ -5,6 +5,7 @@
 struct cJSON;
 struct call;
 struct outsider;
+struct reader;
 
 /* Sends a command about a user and answers `{}` when every thread knows of it. */
 int user_command(struct call *c, const char *kind, const struct cJSON *args,
@@ -13,5 +14,12 @@ int user_command(struct call *c, const char *kind, const struct cJSON *args,
  * server if he is new or changed, then runs `then` with the call as that user's. E_AGAIN,
  * E_FORBIDDEN */
 int outsider_enter(struct call *c, const struct outsider *o, int (*then)(struct call *c));
+
+/* Work of call_read(): people, groups and tokens as the store has them now. */
+int people_work(struct call *c, struct reader *r);
+/* Work of call_hash(): a sign-in does not fail with the disk, it ends with a restart then. */
+int sessions_work(struct call *c, struct reader *r);
+/* What went well is answered with `{}`. */
+int answered_empty(struct call *c);
 
 #endif

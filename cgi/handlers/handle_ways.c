@@ -92,24 +92,12 @@ int oidc_get(struct call *c)
 	return call_way(c, begin_work);
 }
 
-static int people_work(struct call *c, struct reader *r)
-{
-	return people_refresh(c->cgi->people, r, &c->err);
-}
-
 static int who_work(struct call *c, struct reader *r)
 {
 	struct trip *t = c->extra;
 
 	(void)r;
 	return oidc_who(ways_oidc(c->cgi->ways), t->code, &t->keys, &t->outsider, &c->err);
-}
-
-static int keep_work(struct call *c, struct reader *r)
-{
-	(void)r;
-	auth_sessions_keep(c->cgi->auth, true);
-	return 0;
 }
 
 static int go_in(struct call *c)
@@ -136,7 +124,7 @@ static int entered(struct call *c)
 	person_unref(p);
 	log_info("login.done", "user=%s via=oidc address=%s token=", c->user, c->address);
 	c->then = go_in;
-	return call_hash(c, keep_work);
+	return call_hash(c, sessions_work);
 }
 
 static int ways_answered(struct call *c)

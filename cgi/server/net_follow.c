@@ -109,8 +109,7 @@ static int net_follow_follow(struct net *n, struct follower *f)
 
 	CHECK(f->feed && !f->next);
 	f->net = n;
-	f->letter.deliver = follow_take;
-	f->letter.discard = follow_discard;
+	f->letter = (struct letter){ .deliver = follow_take, .discard = follow_discard };
 	atomic_fetch_add(&n->cgi->streams, 1);
 	r = actor_post(n->me, &f->letter);
 	if (r < 0) {

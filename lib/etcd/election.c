@@ -32,11 +32,6 @@ struct election {
 	void *ctx;
 };
 
-static int64_t now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
-
 /* asked_us: when that was sent which made the lease last ttl_s. */
 static void sure_from(struct election *e, int64_t asked_us, int64_t ttl_s)
 {
@@ -67,7 +62,7 @@ static void election_lose(struct election *e, enum election_news news, const cha
 static int election_stand(struct election *e, struct err *err)
 {
 	struct etcd_answer a = { 0 };
-	int64_t asked_us = now_us(), ttl_s = 0, revision = 0;
+	int64_t asked_us = clock_now_us(), ttl_s = 0, revision = 0;
 	int r = e->lease ? E_NOT_FOUND : etcd_get(e->etcd, e->key, &a, err);
 
 	CHECK(actor_here(e->me));
@@ -110,7 +105,7 @@ static int election_look(struct election *e, struct err *err)
 
 static int election_keep(struct election *e, struct err *err)
 {
-	int64_t asked_us = now_us(), ttl_s = 0;
+	int64_t asked_us = clock_now_us(), ttl_s = 0;
 	int r = etcd_lease_keep(e->etcd, e->lease, &ttl_s, err);
 
 	CHECK(actor_here(e->me));
@@ -131,7 +126,7 @@ static void on_alarm(void *self)
 {
 	struct election *e = self;
 	bool wanted = atomic_load(&e->wanted), has = atomic_load(&e->revision) != 0;
-	int64_t began_us = now_us(), ms = LOOK_MS;
+	int64_t began_us = clock_now_us(), ms = LOOK_MS;
 	struct err err = { 0 };
 	int r = 0;
 
@@ -228,7 +223,7 @@ const _Atomic int64_t *election_until_us(const struct election *e)
 
 bool election_holds(const struct election *e)
 {
-	return now_us() < atomic_load(&e->until_us);
+	return clock_now_us() < atomic_load(&e->until_us);
 }
 
 int64_t election_revision(const struct election *e)

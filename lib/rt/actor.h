@@ -29,6 +29,9 @@ struct letter {
 	void (*discard)(struct letter *l);             /* if never delivered; owns l */
 };
 
+/* discard() of a letter that is the first field of a message without anything else to free. */
+void letter_free(struct letter *l);
+
 #define ALARM_OFF INT64_MAX
 
 struct actor_ops {
@@ -37,7 +40,7 @@ struct actor_ops {
 	/* All run on the actor's own thread; each may be NULL. */
 	int (*init)(void *self, struct actor *me, struct err *err);
 	void (*turn)(void *self);  /* letters were delivered, or actor_wake() was called */
-	void (*alarm)(void *self); /* the time set by actor_alarm() has come; now off */
+	void (*alarm)(void *self); /* actor_alarm()'s time has come, now off; turn() follows */
 	bool (*rest)(void *self);  /* the thread is quiet; true: there is new work now */
 	void (*fini)(void *self);  /* also after a failed init */
 };

@@ -289,7 +289,8 @@ static bool turn_all(struct thread *th)
 			CHECK(a->begun);
 			a->alarm_us = ALARM_OFF;
 			enter(th, a, false);
-			a->ops->alarm(a->self);
+			if (a->ops->alarm)
+				a->ops->alarm(a->self);
 			atomic_store_explicit(&a->woken, true, memory_order_relaxed);
 			any = true;
 		}
@@ -493,6 +494,11 @@ int thread_start(struct thread *th, struct err *err)
 	if (r < 0)
 		thread_stop(th);
 	return r;
+}
+
+void letter_free(struct letter *l)
+{
+	free(l);
 }
 
 static void discard_all(struct letters *q)

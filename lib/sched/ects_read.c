@@ -13,6 +13,7 @@
 #include "util/err.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/near.h"
 #include "util/visible.h"
 #include "util/yaml.h"
 
@@ -189,13 +190,6 @@ static void put_node(struct buf *out, const char *key, const struct yaml_node *n
 	buf_done(&own);
 }
 
-static bool is_of(const char *key, const char *const *list)
-{
-	while (*list && strcmp(*list, key) != 0)
-		list++;
-	return *list != NULL;
-}
-
 int ects_task_read(const cJSON *task, const struct yaml_node *was, struct buf *out, struct err *err)
 {
 	static const char *const ours[] = { "description", "type", "params", NULL };
@@ -203,7 +197,7 @@ int ects_task_read(const cJSON *task, const struct yaml_node *was, struct buf *o
 	put_open(out, NULL, '{');
 	int r = put_task(task, out, err);
 	for (size_t i = 0; was && i < was->n; i++)
-		if (!is_of(was->keys[i]->text, ours) && !json_get(task, was->keys[i]->text))
+		if (!near_is_one(was->keys[i]->text, ours) && !json_get(task, was->keys[i]->text))
 			put_node(out, was->keys[i]->text, was->items[i]);
 	put_close(out, '}');
 	return r;
@@ -503,7 +497,7 @@ static void put_rest(struct reading *x, bool has_cron)
 	bool has_cycle = was && yaml_get(was, "cycle");
 
 	for (size_t i = 0; was && i < was->n; i++)
-		if (!is_of(was->keys[i]->text, ours))
+		if (!near_is_one(was->keys[i]->text, ours))
 			put_node(x->out, was->keys[i]->text, was->items[i]);
 	if (!has_cron && !has_cycle)
 		put_text(x->out, "cycle", "none");

@@ -222,6 +222,8 @@ int wf__wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
 int wf__wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *name,
                    const char *what, const char *why);
 
+bool wf__has_pair(const struct wf_pairs *p, const char *name);
+
 /* A reader per kind of value, as the rows of workflow_keys.def name them. */
 #define READER(name) \
 	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, \

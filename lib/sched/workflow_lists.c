@@ -73,6 +73,14 @@ static const char *json_words(struct pile *pile, const struct yaml_node *n)
 	return json_text_of(pile, &list);
 }
 
+bool wf__has_pair(const struct wf_pairs *p, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (strcmp(p->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* The value of a parameter as its runner gets it: text, or JSON for maps and lists. */
 static const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n)
 {

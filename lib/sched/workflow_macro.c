@@ -22,14 +22,6 @@ struct asking {
 	const char *why; /* what else is wrong with a name that was refused */
 };
 
-static bool in_pairs(const struct wf_pairs *p, const char *name)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (strcmp(p->items[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 /* --- outputs of parents -------------------------------------------------------------------- */
 
 static const char *parent_name(const struct wf_made *m, size_t i)
@@ -133,8 +125,8 @@ static bool in_scopes(const struct asking *a, const char *name)
 	const struct workflow_scope *own = wf__scope_of(a->c->set, a->project),
 				    *all = wf__scope_of(a->c->set, "");
 
-	return (own && in_pairs(&own->parameters, name)) ||
-	       (all && in_pairs(&all->parameters, name));
+	return (own && wf__has_pair(&own->parameters, name)) ||
+	       (all && wf__has_pair(&all->parameters, name));
 }
 
 static bool is_outside(struct asking *a, const char *name)
@@ -156,14 +148,14 @@ static bool is_known(void *ctx, const char *name)
 
 	a->why = NULL;
 	if (!m)
-		return in_pairs(&a->scope->parameters, name) || is_outside(a, name);
-	if (in_pairs(&m->t->params, name) || in_pairs(&m->t->environment, name))
+		return wf__has_pair(&a->scope->parameters, name) || is_outside(a, name);
+	if (wf__has_pair(&m->t->params, name) || wf__has_pair(&m->t->environment, name))
 		return true;
 	if (is_output(a, name) || (!a->why && is_bare_output(a, name)))
 		return m->asks = true;
 	if (a->why)
 		return false;
-	if (in_pairs(&m->wf->base.parameters, name))
+	if (wf__has_pair(&m->wf->base.parameters, name))
 		return true;
 	return is_outside(a, name) ? m->asks = true : false;
 }

@@ -62,14 +62,6 @@ static struct wf_pairs step_params(const struct wf_task *t, struct wf_pair room[
 	return all;
 }
 
-static bool has_pair(const struct wf_pairs *p, const char *name)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (strcmp(p->items[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 static bool is_server(const struct wf_made *m, const char *name)
 {
 	const struct type_param *p = m->type ? type_param_find(m->type, name) : NULL;
@@ -82,8 +74,8 @@ static void put_params(struct packer *p, struct task *t, const struct wf_made *m
                        const struct wf_pairs *over2)
 {
 	for (size_t i = 0; i < from->n; i++) {
-		if ((over1 && has_pair(over1, from->items[i].name)) ||
-		    (over2 && has_pair(over2, from->items[i].name)))
+		if ((over1 && wf__has_pair(over1, from->items[i].name)) ||
+		    (over2 && wf__has_pair(over2, from->items[i].name)))
 			continue;
 		const char *name = pack_text(p, from->items[i].name);
 		const char *value = pack_text(p, from->items[i].value);
@@ -153,7 +145,8 @@ static const char *nth_server(const struct wf_made *m, size_t n)
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; i < of[k]->n; i++) {
 			const struct wf_pair *p = &of[k]->items[i];
-			bool counts = is_server(m, p->name) && !(k && has_pair(of[0], p->name)) &&
+			bool counts = is_server(m, p->name) &&
+			              !(k && wf__has_pair(of[0], p->name)) &&
 			              !names_server(m, of[k], i, p->value) &&
 			              !(k && names_server(m, of[0], of[0]->n, p->value));
 			if (counts && n-- == 0)

@@ -7,14 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool in_pairs(const struct wf_pairs *p, const char *name)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (strcmp(p->items[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 /* Said by the task itself, not by `defaults`, which are for tasks of all types? */
 static bool is_own(const struct wf_made *m, const struct wf_pair *p)
 {
@@ -33,8 +25,9 @@ static bool is_given(const struct wf_compiler *c, const struct wf_made *m, const
 	const struct workflow_scope *own = wf__scope_of(c->set, m->wf->project.text);
 	const struct workflow_scope *all = wf__scope_of(c->set, "");
 
-	if (in_pairs(&m->t->params, name) || in_pairs(&m->wf->base.parameters, name) ||
-	    (own && in_pairs(&own->parameters, name)) || (all && in_pairs(&all->parameters, name)))
+	if (wf__has_pair(&m->t->params, name) || wf__has_pair(&m->wf->base.parameters, name) ||
+	    (own && wf__has_pair(&own->parameters, name)) ||
+	    (all && wf__has_pair(&all->parameters, name)))
 		return true;
 	if (m->t->directory.node && strcmp(name, "directory") == 0)
 		return true;

@@ -32,4 +32,10 @@ static inline int64_t clock_wall_us(const struct clock *c)
 	return c->wall_us(c->ctx);
 }
 
+/* This machine's mono_us(). */
+static inline int64_t clock_now_us(void)
+{
+	return clock_mono_us(&clock_machine);
+}
+
 #endif

@@ -46,3 +46,10 @@ const char *near_name(const char *name, const char *const *known)
 	}
 	return best;
 }
+
+bool near_is_one(const char *name, const char *const *known)
+{
+	while (*known && strcmp(*known, name) != 0)
+		known++;
+	return *known != NULL;
+}

@@ -13,11 +13,6 @@
 #include "util/clock.h"
 #include "wire/arena.h"
 
-int64_t session_now_us(void)
-{
-	return clock_mono_us(&clock_machine);
-}
-
 /* --- life -------------------------------------------------------------------------
  * Whoever is called back may end or drop the session: nothing is freed while one of its
  * callbacks is on the stack. */
@@ -76,7 +71,7 @@ void session_end(struct session *s, int code, const char *why)
 	/* Before the peer is known there is nothing it could be told. */
 	s->state = s->state == SESSION_OPEN ? SESSION_ENDING : SESSION_OVER;
 	err_set(&s->err, code, "%s", why ? why : err_text(code));
-	s->due_us = session_now_us() + LINGER_MS * US_PER_MS;
+	s->due_us = clock_now_us() + LINGER_MS * US_PER_MS;
 	session_clock_set(s);
 	session_touch(s);
 }
@@ -98,7 +93,7 @@ void session_clock_set(struct session *s)
 	ev_timer_stop(s->loop, &s->clock);
 	if (next == INT64_MAX)
 		return;
-	int64_t left = next - session_now_us();
+	int64_t left = next - clock_now_us();
 	ev_timer_set(&s->clock, left > 0 ? (double)left / US_PER_S : 0., 0.);
 	ev_timer_start(s->loop, &s->clock);
 }

@@ -26,7 +26,7 @@ struct session *session_new(struct ev_loop *loop, struct channel *channel,
 	s->io.data = s->clock.data = s->soon.data = s;
 	net_peer_text(channel_fd(channel), s->peer);
 	s->state = SESSION_SHAKE;
-	s->heard_us = session_now_us();
+	s->heard_us = clock_now_us();
 	s->due_us = limits->handshake_ms ? s->heard_us + limits->handshake_ms * US_PER_MS : 0;
 	ev_now_update(loop);
 	session_clock_set(s);

@@ -70,7 +70,6 @@ void session_read(struct session *s);
 void session_watch(struct session *s, int events);
 void session_touch(struct session *s);     /* have the queue looked at soon */
 void session_clock_set(struct session *s); /* after due_us changed */
-int64_t session_now_us(void);
 
 /* The loop's callbacks. */
 void session_ready(struct ev_loop *loop, struct ev_io *w, int events);

@@ -7,6 +7,7 @@
 #include <sirdar.pb-c.h>
 
 #include "util/check.h"
+#include "util/clock.h"
 #include "wire/arena.h"
 
 static bool is_greeting(const struct session *s, unsigned kind)
@@ -151,7 +152,7 @@ void session_read(struct session *s)
 			return;
 		}
 		CHECK((size_t)n <= sizeof chunk);
-		s->heard_us = session_now_us();
+		s->heard_us = clock_now_us();
 		s->is_pinged = false;
 		if (s->state == SESSION_OPEN)
 			chunk_take(s, chunk, (size_t)n);

@@ -95,7 +95,7 @@ static void step_shake(struct session *s, int events)
 		return;
 	}
 	s->state = SESSION_OPEN;
-	s->heard_us = session_now_us();
+	s->heard_us = clock_now_us();
 	s->due_us = s->is_greeted || !s->limits.handshake_ms
 	                    ? 0
 	                    : s->heard_us + s->limits.handshake_ms * US_PER_MS;
@@ -205,7 +205,7 @@ static void hear(struct session *s)
 void session_clock(struct ev_loop *loop, struct ev_timer *w, int events)
 {
 	struct session *s = w->data;
-	int64_t now = session_now_us(), idle_us = s->limits.idle_ms * US_PER_MS;
+	int64_t now = clock_now_us(), idle_us = s->limits.idle_ms * US_PER_MS;
 
 	(void)loop;
 	(void)events;

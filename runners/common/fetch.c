@@ -40,9 +40,9 @@ struct exchange {
 	char error[CURL_ERROR_SIZE];
 };
 
-int fetch_begin(void)
+int fetch_open(const struct runner_host *lent, void **ret_self)
 {
-	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -1;
+	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? run_open(lent, ret_self) : -1;
 }
 
 struct fetcher *fetcher_new(void)

@@ -14,6 +14,7 @@
 
 struct fetcher;
 struct run;
+struct runner_host;
 
 /* How it went; negative numbers come with a sentence. */
 enum {
@@ -48,8 +49,8 @@ struct answer {
 	int64_t took_ms;
 };
 
-/* Process-wide; in open(). */
-int fetch_begin(void);
+/* open() of a plugin that fetches. */
+int fetch_open(const struct runner_host *lent, void **ret_self);
 
 struct fetcher *fetcher_new(void); /* NULL: no memory */
 void fetcher_free(struct fetcher *f);

@@ -13,11 +13,6 @@ struct http_job {
 	struct request request;
 };
 
-static int http_open(const struct runner_host *lent, void **ret_self)
-{
-	return fetch_begin() < 0 ? -1 : run_open(lent, ret_self);
-}
-
 static int http_prepare(void *self, const struct runner_job *job, struct runner_result *result,
                         void **ret_state)
 {
@@ -76,6 +71,6 @@ static void http_finish(void *self, void *state, const struct runner_job *job,
 	free(h);
 }
 
-RUN_PLUGIN("http", .flags = RUNNER_NO_PROCESS, .open = http_open, .close = run_close,
+RUN_PLUGIN("http", .flags = RUNNER_NO_PROCESS, .open = fetch_open, .close = run_close,
            .prepare = http_prepare, .execute = http_execute, .finish = http_finish,
            .kill = http_kill);

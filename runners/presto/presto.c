@@ -39,11 +39,6 @@ struct presto {
 	char *work; /* what the statement is called there; NULL: nothing */
 };
 
-static int presto_open(const struct runner_host *lent, void **ret_self)
-{
-	return fetch_begin() < 0 ? -1 : run_open(lent, ret_self);
-}
-
 /* --- parameters ------------------------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4))) static void add_header(struct presto *p, const char *name,
@@ -513,6 +508,6 @@ static void presto_finish(void *self, void *state, const struct runner_job *job,
 	free(p);
 }
 
-RUN_PLUGIN("presto", .flags = RUNNER_NO_PROCESS, .open = presto_open, .close = run_close,
+RUN_PLUGIN("presto", .flags = RUNNER_NO_PROCESS, .open = fetch_open, .close = run_close,
            .prepare = presto_prepare, .execute = presto_execute, .finish = presto_finish,
            .kill = presto_kill);

@@ -23,11 +23,6 @@ struct sensor {
 	size_t on_error; /* 0 fail, 1 wait */
 };
 
-static int sensor_open(const struct runner_host *lent, void **ret_self)
-{
-	return fetch_begin() < 0 ? -1 : run_open(lent, ret_self);
-}
-
 static int sensor_prepare(void *self, const struct runner_job *job, struct runner_result *result,
                           void **ret_state)
 {
@@ -115,6 +110,6 @@ static void sensor_finish(void *self, void *state, const struct runner_job *job,
 	free(s);
 }
 
-RUN_PLUGIN("sensor", .flags = RUNNER_NO_PROCESS, .open = sensor_open, .close = run_close,
+RUN_PLUGIN("sensor", .flags = RUNNER_NO_PROCESS, .open = fetch_open, .close = run_close,
            .prepare = sensor_prepare, .execute = sensor_execute, .finish = sensor_finish,
            .kill = sensor_kill);
