@@ -388,6 +388,7 @@ enum phase cmd__first_phase(const struct cmd *cmd);
 void pasts__keep(struct pasts *ps, const struct cmd *cmd); /* and the oldest may go for it */
 const struct past *pasts__find(const struct pasts *ps, uint64_t id);
 const struct past *pasts__repeated(const struct pasts *ps, const char *request_id);
+/* args NULL: of a kind that hides some, they are not compared. */
 bool past__same(const struct past *p, enum command_kind kind, const char *args);
 struct face past__face(const struct past *p);
 void pasts__done(struct pasts *ps);
@@ -433,9 +434,8 @@ int pools__check(const struct commander *c, const struct workflow_set *set,
  * cmd->edit. */
 int order__parse_person(struct order *o, struct refusal *f);
 #define ARGS_KEPT_OUT "(not kept)"
-/* Has it an argument that is not to be kept with it: a password, or its hash? */
-bool args__hide(enum command_kind kind);
-char *args__shown(const struct order *o); /* without that; the caller's */
+/* Without what its kind hides; the caller's. */
+char *args__shown(const struct order *o);
 int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_prefs.c: what people have set for their browsers; and the end of their sessions. */
 int order__parse_web(struct order *o, struct refusal *f);

@@ -109,7 +109,7 @@ static bool repeated(struct commander *c, struct client_request *r, enum command
 		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
 			continue;
 		/* Of what has a password only what may be shown is known. */
-		if (cmd->kind != kind || (!args__hide(kind) && !same_args(cmd, r))) {
+		if (cmd->kind != kind || (!cmd->ops->hides[0] && !same_args(cmd, r))) {
 			refuse_other(r, cmd->kind);
 			return true;
 		}
@@ -123,7 +123,7 @@ static bool repeated(struct commander *c, struct client_request *r, enum command
 	if (!past)
 		return false;
 	struct face face = past__face(past);
-	if (past__same(past, kind, r->args)) {
+	if (past__same(past, kind, c->kinds[kind].hides[0] ? NULL : r->args)) {
 		struct buf body;
 		buf_init(&body);
 		face_print(&face, &body);
@@ -163,7 +163,7 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
 		cmd__free(cmd);
 		return code;
 	}
-	if (args__hide(kind)) {
+	if (cmd->ops->hides[0]) {
 		free(cmd->args);
 		cmd->args = args__shown(&cmd->o);
 		cmd->args_len = strlen(cmd->args);

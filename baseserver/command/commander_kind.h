@@ -52,6 +52,9 @@ struct kind {
 	/* Adds members to the answer of a dry run. NULL: none */
 	void (*print)(const struct commander *c, const struct cmd *cmd, struct buf *out);
 	enum sweep sweep;
+	/* Members of its arguments that are not kept with it: a password, or its hash. Who has the
+	 * address of a browser may have its maker's service wake it. */
+	const char *hides[2];
 	bool is_manual;    /* without a date it means the last planned one */
 	bool beside_plan;  /* any date will do, and the ledger chooses the part of the key */
 	bool wants_dates;  /* states alone do not say what is meant */

@@ -128,8 +128,9 @@ bool past__same(const struct past *p, enum command_kind kind, const char *args)
 {
 	uint8_t wanted[HASH_BYTES];
 
-	args__hash(args, strlen(args), wanted);
-	return p->kind == kind && (args__hide(kind) || memcmp(p->args, wanted, sizeof wanted) == 0);
+	if (args)
+		args__hash(args, strlen(args), wanted);
+	return p->kind == kind && (!args || memcmp(p->args, wanted, sizeof wanted) == 0);
 }
 
 struct face past__face(const struct past *p)

@@ -269,29 +269,18 @@ void person_print(struct buf *out, const char *key, const struct jval *v, bool s
 	}
 }
 
-bool args__hide(enum command_kind kind)
-{
-	return kind == CK_USER_SET || kind == CK_TOKEN_SET || kind == CK_SERVER_SET ||
-	       kind == CK_DEVICE_SET || kind == CK_PREFERENCES_SET;
-}
-
 char *args__shown(const struct order *o)
 {
-	const char *hidden = o->kind == CK_USER_SET          ? "secret"
-	                     : o->kind == CK_TOKEN_SET       ? "hash"
-	                     : o->kind == CK_DEVICE_SET      ? "auth"
-	                     : o->kind == CK_PREFERENCES_SET ? "value"
-	                                                     : "password";
-	/* Who has the address of a browser may have its maker's service wake it. */
-	const char *also = o->kind == CK_DEVICE_SET ? "endpoint" : hidden;
+	const char *const *hides = o->ops->hides;
 	struct buf out;
 	char *text;
 
 	buf_init(&out);
 	put_open(&out, NULL, '{');
-	for (const struct jval *v = o->args->first; v; v = v->next)
+	JV_EACH(v, o->args)
 		person_print(&out, v->key, v,
-		             strcmp(v->key, hidden) == 0 || strcmp(v->key, also) == 0);
+		             strcmp(v->key, hides[0]) == 0 ||
+		                     (hides[1] && strcmp(v->key, hides[1]) == 0));
 	put_close(&out, '}');
 	text = mem_str(buf_str(&out));
 	buf_done(&out);
