@@ -113,7 +113,7 @@ static void query_instance(struct query *q)
 	put_close(&q->out, '}');
 }
 
-static void ask_for_parent(struct query *q);
+static void ask_for_ledger(struct query *q);
 
 static void query_finish(struct query *q)
 {
@@ -130,7 +130,7 @@ static void query_finish(struct query *q)
 			query__why_store_away(q);
 		else if (!q->about_parent && query__why_say(q)) {
 			q->about_parent = true;
-			ask_for_parent(q);
+			ask_for_ledger(q);
 			return;
 		}
 		query__why_print(q);
@@ -330,7 +330,7 @@ static void at_ledger(struct letter *l, void *self)
 		query__home(q);
 }
 
-static void ask_for_parent(struct query *q)
+static void ask_for_ledger(struct query *q)
 {
 	query__hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
 }
@@ -395,54 +395,83 @@ static void start_metrics(struct query *q)
 		to_sorter(q);
 }
 
+static void start_why(struct query *q)
+{
+	q->def = task_ref(catalog_task(commander_catalog(q->c), q->key.task)->def);
+	query__why_part(q);
+	ask_for_ledger(q);
+}
+
+static void start_nodes(struct query *q)
+{
+	query__nodes(q);
+	query_finish(q);
+}
+
+static int no_args(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const none[] = { NULL };
+
+	(void)q;
+	return arg_object(args, "args", none, f);
+}
+
+static int of_brokers(struct query *q, const struct jval *args, struct refusal *f)
+{
+	int r = no_args(q, args, f);
+
+	return r == 0 && !registrar_of(q)
+	               ? refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here")
+	               : r;
+}
+
+static int of_logs(struct query *q, const struct jval *args, struct refusal *f)
+{
+	int r = no_args(q, args, f);
+
+	return r < 0 ? r : query__logs(q, f);
+}
+
+/* How each kind begins; those of the notifier are none of them. */
+static const struct start {
+	int (*read)(struct query *q, const struct jval *args, struct refusal *f);
+	void (*go)(struct query *q); /* NULL: read() had it on its way */
+} starts[QK_COUNT] = {
+	[QK_INSTANCE] = { parse_instance, ask_for_ledger },
+	[QK_WHY] = { parse_instance, start_why },
+	[QK_PROGRESS] = { query__progress, query_finish },
+	[QK_COMMAND] = { query_command, query_finish },
+	[QK_FORECAST] = { query__forecast, NULL },
+	[QK_BASELINES] = { query__forecast, NULL },
+	[QK_BROKERS] = { of_brokers, to_registrar },
+	[QK_TYPES] = { of_brokers, to_registrar },
+	[QK_SERVER] = { no_args, to_registrar },
+	[QK_HEALTH] = { no_args, to_registrar },
+	[QK_METRICS] = { no_args, start_metrics },
+	[QK_QUEUES] = { no_args, start_queues },
+	[QK_POOLS] = { no_args, to_sorter },
+	[QK_LOGS] = { of_logs, NULL },
+	[QK_NODES] = { no_args, start_nodes },
+};
+
 /* The query is on its way, or refused. */
 static int query_start(struct query *q, const struct jval *args, struct refusal *f)
 {
-	static const char *const none[] = { NULL };
-	bool about_one = q->kind == QK_WHY || q->kind == QK_INSTANCE;
-	bool ahead = q->kind == QK_FORECAST || q->kind == QK_BASELINES;
-	if (ahead)
-		return query__forecast(q, args, f);
+	const struct start *s = &starts[q->kind];
+
 	if (query__is_notifiers(q->kind))
 		return query__notifier(q, args, f);
-	int r = about_one                ? parse_instance(q, args, f)
-	        : q->kind == QK_PROGRESS ? query__progress(q, args, f)
-	        : q->kind == QK_COMMAND  ? query_command(q, args, f)
-	                                 : arg_object(args, "args", none, f);
-
-	if (r < 0)
-		return r;
-	if (q->kind == QK_WHY)
-		q->def = task_ref(catalog_task(commander_catalog(q->c), q->key.task)->def);
-	if (q->kind == QK_WHY)
-		query__why_part(q);
-	if (about_one)
-		query__hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
-	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))
-		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
-	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER ||
-	         q->kind == QK_HEALTH)
-		to_registrar(q);
-	else if (q->kind == QK_METRICS)
-		start_metrics(q);
-	else if (q->kind == QK_QUEUES)
-		start_queues(q);
-	else if (q->kind == QK_POOLS)
-		to_sorter(q);
-	else if (q->kind == QK_LOGS)
-		return query__logs(q, f);
-	else if (q->kind == QK_NODES)
-		query__nodes(q), query_finish(q);
-	else
-		query_finish(q);
-	return 0;
+	CHECK(s->read);
+	int r = s->read(q, args, f);
+	if (r == 0 && s->go)
+		s->go(q);
+	return r;
 }
 
 static int unknown_kind(const char *kind, struct refusal *f)
 {
 	static const char *const names[] = {
 #define QUERY(NAME, kind, role, what) kind,
-#include "sched/when.h"
 #include "tbl/query.def"
 #undef QUERY
 		NULL
