@@ -224,22 +224,12 @@ out:
 
 /* --- machines -------------------------------------------------------------------------------- */
 
-static int machine_take(void *ctx, const struct store_doc *d)
-{
-	struct seed *s = ctx;
-
-	s->found = !d->retired;
-	snprintf(s->name, sizeof s->name, "%s", d->name);
-	return 0;
-}
-
 int chin_machine_delete_work(struct call *c, struct reader *r)
 {
 	struct seed *s = seed_of(c);
 
 	s->id = (uint32_t)json_int(c->json, "machine_id", 0);
-	if (read_doc(r, &(struct read_which){ DOC_BROKER, .id = s->id }, machine_take, s, NULL) <
-	            0 ||
+	if (read_doc(r, &(struct read_which){ DOC_BROKER, .id = s->id }, seed_take, s, NULL) < 0 ||
 	    !s->found)
 		return call_fail(c, E_NOT_FOUND, "machine_id", "there is no machine %u", s->id);
 	return 0;

@@ -87,15 +87,6 @@ int chin_user_new(struct call *c)
 	return call_read(c, absent_work);
 }
 
-static int user_take(void *ctx, const struct store_doc *d)
-{
-	struct seed *s = ctx;
-
-	s->found = !d->retired;
-	snprintf(s->name, sizeof s->name, "%s", d->name);
-	return 0;
-}
-
 /* The user with the id of the body, into s->name. */
 int chin_user_target_work(struct call *c, struct reader *r)
 {
@@ -106,7 +97,7 @@ int chin_user_target_work(struct call *c, struct reader *r)
 		snprintf(s->name, sizeof s->name, "admin");
 		return 0;
 	}
-	if (read_doc(r, &(struct read_which){ DOC_USER, .id = s->id }, user_take, s, NULL) < 0 ||
+	if (read_doc(r, &(struct read_which){ DOC_USER, .id = s->id }, seed_take, s, NULL) < 0 ||
 	    !s->found)
 		return call_fail(c, E_NOT_FOUND, "user_id", "there is no user %u", s->id);
 	return 0;

@@ -417,6 +417,15 @@ int seed_go(struct call *c)
 	return call_read(c, row->work);
 }
 
+int seed_take(void *ctx, const struct store_doc *d)
+{
+	struct seed *s = ctx;
+
+	s->found = !d->retired;
+	snprintf(s->name, sizeof s->name, "%s", d->name);
+	return 0;
+}
+
 int seed_page(struct call *c, int64_t *ret_skip, int64_t *ret_take)
 {
 	const cJSON *page = json_get(c->json, "page"), *size = json_get(c->json, "page_size");

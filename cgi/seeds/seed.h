@@ -21,6 +21,7 @@
 struct cJSON;
 struct param_cgi;
 struct reader;
+struct store_doc;
 
 enum seed_type {
 	SEED_INT,   /* a number, or its digits as text */
@@ -105,6 +106,9 @@ void seed_name_of(const struct call *c, struct reader *r, const char *text,
 
 /* page and page_size as rows to pass over and to take. E_INVALID */
 int seed_page(struct call *c, int64_t *ret_skip, int64_t *ret_take);
+
+/* For read_doc(), with the seed as ctx: its name, and whether it is in force. */
+int seed_take(void *ctx, const struct store_doc *d);
 
 /* A command; takes `args` over. */
 int seed_ask(struct call *c, const char *kind, struct cJSON *args, call_fn then);

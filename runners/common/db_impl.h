@@ -9,6 +9,7 @@
 #define DB_TICK_MS   50 /* between looks at whether to stop */
 
 struct db_ops {
+	size_t bytes; /* of the driver's struct */
 	int (*open)(struct db *db, const struct db_where *where);
 	int (*run)(struct db *db, const char *sql, const struct db_sink *sink);
 	void (*quote)(struct db *db, const char *value, size_t len, struct text *out);
@@ -25,9 +26,7 @@ struct db {
 	char refused[DB_WHY_BYTES]; /* the last address that the guard refused */
 };
 
-struct db *db__mysql_new(void);
-struct db *db__postgres_new(void);
-struct db *db__sqlite_new(void);
+extern const struct db_ops db__mysql, db__postgres, db__sqlite;
 
 /* Whatever the driver connects to between these is judged by the machine's egress file. `end`
  * answers `code`, or what became of it by a refusal. */

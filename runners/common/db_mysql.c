@@ -341,16 +341,4 @@ static void my_close(struct db *db)
 	free(m);
 }
 
-static const struct db_ops ops = {
-	.open = my_open, .run = my_run, .quote = my_quote, .close = my_close
-};
-
-struct db *db__mysql_new(void)
-{
-	struct my *m = calloc(1, sizeof *m);
-
-	if (!m)
-		return NULL;
-	m->db.ops = &ops;
-	return &m->db;
-}
+const struct db_ops db__mysql = { sizeof(struct my), my_open, my_run, my_quote, my_close };

@@ -1,17 +1,21 @@
 /* db_open.c — which driver serves which kind of database. It stands above the drivers, which use
  * db.c; nothing else names one of them. */
+#include <stdlib.h>
+
 #include "runners/common/db_impl.h"
 #include "runners/common/run.h"
 
-static struct db *(*const makers[])(void) = { db__mysql_new, db__mysql_new, db__postgres_new,
-	                                      db__sqlite_new };
+static const struct db_ops *const drivers[] = { &db__mysql, &db__mysql, &db__postgres,
+	                                        &db__sqlite };
 
 int db_open(const struct run *r, const struct db_where *where, struct db **ret_db)
 {
-	struct db *db = *ret_db = makers[where->kind]();
+	const struct db_ops *ops = drivers[where->kind];
+	struct db *db = *ret_db = calloc(1, ops->bytes);
 
 	if (!db)
 		return DB_FAILED;
+	db->ops = ops;
 	db->run = r;
 	db->kind = where->kind;
 	if (run_cancelled(r))

@@ -302,16 +302,4 @@ static void pg_close(struct db *db)
 	free(p);
 }
 
-static const struct db_ops ops = {
-	.open = pg_open, .run = pg_run, .quote = pg_quote, .close = pg_close
-};
-
-struct db *db__postgres_new(void)
-{
-	struct pg *p = calloc(1, sizeof *p);
-
-	if (!p)
-		return NULL;
-	p->db.ops = &ops;
-	return &p->db;
-}
+const struct db_ops db__postgres = { sizeof(struct pg), pg_open, pg_run, pg_quote, pg_close };

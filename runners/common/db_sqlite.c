@@ -230,16 +230,5 @@ static void lite_close(struct db *db)
 	free(l);
 }
 
-static const struct db_ops ops = {
-	.open = lite_open, .run = lite_run, .quote = lite_quote, .close = lite_close
-};
-
-struct db *db__sqlite_new(void)
-{
-	struct lite *l = calloc(1, sizeof *l);
-
-	if (!l)
-		return NULL;
-	l->db.ops = &ops;
-	return &l->db;
-}
+const struct db_ops db__sqlite = { sizeof(struct lite), lite_open, lite_run, lite_quote,
+	                           lite_close };
