@@ -233,10 +233,11 @@ def requests_of_an_app_at_once_are_limited_by_its_own_setting(s):
     for n, link in enumerate(links):
         job = {"job_name": f"x{n}", "user": "wu", "job_type": "shell", "command": "true", "group_id": 0}
         link.request("POST", "/api/job/submit", json.dumps({**app, **job}), {"Content-Type": "application/json"})
-    until("two of its requests wait", lambda: ask(s, "GET", status)[0] == 429)
-    code, answer = ask(s, "GET", status)
-    limited(s, code, answer, "app_running_max", 2, False)
-    s.base.proc.send_signal(signal.SIGCONT)
+    try:
+        code, answer = until("two of its requests wait", lambda: (got := ask(s, "GET", status))[0] == 429 and got)
+        limited(s, code, answer, "app_running_max", 2, False)
+    finally:
+        s.base.proc.send_signal(signal.SIGCONT)
     for link in links:
         assert link.getresponse().read()
         link.close()
