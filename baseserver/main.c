@@ -23,6 +23,7 @@
 #include "util/trust.h"
 #include "wire/keys.h"
 
+#define USES "key-add NAME [KIND] | key-kind NAME KIND"
 enum { ARENAS = 2, MMAP_BYTES = 1 << 20, TRIM_BYTES = 4 << 20 };
 
 struct run {
@@ -73,31 +74,61 @@ static uid_t server_user(const struct param_baseserver *p)
 	return geteuid() == 0 && stat(p->state_dir, &st) == 0 ? st.st_uid : geteuid();
 }
 
-/* `baseserver -c FILE key-add NAME`: a new key for a broker or the cgi. The key goes into the
- * file of the server and, once, to standard output in the form of that file. */
-static int key_add(const struct param_baseserver *p, const char *name)
+/* `baseserver -c FILE key-add NAME [KIND]`: a new key for a peer. The key goes into the file of the
+ * server and, once, to standard output in the form that the peer's own file has. Without a kind it
+ * is what the name means by itself, else a broker: the kind that may least.
+ *
+ * `key-kind NAME KIND` says what the owner of a key is that the file has already. */
+static int key_change(const struct param_baseserver *p, bool adds, const char *name,
+                      enum peer_kind kind)
 {
 	uint8_t key[KEY_BYTES];
 	struct err err = { 0 };
+	uid_t user = server_user(p);
 
 	if (!p->keys_file[0]) {
 		err_set(&err, E_INVALID, "keys_file is not set");
 		return main_die(EX_CONFIG, &err);
 	}
-	uid_t user = server_user(p);
-
 	trust_user(user);
-	if (keys_add(p->keys_file, name, key, &err) < 0)
+	int r = adds ? keys_add(p->keys_file, name, kind, key, &err)
+	             : keys_assign(p->keys_file, name, kind, &err);
+	if (r < 0)
 		return main_die(EX_CANTCREAT, &err);
 	if (user != geteuid() && chown(p->keys_file, user, (gid_t)-1) < 0) {
 		err_sys(&err, E_IO, errno, "chown %s", p->keys_file);
 		return main_die(EX_CANTCREAT, &err);
 	}
+	if (!adds)
+		return 0;
 	printf("%s:", name);
 	for (int i = 0; i < KEY_BYTES; i++)
 		printf("%02x", key[i]);
 	putchar('\n');
 	return 0;
+}
+
+static int main_usage(void)
+{
+	fprintf(stderr, "usage: baseserver [options] [" USES "]\n"
+	                "KIND is " PEER_KINDS "; key-add without one: face for the name cgi, "
+	                "notifier for the name notifier, else broker\n");
+	return EX_USAGE;
+}
+
+static int main_key(const struct param_baseserver *p, char *const *words)
+{
+	bool adds = strcmp(words[0], "key-add") == 0;
+	const char *name = words[1], *word = name ? words[2] : NULL;
+	enum peer_kind kind = PEER_NONE;
+
+	if (word)
+		kind = words[3] ? PEER_NONE : peer_kind_parse(word, strlen(word));
+	else if (name && adds && (kind = peer_kind_usual(name)) == PEER_NONE)
+		kind = PEER_BROKER;
+	if (!kind || (!adds && strcmp(words[0], "key-kind") != 0))
+		return main_usage();
+	return key_change(p, adds, name, kind);
 }
 
 static void main_prepare(const struct param_baseserver *p)
@@ -188,14 +219,12 @@ int main(int argc, char **argv)
 	int code = 0;
 
 	screen_open();
-	if (!param_main(&param_baseserver_table, &p, argc, argv, "[key-add NAME]", &args, &code))
+	if (!param_main(&param_baseserver_table, &p, argc, argv, "[" USES "]", &args, &code))
 		; /* what it said is all */
 	else if (!args.rest[0])
 		code = main_run(&p, &args);
-	else if (strcmp(args.rest[0], "key-add") == 0 && args.rest[1] && !args.rest[2])
-		code = key_add(&p, args.rest[1]);
 	else
-		code = (fprintf(stderr, "usage: baseserver [options] [key-add NAME]\n"), EX_USAGE);
+		code = main_key(&p, args.rest);
 	param_args_done(&args);
 	param_done(&param_baseserver_table, &p);
 	return code;

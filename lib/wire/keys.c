@@ -1,7 +1,9 @@
-/* The file of keys: NAME:64 hex digits a line, names once. It is read as a whole, and a file with
- * one bad line is refused as a whole, so that the keys in force stay. Reading anew and looking up
- * may meet: a lock guards the rows. Every copy of a key is wiped. Adding one locks a file beside
- * it and replaces the file. */
+/* The file of keys: NAME:64 hex digits a line, and :KIND where one was assigned; names once. It is
+ * read as a whole, and a file with one bad line is refused as a whole, so that the keys in force
+ * stay. Reading anew and looking up may meet: a lock guards the rows. Every copy of a key is wiped.
+ * Each key that was not there at the last reading, under its name, gets a serial of its own: by
+ * that a session knows whether the key it was opened with is still in force. Adding one locks a
+ * file beside it and replaces the file. */
 #include "wire/keys.h"
 
 #include <errno.h>
@@ -21,11 +23,13 @@
 #include "util/err.h"
 #include "util/fs.h"
 
-enum { FILE_BYTES_MAX = 4 * 1024 * 1024 };
+enum { FILE_BYTES_MAX = 4 * 1024 * 1024, KIND_BYTES = 24 };
 
 struct row {
 	char name[KEY_NAME_MAX + 1];
 	uint8_t key[KEY_BYTES];
+	enum peer_kind kind;
+	uint32_t serial;
 };
 
 struct keys {
@@ -33,6 +37,7 @@ struct keys {
 	pthread_mutex_t mu; /* guards the rows: sessions look up while a SIGHUP reads anew */
 	struct row *rows;   /* sorted by name */
 	size_t n_rows;
+	uint32_t last_serial;
 };
 
 static void rows_wipe(struct row *rows, size_t n)
@@ -67,10 +72,18 @@ static bool row_parse(const char *line, size_t bytes, struct row *ret)
 {
 	const char *colon = memchr(line, ':', bytes);
 	size_t name_bytes = colon ? (size_t)(colon - line) : 0;
+	size_t more = bytes - name_bytes;
 
-	if (!colon || name_bytes > KEY_NAME_MAX || bytes - name_bytes - 1 != 2 * KEY_BYTES)
+	if (!colon || name_bytes > KEY_NAME_MAX || more < 1 + 2 * KEY_BYTES)
 		return false;
 	*ret = (struct row){ 0 };
+	more -= 1 + 2 * KEY_BYTES;
+	if (more) {
+		const char *kind = line + bytes - more;
+		ret->kind = peer_kind_parse(kind + 1, more - 1);
+		if (*kind != ':' || ret->kind == PEER_NONE)
+			return false;
+	}
 	memcpy(ret->name, line, name_bytes);
 	if (!fs_name_ok(ret->name, KEY_NAME_MAX) || strlen(ret->name) != name_bytes)
 		return false;
@@ -108,8 +121,9 @@ static int rows_parse(const char *path, const char *text, size_t bytes, struct r
 		if (line == next || *line == '#')
 			continue;
 		if (!row_parse(line, (size_t)(next - line), &rows[n++]))
-			r = err_set(err, E_INVALID, "%.200s:%zu: not `name:%d hex digits`", path,
-			            nth, 2 * KEY_BYTES);
+			r = err_set(err, E_INVALID,
+			            "%.200s:%zu: not `name:%d hex digits`, nor that with `:kind`",
+			            path, nth, 2 * KEY_BYTES);
 	}
 	CHECK(n <= lines);
 	qsort(rows, n, sizeof *rows, row_compare);
@@ -123,6 +137,25 @@ static int rows_parse(const char *path, const char *text, size_t bytes, struct r
 	*ret_rows = rows;
 	*ret_n = n;
 	return 0;
+}
+
+static const struct row *row_find(const struct row *rows, size_t n, const char *name)
+{
+	struct row want = { 0 };
+
+	if (n == 0 || strlen(name) > KEY_NAME_MAX)
+		return NULL;
+	memcpy(want.name, name, strlen(name) + 1);
+	return bsearch(&want, rows, n, sizeof *rows, row_compare);
+}
+
+static void number_rows(struct keys *k, struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct row *old = row_find(k->rows, k->n_rows, rows[i].name);
+		bool same = old && memcmp(old->key, rows[i].key, KEY_BYTES) == 0;
+		rows[i].serial = same ? old->serial : ++k->last_serial;
+	}
 }
 
 int keys_reload(struct keys *k, struct err *err)
@@ -139,6 +172,7 @@ int keys_reload(struct keys *k, struct err *err)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&k->mu);
+	number_rows(k, rows, n);
 	struct row *old = k->rows;
 	size_t n_old = k->n_rows;
 	k->rows = rows;
@@ -177,16 +211,6 @@ size_t keys_count(const struct keys *k)
 	return k->n_rows;
 }
 
-static const struct row *row_find(const struct row *rows, size_t n, const char *name)
-{
-	struct row want = { 0 };
-
-	if (n == 0 || strlen(name) > KEY_NAME_MAX)
-		return NULL;
-	memcpy(want.name, name, strlen(name) + 1);
-	return bsearch(&want, rows, n, sizeof *rows, row_compare);
-}
-
 int keys_find(void *keys, const char *name, uint8_t ret_key[KEY_BYTES])
 {
 	struct keys *k = keys;
@@ -199,7 +223,26 @@ int keys_find(void *keys, const char *name, uint8_t ret_key[KEY_BYTES])
 	return r ? 0 : E_NOT_FOUND;
 }
 
-/* --- adding ----------------------------------------------------------------------- */
+int keys_about(struct keys *k, const char *name, struct key_about *ret)
+{
+	pthread_mutex_lock(&k->mu);
+	const struct row *r = row_find(k->rows, k->n_rows, name);
+	if (r)
+		*ret = (struct key_about){ r->kind, r->serial };
+	pthread_mutex_unlock(&k->mu);
+	return r ? 0 : E_NOT_FOUND;
+}
+
+void keys_each(struct keys *k, void (*each)(void *ctx, const char *name, enum peer_kind kind),
+               void *ctx)
+{
+	pthread_mutex_lock(&k->mu);
+	for (size_t i = 0; i < k->n_rows; i++)
+		each(ctx, k->rows[i].name, k->rows[i].kind);
+	pthread_mutex_unlock(&k->mu);
+}
+
+/* --- changing the file ----------------------------------------------------------------------- */
 
 /* The lock is a file of its own: the one with the keys is replaced as a whole. */
 static int lock_take(const char *path, int *ret_fd, struct err *err)
@@ -231,16 +274,17 @@ static int key_draw(uint8_t ret_key[KEY_BYTES], struct err *err)
 	return 0;
 }
 
-static void line_put(struct buf *text, const char *name, const uint8_t key[KEY_BYTES])
+static void line_put(struct buf *text, const char *name, enum peer_kind kind,
+                     const uint8_t key[KEY_BYTES])
 {
 	/* Room for all of it first: growing would leave a copy behind. */
-	buf_room(text, KEY_NAME_MAX + 2 * KEY_BYTES + 8);
+	buf_room(text, KEY_NAME_MAX + 2 * KEY_BYTES + KIND_BYTES);
 	if (text->len > 0 && buf_at(text)[text->len - 1] != '\n')
 		buf_putc(text, '\n');
 	buf_printf(text, "%s:", name);
 	for (size_t i = 0; i < KEY_BYTES; i++)
 		buf_printf(text, "%02x", key[i]);
-	buf_putc(text, '\n');
+	buf_printf(text, "%s%s\n", kind ? ":" : "", peer_kind_name(kind));
 }
 
 static int name_free(const char *path, const struct buf *text, const char *name, struct err *err)
@@ -257,7 +301,8 @@ static int name_free(const char *path, const struct buf *text, const char *name,
 	return r;
 }
 
-int keys_add(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], struct err *err)
+int keys_add(const char *path, const char *name, enum peer_kind kind, uint8_t ret_key[KEY_BYTES],
+             struct err *err)
 {
 	uint8_t key[KEY_BYTES] = { 0 };
 	struct buf text;
@@ -279,13 +324,63 @@ int keys_add(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], str
 		r = key_draw(key, err);
 	if (r < 0)
 		goto out;
-	line_put(&text, name, key);
+	line_put(&text, name, kind, key);
 	r = fs_write(path, buf_at(&text), text.len, 0600, err);
 	if (r == 0)
 		memcpy(ret_key, key, KEY_BYTES);
 	explicit_bzero(key, sizeof key);
 out:
 	text_wipe(&text);
+	close(lock);
+	return r;
+}
+
+/* The same lines, that of `name` with the kind behind it. */
+static int text_assign(const char *path, const struct buf *text, const char *name,
+                       enum peer_kind kind, struct buf *out, struct err *err)
+{
+	const char *at = (const char *)buf_at(text), *end = at + text->len;
+	bool found = false;
+
+	/* Enough for line_put() to grow nothing. */
+	buf_room(out, text->len + KEY_NAME_MAX + 2 * KEY_BYTES + 2 * KIND_BYTES);
+	for (const char *next; at < end; at = next) {
+		struct row row = { 0 };
+		next = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((next ? next : end) - at);
+		next = next ? next + 1 : end;
+		bool is_it = *at != '#' && row_parse(at, n, &row) && strcmp(row.name, name) == 0;
+		if (is_it)
+			line_put(out, name, kind, row.key);
+		else
+			buf_put(out, at, (size_t)(next - at));
+		found = found || is_it;
+		explicit_bzero(&row, sizeof row);
+	}
+	return found ? 0 : err_set(err, E_NOT_FOUND, "%.200s has no key for '%.64s'", path, name);
+}
+
+int keys_assign(const char *path, const char *name, enum peer_kind kind, struct err *err)
+{
+	struct buf text, out;
+	struct row *rows = NULL;
+	size_t n = 0;
+	int lock = -1, r = lock_take(path, &lock, err);
+
+	if (r < 0)
+		return r;
+	buf_init(&text);
+	buf_init(&out);
+	r = fs_read_secret(path, FILE_BYTES_MAX, &text, err);
+	if (r == 0) /* as a whole: what the server would not take is not written anew */
+		r = rows_parse(path, (const char *)buf_at(&text), text.len, &rows, &n, err);
+	rows_wipe(rows, n);
+	if (r == 0)
+		r = text_assign(path, &text, name, kind, &out, err);
+	if (r == 0)
+		r = fs_write(path, buf_at(&out), out.len, 0600, err);
+	text_wipe(&text);
+	text_wipe(&out);
 	close(lock);
 	return r;
 }

@@ -213,12 +213,12 @@ class Site:
                               capture_output=True, text=True, cwd=self.dir,
                               env=dict(self.env, **more), timeout=seconds * SLOW)
 
-    def add_key(self, name):
-        """A key in the server's file, and in `NAME.key` for the peer."""
+    def add_key(self, name, kind=None):
+        """A key in the server's file, and in `NAME.key` for the peer; without a kind it is what key-add makes of the name."""
         keys = self.dir / "keys"
         if not keys.exists():
             keys.touch(0o600)
-        done = self.run([*self.argv("baseserver", self.base_sets), "key-add", name])
+        done = self.run([*self.argv("baseserver", self.base_sets), "key-add", name, *([kind] if kind else [])])
         assert done.returncode == 0, done.stderr
         path = self.dir / (name + ".key")
         path.touch(0o600)

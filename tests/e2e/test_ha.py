@@ -50,8 +50,8 @@ class Pair(Site):
     def broker_sets(self, name, types, **sets):
         return {**super().broker_sets(name, types, **sets), "server": self.servers()}
 
-    def add_key(self, name):
-        super().add_key(name)
+    def add_key(self, name, kind=None):
+        super().add_key(name, kind)
         waits = getattr(self, "base2", None)
         if waits and waits.proc is not None and waits.proc.poll() is None:
             mark = len(waits.text())

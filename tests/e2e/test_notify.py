@@ -540,7 +540,7 @@ def what_was_told_is_kept_for_keep_ms(s):
 
 @test
 def a_notifier_gets_in_by_its_name_and_key_file(s):
-    s.add_key("teller")
+    s.add_key("teller", "notifier")
     other(s, name="teller", key_file=s.dir / "teller.key")
     until("it is let in", lambda: s.base.has(r"session\.greeted .*name=teller role=3"))
     assert s.notifier.stop() == 0
@@ -552,7 +552,7 @@ def a_notifier_gets_in_by_its_name_and_key_file(s):
 
 @test
 def a_key_that_the_server_has_not_read_is_named_on_both_sides_until_a_reload(s):
-    made = s.run([*s.base.argv, "key-add", "fresh"])  # nobody tells the server
+    made = s.run([*s.base.argv, "key-add", "fresh", "notifier"])  # nobody tells the server
     path = s.dir / "fresh.key"
     path.touch(0o600)
     path.write_text(made.stdout)

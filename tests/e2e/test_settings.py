@@ -622,7 +622,7 @@ def status_of(s, method, path, **headers):
 @test
 def a_cgi_gets_in_by_its_name_and_key_file_and_has_a_state_dir_of_its_own(s):
     cgi_anew(s)
-    s.add_key("face")
+    s.add_key("face", "face")
     base = s.cgi_argv
 
     def other(**sets):

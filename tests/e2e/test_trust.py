@@ -226,7 +226,7 @@ def whatever_the_umask_nobody_else_may_use_what_the_daemons_keep(_):
     old = os.umask(0)
     s = Site("umask")
     try:
-        s.add_key("bell")
+        s.add_key("bell", "notifier")
         s.start()
         (s.dir / "channels.yaml").touch(0o600)
         (s.dir / "channels.yaml").write_text("channels: {}\n")

@@ -88,10 +88,11 @@ static void a_file_others_may_read_is_refused(void **state)
 
 static void bad_lines_are_named_by_number_and_not_quoted(void **state)
 {
-	static const char *const bad[] = {
-		"# x\nsecret",     "# x\na:" HEX32 "0", "# x\n:" HEX32,
-		"# x\na b:" HEX32, "# x\n../a:" HEX32,  "# x\na:g0" HEX32
-	};
+	static const char *const bad[] = { "# x\nsecret",          "# x\na:" HEX32 "0",
+		                           "# x\n:" HEX32,         "# x\na b:" HEX32,
+		                           "# x\n../a:" HEX32,     "# x\na:g0" HEX32,
+		                           "# x\na:" HEX32 ":",    "# x\na:" HEX32 ":king",
+		                           "# x\na:" HEX32 "face", "# x\na:" HEX32 ":face:broker" };
 	struct keys *k = NULL;
 	struct err err;
 
@@ -133,12 +134,12 @@ static void a_new_key_is_added_once_and_no_two_are_alike(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(keys_add(path, "broker-1", a, NULL), 0);
+	assert_int_equal(keys_add(path, "broker-1", PEER_NONE, a, NULL), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
-	assert_int_equal(keys_add(path, "broker-2", b, NULL), 0);
-	assert_int_equal(keys_add(path, "broker-1", got, NULL), E_EXISTS);
-	assert_int_equal(keys_add(path, "../x", got, NULL), E_INVALID);
+	assert_int_equal(keys_add(path, "broker-2", PEER_BROKER, b, NULL), 0);
+	assert_int_equal(keys_add(path, "broker-1", PEER_FACE, got, NULL), E_EXISTS);
+	assert_int_equal(keys_add(path, "../x", PEER_FACE, got, NULL), E_INVALID);
 	assert_memory_not_equal(a, b, KEY_BYTES);
 	assert_int_equal(keys_open(path, &k, NULL), 0);
 	assert_int_equal(keys_find(k, "broker-1", got), 0);
@@ -157,7 +158,7 @@ static void *adds(void *arg)
 
 	for (int i = 0; i < EACH; i++) {
 		snprintf(name, sizeof name, "t%d-%d", *(int *)arg, i);
-		if (keys_add(path, name, key, NULL) != 0)
+		if (keys_add(path, name, PEER_BROKER, key, NULL) != 0)
 			return arg;
 	}
 	return NULL;
@@ -213,6 +214,77 @@ static void sessions_find_their_keys_while_the_file_is_read_anew(void **state)
 	keys_close(k);
 }
 
+static void kind_is(struct keys *k, const char *name, enum peer_kind kind)
+{
+	struct key_about about;
+
+	assert_int_equal(keys_about(k, name, &about), 0);
+	assert_int_equal(about.kind, kind);
+}
+
+static void a_key_may_have_a_kind_and_is_given_one_later(void **state)
+{
+	static const char text[] = "# first\na:" HEX32 "\n\nb:" HEX32 ":face\n# last";
+	uint8_t was[KEY_BYTES], is[KEY_BYTES];
+	struct keys *k = NULL;
+	struct err err = { 0 };
+	struct stat st;
+
+	(void)state;
+	file_put(text, sizeof text - 1, 0600);
+	assert_int_equal(keys_open(path, &k, &err), 0);
+	kind_is(k, "a", PEER_NONE);
+	kind_is(k, "b", PEER_FACE);
+	assert_int_equal(keys_find(k, "a", was), 0);
+	assert_int_equal(keys_assign(path, "c", PEER_FACE, NULL), E_NOT_FOUND);
+	assert_int_equal(keys_assign(path, "a", PEER_BROKER, NULL), 0);
+	assert_int_equal(keys_assign(path, "b", PEER_CLIENT, NULL), 0);
+	assert_int_equal(keys_reload(k, NULL), 0);
+	kind_is(k, "a", PEER_BROKER);
+	kind_is(k, "b", PEER_CLIENT);
+	assert_int_equal(keys_find(k, "a", is), 0);
+	assert_memory_equal(was, is, KEY_BYTES);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	file_put("a:" HEX32 "\nrubbish\n", 75, 0600); /* nothing is written over */
+	assert_int_equal(keys_assign(path, "a", PEER_BROKER, NULL), E_INVALID);
+	keys_close(k);
+}
+
+static uint32_t serial_of(struct keys *k, const char *name)
+{
+	struct key_about about = { 0 };
+
+	keys_about(k, name, &about);
+	return about.serial;
+}
+
+static void a_key_keeps_its_serial_until_it_is_replaced_or_taken_out(void **state)
+{
+	struct keys *k = NULL;
+
+	(void)state;
+	file_put("a:" HEX32 "\n", 67, 0600);
+	assert_int_equal(keys_open(path, &k, NULL), 0);
+	uint32_t first = serial_of(k, "a");
+	assert_true(first > 0);
+	file_put("a:" HEX32 ":face\nb:" HEX32 "\n", 139, 0600);
+	assert_int_equal(keys_reload(k, NULL), 0);
+	assert_int_equal(serial_of(k, "a"), first);
+	assert_true(serial_of(k, "b") > first);
+	file_put("a:ff0102030405060708090a0b0c0d0e0f101112131415161718191a1B1C1D1E1F\n", 67, 0600);
+	assert_int_equal(keys_reload(k, NULL), 0);
+	uint32_t other = serial_of(k, "a");
+	assert_true(other > first);
+	assert_int_equal(serial_of(k, "b"), 0);
+	file_put("# none\n", 7, 0600);
+	assert_int_equal(keys_reload(k, NULL), 0);
+	file_put("a:" HEX32 "\n", 67, 0600);
+	assert_int_equal(keys_reload(k, NULL), 0);
+	assert_true(serial_of(k, "a") > other);
+	keys_close(k);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -223,6 +295,8 @@ int main(void)
 		TEST(bad_lines_are_named_by_number_and_not_quoted),
 		TEST(a_reload_that_fails_leaves_the_keys_as_they_were),
 		TEST(a_new_key_is_added_once_and_no_two_are_alike),
+		TEST(a_key_may_have_a_kind_and_is_given_one_later),
+		TEST(a_key_keeps_its_serial_until_it_is_replaced_or_taken_out),
 		TEST(sessions_find_their_keys_while_the_file_is_read_anew),
 		TEST(those_who_add_at_the_same_time_lose_nothing),
 	};
