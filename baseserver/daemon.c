@@ -51,6 +51,7 @@
 #include "util/log.h"
 #include "util/near.h"
 #include "util/param.h"
+#include "wire/keys.h"
 
 enum { WATCH_MS = 5000 };
 #define ABORT_US (30 * US_PER_S)
@@ -220,7 +221,7 @@ static int make_core(struct daemon *d, struct err *err)
 	return r;
 }
 
-static void make_net(struct daemon *d)
+static int make_net(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
 	struct worker_settings set = settings_of_worker(p);
@@ -230,15 +231,20 @@ static void make_net(struct daemon *d)
 	struct router_settings rset = { &p->listen, (uint32_t)p->sessions_max,
 		                        (uint32_t)p->sessions_per_address_max };
 
+	int r = 0;
+
 	set.software = SIRDAR_VERSION;
-	for (int64_t i = 0; i < p->workers; i++) {
+	for (int64_t i = 0; i < p->workers && r == 0; i++) {
 		CHECK(d->n_workers < WORKERS_MAX);
 		set.index = (uint32_t)i + 1;
 		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%d",
 		         (int)(i % 999) + 1);
-		d->workers[d->n_workers++] = worker_new(place_of(d, d->worker_names[i]), &set,
-		                                        &peers);
+		struct worker *w = worker_new(place_of(d, d->worker_names[i]), &set, &peers);
+		d->workers[d->n_workers++] = w;
+		r = worker_load(w, d->site->store, err);
 	}
+	if (r < 0)
+		return r;
 	struct lead_settings lset = { d->site, d->commander, on_leave, d };
 	d->scrubber = scrubber_new(place_of(d, "scrubber"), d->site, d->ledger);
 	d->lead = lead_new(place_of(d, "lead"), &lset);
@@ -246,6 +252,7 @@ static void make_net(struct daemon *d)
 	maintainer_listens(d->maintainer, router_actor(d->router));
 	for (size_t i = 0; i < d->n_workers; i++)
 		maintainer_listens(d->maintainer, worker_actor(d->workers[i]));
+	return 0;
 }
 
 /* These threads may wait for another process or compute for long. No request waits for them, so the
@@ -301,6 +308,9 @@ static void fill_front(struct daemon *d)
 	f->plugin = worker_plugin;
 	f->release = worker_release;
 	f->ask = worker_ask;
+	f->peer = worker_peer;
+	f->keys = d->site->keys;
+	f->each_key = keys_each;
 	commander_set_front(d->commander, f);
 }
 
@@ -317,10 +327,10 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 		struct registry_settings set = { site->p, d->ledger, d->commander };
 		r = registry_new(place_of(d, "registry"), site->store, &set, &d->registry, err);
 	}
-	if (r == 0) {
-		make_net(d);
+	if (r == 0)
+		r = make_net(d, err);
+	if (r == 0)
 		fill_front(d);
-	}
 	/* The router's thread comes last in the table: nobody is let in before all is up. */
 	for (size_t i = 0; r == 0 && i < d->n_threads; i++) {
 		r = thread_start(d->threads[i], err);
@@ -411,6 +421,14 @@ static int wait_signal(const struct daemon *d)
 	return sigtimedwait(&set, NULL, &wait);
 }
 
+/* A key that is gone takes its sessions with it. */
+static void daemon_reload(struct daemon *d)
+{
+	d->site->reload(d->site->reload_ctx);
+	for (size_t i = 0; i < d->n_workers; i++)
+		worker_peer(d->workers[i], NULL);
+}
+
 int daemon_run(struct daemon *d, struct err *err)
 {
 	int64_t watched_us = 0;
@@ -426,7 +444,7 @@ int daemon_run(struct daemon *d, struct err *err)
 		if (sig == SIGTERM || sig == SIGINT)
 			break;
 		if (sig == SIGHUP)
-			d->site->reload(d->site->reload_ctx);
+			daemon_reload(d);
 		else if (sig == SIGUSR1)
 			return DAEMON_STEPS_DOWN;
 		else if (unelected(d))

@@ -27,6 +27,11 @@ const struct lead_view *commander_lead_seen(const struct commander *c)
 	return &c->lead;
 }
 
+const struct docs *commander_docs(const struct commander *c, enum store_doc_kind kind)
+{
+	return &c->docs[kind];
+}
+
 const char *commander_timezone(const struct commander *c)
 {
 	return c->set.timezone ? c->set.timezone : "UTC";

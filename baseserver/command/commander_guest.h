@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "baseserver/model/command.h"
+#include "baseserver/model/docs.h"
 #include "sched/instance.h"
 
 struct buf;
@@ -46,6 +47,7 @@ struct ledger *commander_ledger(const struct commander *c);
 const struct progress *commander_progress_of(const struct commander *c);
 /* Epoch 0: nobody watches the lease. */
 const struct lead_view *commander_lead_seen(const struct commander *c);
+const struct docs *commander_docs(const struct commander *c, enum store_doc_kind kind);
 const char *commander_timezone(const struct commander *c);
 const char *commander_nodes_seen(const struct commander *c); /* JSON */
 uint64_t commander_seen(

@@ -69,8 +69,9 @@ struct order {
 	bool own;                  /* plugin-rollback: to the file of the type itself */
 	uint64_t alert, silence;   /* their numbers */
 	const char *note;          /* of alert-ack, or why there is a silence; "" */
+	const char *peer;          /* name of its key */
 	const char *covers, *word; /* silence-add: project, workflow or task; alert.def; or NULL */
-	int64_t until_us;          /* silence-add */
+	int64_t until_us;          /* silence-add; peer-set: 0 never, -1 not said */
 	const struct jval *groups;
 	const struct jval *within; /* projects; NULL: all */
 	int64_t size;              /* of the pool or quota; -1: not said */
@@ -352,6 +353,12 @@ int order__parse_alert(struct order *o, struct refusal *f);
 int alert__ack(struct commander *c, struct cmd *cmd, struct refusal *f);
 int alerts__load(struct commander *c, struct store *store, struct err *err);
 void alerts__forget(struct commander *c);
+
+/* commander_peer.c */
+int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void peer__tell(const struct commander *c, const struct store_doc *d);
+/* `projects`: that the peer's commands keep to, a line each; NULL: all. E_FORBIDDEN */
+int peer__within(const struct order *o, const char *projects, struct refusal *f);
 
 /* commander_silence.c */
 int order__parse_silence(const struct commander *c, struct order *o, struct refusal *f);

@@ -154,6 +154,8 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
 	int code = order__parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
 
 	cmd->dry = r->dry_run;
+	if (code == 0)
+		code = peer__within(&cmd->o, r->projects, f);
 	if (code == 0 && cmd->ops->check)
 		code = cmd->ops->check(c, &cmd->o, f);
 	log_debug("commander.judge", "kind=%s actor=%s dry_run=%d tasks=%zu code=%s why=\"%s\"",

@@ -117,6 +117,9 @@ int undrain_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int release_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int level_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 
+/* commander_peer.c */
+int peer_parse(struct order *o, struct refusal *f);
+
 /* commander_steer.c: other commands, and who leads. */
 int steer_parse(struct order *o, struct refusal *f);
 int pause_act(struct commander *c, struct cmd *cmd, struct refusal *f);

@@ -141,6 +141,13 @@ static const struct kind kinds[CK_COUNT] = {
 	                        .parse = broker_types_parse,
 	                        .act = release_act },
 
+	/* --- peers ---------------------------------------------------------------------------- */
+	[CK_PEER_SET] = { .keys = { "peer", "kind", "groups", "types", "projects", "expires",
+	                            "state" },
+	                  .parse = peer_parse,
+	                  .begin = peer__begin },
+	[CK_PEER_REVOKE] = { .keys = { "peer" }, .parse = peer_parse, .begin = peer__begin },
+
 	/* --- people --------------------------------------------------------------------------- */
 	[CK_USER_SET] = { .keys = { "user", "role", "projects", "rights", "mail", "phone", "chat",
 	                            "full_name", "disabled", "secret", "source", "subject",

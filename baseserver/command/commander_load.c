@@ -157,6 +157,8 @@ static void load_learn(struct commander *c, const struct store_doc *d)
 	stored__learn(c, d);
 	if (d->kind == DOC_RUNNER)
 		plugin__tell(c, d->name);
+	else if (d->kind == DOC_PEER)
+		peer__tell(c, d);
 	else if ((d->kind == DOC_SERVER || d->kind == DOC_SETTING) && c->front && c->front->params)
 		params_tell(c->front->params, d);
 }

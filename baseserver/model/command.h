@@ -35,8 +35,10 @@ enum query_kind {
 const char *command_kind_name(enum command_kind k); /* "force-success" */
 bool command_kind_parse(const char *name, enum command_kind *ret_kind);
 enum acts_on command_acts_on(enum command_kind k);
+bool command_wants_admin(enum command_kind k);        /* the role that a person needs for it */
 const char *command_state_name(enum command_state s); /* "running" */
 bool command_state_over(enum command_state s);        /* done, failed, cancelled */
+bool query_wants_admin(enum query_kind k);
 bool query_kind_parse(const char *name, enum query_kind *ret_kind);
 
 #endif

@@ -1,6 +1,7 @@
 /* Every kind of stored document that an actor keeps by name, a row each. */
 #include "baseserver/model/calendars.h"
 #include "baseserver/model/docs.h"
+#include "baseserver/model/peers.h"
 #include "baseserver/model/scopes.h"
 #include "util/err.h"
 #include "util/json_read.h"
@@ -50,4 +51,5 @@ const struct doc_kind doc_kinds[DOC_END] = {
 	ROW(DOC_TOKEN, false, json_read, json_drop),
 	ROW(DOC_DEVICE, false, json_read, json_drop),
 	ROW(DOC_PREFS, false, NULL, NULL),
+	ROW(DOC_PEER, false, peer_read, peer_drop), /* who may greet as what */
 };

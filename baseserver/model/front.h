@@ -9,10 +9,12 @@
 
 #include "baseserver/model/command.h"
 #include "rt/actor.h"
+#include "util/peer.h"
 
 struct client_request;
 struct commander;
 struct forecaster;
+struct keys;
 struct lead;
 struct ledger;
 struct logkeeper;
@@ -21,6 +23,7 @@ struct registry;
 struct registrar;
 struct resolver;
 struct sorter;
+struct store_doc;
 struct thread;
 struct timing;
 struct worker;
@@ -101,6 +104,12 @@ struct front {
 	/* worker_ask(), or NULL: what a client asks the notifier (session: r->session). Owns r.
 	 * Thread: any. */
 	void (*ask)(struct worker *w, struct client_request *r);
+	/* worker_peer(), or NULL: a peer has another document. Thread: any. */
+	void (*peer)(struct worker *w, const struct store_doc *d);
+	/* keys_each() of `keys`, or NULL: what keys_file has. Thread: any. */
+	void (*each_key)(struct keys *k,
+	                 void (*each)(void *ctx, const char *name, enum peer_kind kind), void *ctx);
+	struct keys *keys;
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
 	struct actor *logs;
@@ -135,6 +144,7 @@ struct client_request {
 	char *args; /* JSON, NUL-terminated; NULL or "" means {} */
 	size_t args_len;
 	char *request_id, *actor; /* commands */
+	char *projects;           /* that the peer's commands keep to, a line each; NULL: all */
 	size_t room;              /* taken by front_room_take() for args; given back with it */
 	bool dry_run;
 	int code; /* answer: 0 or an err code */

@@ -36,6 +36,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	struct conn *c = ctx;
 
 	(void)s;
+	if (strcmp(c->identity, identity) != 0)
+		c->key_serial = 0; /* another was looked up last: which key it is, is not known */
 	snprintf(c->identity, sizeof c->identity, "%s", identity);
 }
 
@@ -45,8 +47,16 @@ static int wrong_role(struct conn *c, enum frame_kind kind)
 	return E_PROTOCOL;
 }
 
-/* Who may send which frame after the greeting, and who takes it. */
-enum { BROKER = 1 << ROLE_BROKER, LOADER = 1 << ROLE_LOADER, CLIENT = 1 << ROLE_CLIENT };
+/* Who may send which frame after the greeting, and who takes it. Clients by what they are. */
+enum { BY_KIND = 8 }; /* bits below it: roles */
+enum {
+	BROKER = 1 << ROLE_BROKER,
+	LOADER = 1 << ROLE_LOADER,
+	FACE = 1 << (BY_KIND + PEER_FACE),
+	NOTIFIER = 1 << (BY_KIND + PEER_NOTIFIER),
+	PROGRAM = 1 << (BY_KIND + PEER_CLIENT),
+	CLIENT = FACE | NOTIFIER | PROGRAM
+};
 #define TAKEN(X) \
 	X(BEAT, BROKER | LOADER, worker__beat) \
 	X(RUNNER_STATE, BROKER | LOADER, worker__runner) \
@@ -56,13 +66,13 @@ enum { BROKER = 1 << ROLE_BROKER, LOADER = 1 << ROLE_LOADER, CLIENT = 1 << ROLE_
 	X(PARAM_ASK, LOADER, worker__param_ask) \
 	X(LOG_CHUNK, LOADER, worker__log_chunk) \
 	X(COMMAND, CLIENT, worker__command) \
-	X(PIECE, CLIENT, worker__piece) \
+	X(PIECE, FACE | PROGRAM, worker__piece) \
 	X(QUERY, CLIENT, worker__query) \
 	X(SUBSCRIBE, CLIENT, worker__subscribe) \
-	X(LOG_READ, CLIENT, worker__log_read) \
-	X(TOLD, CLIENT, worker__told) \
-	X(ALERTS, CLIENT, worker__alerts) \
-	X(REPLY, CLIENT, worker__reply)
+	X(LOG_READ, FACE | PROGRAM, worker__log_read) \
+	X(TOLD, NOTIFIER, worker__told) \
+	X(ALERTS, NOTIFIER, worker__alerts) \
+	X(REPLY, NOTIFIER, worker__reply)
 
 /* A message is of the type that its frame has in frame.def. */
 #define X(name, roles, take) \
@@ -83,6 +93,11 @@ static const struct {
 #undef X
 };
 
+static unsigned who_of(const struct conn *c)
+{
+	return 1u << (c->role == ROLE_CLIENT ? BY_KIND + (int)c->kind : (int)c->role);
+}
+
 static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *m)
 {
 	struct conn *c = ctx;
@@ -94,7 +109,7 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 		return E_PROTOCOL;
 	CHECK(c->role != ROLE_NONE);
 	for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++)
-		if (frames[i].kind == kind && frames[i].roles & 1u << c->role)
+		if (frames[i].kind == kind && frames[i].roles & who_of(c))
 			return frames[i].take(c, m);
 	return wrong_role(c, kind);
 }
@@ -150,9 +165,15 @@ static const struct session_ops session_calls = { .on_open = on_open,
 
 static int find_key(void *ctx, const char *identity, uint8_t ret_key[32])
 {
-	struct worker *w = ctx;
+	struct conn *c = ctx;
+	struct key_about about = { 0 };
 
-	return keys_find(w->peers.keys, identity, ret_key);
+	/* The serial first: if the key is replaced meanwhile, this is of the former one. */
+	if (keys_about(c->w->peers.keys, identity, &about) < 0)
+		return E_NOT_FOUND;
+	c->key_serial = about.serial;
+	snprintf(c->identity, sizeof c->identity, "%s", identity);
+	return keys_find(c->w->peers.keys, identity, ret_key);
 }
 
 static void on_accepted(struct letter *l, void *self)
@@ -170,7 +191,7 @@ static void on_accepted(struct letter *l, void *self)
 	c->router = a->router;
 	c->door = a->door;
 	c->origin = a->origin;
-	int r = session_accept(actor_loop(w->me), a->fd, find_key, w, &session_calls, c, &limits,
+	int r = session_accept(actor_loop(w->me), a->fd, find_key, c, &session_calls, c, &limits,
 	                       &c->session, &err);
 	if (r < 0) {
 		log_warn("session.accept", "peer=%s text=\"%s\"", a->peer, err.text);
@@ -212,6 +233,7 @@ static void worker_turn(void *self)
 	struct worker *w = self;
 
 	worker__fold(w);
+	worker__peers_look(w); /* before what sets a nearer alarm */
 	worker__client_flush(w);
 	worker__flush(w);
 	worker__propose_open(w);
@@ -257,6 +279,7 @@ struct worker *worker_new(struct thread *th, const struct worker_settings *set,
 	w->evict = worker__evict;
 	w->me = actor_new(th, &ops, w);
 	w->in = stream_reader_new(ledger_stream(peers->ledger), STREAM_OUTER, w->me);
+	docs_init(&w->who, &doc_kinds[DOC_PEER]);
 	worker__table_init(w);
 	return w;
 }
@@ -267,6 +290,7 @@ void worker_free(struct worker *w)
 		return;
 	worker__client_free(w);
 	worker__plugins_free(w);
+	docs_done(&w->who);
 	worker__table_done(w);
 	free(w);
 }

@@ -18,8 +18,10 @@ struct params;
 struct registrar;
 struct router;
 struct sorter;
+struct store;
 struct thread;
 struct worker;
+struct err;
 
 /* Thread: any. */
 struct worker_figures;
@@ -49,6 +51,8 @@ struct worker_peers {
 /* Takes what the ledger loaded. Before any thread runs. */
 struct worker *worker_new(struct thread *th, const struct worker_settings *set,
                           const struct worker_peers *peers);
+/* The documents of peers. Before any thread runs. errors  those of the store, E_CORRUPT */
+int worker_load(struct worker *w, struct store *store, struct err *err);
 void worker_free(struct worker *w); /* its thread is stopped; NULL is fine */
 struct actor *worker_actor(struct worker *w);
 

@@ -209,21 +209,26 @@ void worker__address(struct client_request *r, const struct conn *c, uint64_t id
 	r->id = id;
 }
 
-int worker__posted(struct conn *c, struct client_request *r, int code)
+static int refuse_request(struct conn *c, struct client_request *r, int code, const char *text)
 {
-	if (code == 0)
-		return 0;
 	r->code = code;
-	snprintf(r->text, sizeof r->text, "%s", err_text(code));
+	snprintf(r->text, sizeof r->text, "%s", text);
 	send_answer(c, r);
 	client_request_free(r);
 	return 0;
+}
+
+int worker__posted(struct conn *c, struct client_request *r, int code)
+{
+	return code ? refuse_request(c, r, code, err_text(code)) : 0;
 }
 
 int worker__command(struct conn *c, const Sirdar__Command *m)
 {
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
+
+	struct err err = { 0 };
 
 	worker__address(r, c, m->id);
 	int code = m->args_bytes ? worker__pieces_take(c, m, r) : 0;
@@ -232,10 +237,14 @@ int worker__command(struct conn *c, const Sirdar__Command *m)
 		return code < 0 ? code : 0;
 	}
 	r->request_id = mem_str(m->request_id);
-	r->actor = mem_str(m->actor);
+	r->actor = worker__actor(c, m->actor);
+	r->projects = worker__projects(c);
 	r->dry_run = m->dry_run;
 	if (strlen(m->request_id) > 200 || strlen(m->actor) > 200)
 		return worker__posted(c, r, E_TOO_BIG);
+	code = worker__may_command(c, m->kind, &err);
+	if (code < 0)
+		return refuse_request(c, r, code, err.text);
 	return worker__posted(c, r, commander_command(c->w->peers.front->commander, r));
 }
 
@@ -262,10 +271,14 @@ int worker__query(struct conn *c, const Sirdar__Query *m)
 {
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
+	struct err err = { 0 };
 
 	worker__address(r, c, m->id);
 	if (strcmp(m->kind, "health") == 0 && answer_stall(c, r))
 		return 0;
+	int code = worker__may_ask(c, m->kind, &err);
+	if (code < 0)
+		return refuse_request(c, r, code, err.text);
 	return worker__posted(c, r, commander_query(c->w->peers.front->commander, r));
 }
 

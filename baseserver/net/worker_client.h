@@ -8,6 +8,7 @@
 struct client_request;
 struct command_news;
 struct plugin_choices;
+struct store_doc;
 struct worker;
 
 /* Give this broker's loaders no more work, or work again. Thread: any. */
@@ -22,6 +23,9 @@ void worker_release(struct worker *w, uint32_t broker, const char *type);
 /* The same machine's daemons write as much about themselves; with a type its loader alone.
  * broker 0: of all. Thread: any. */
 void worker_level(struct worker *w, uint32_t broker, const char *type, const char *level);
+/* A peer has another document (d: copied), or (NULL) the keys have changed: sessions that may not
+ * be here any more end. Thread: any. */
+void worker_peer(struct worker *w, const struct store_doc *d);
 /* Ask the notifier (session: r->session); r comes back through `answered`. Owns r. Thread: any. */
 void worker_ask(struct worker *w, struct client_request *r);
 

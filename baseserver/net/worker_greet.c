@@ -33,9 +33,13 @@ static int greet_check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 		return err_set(err, E_TOO_BIG, "a name of more than 63 bytes");
 	if (h->role == ROLE_LOADER && h->type[0] == 0)
 		return err_set(err, E_PROTOCOL, "a loader without a task type");
+	const struct claim as = { (enum role)h->role, h->groups, h->n_groups, h->type };
+	int r = worker__judge(c, &as, err);
+	if (r < 0)
+		return r;
 	struct ledger_seen seen = { h->name, h->store_id, h->seen_epoch, h->seen_number,
 		                    h->seen_proof };
-	int r = h->role == ROLE_CLIENT ? 0 : ledger_judge_seen(c->w->peers.ledger, &seen, err);
+	r = h->role == ROLE_CLIENT ? 0 : ledger_judge_seen(c->w->peers.ledger, &seen, err);
 	if (r < 0)
 		return r;
 	if (h->highest_epoch > ledger_epoch(c->w->peers.ledger))
@@ -88,19 +92,6 @@ static void welcome(struct conn *c)
 	         c->name, (int)c->role, c->type, c->lane, c->number, c->n_held, c->protocol);
 }
 
-static void greet_refuse(struct conn *c, int code, bool final, const char *text)
-{
-	Sirdar__Refuse m = SIRDAR__REFUSE__INIT;
-
-	m.code = code;
-	m.text = (char *)text;
-	m.final = final;
-	log_warn("session.refused", "peer=%s name=%s code=%s text=\"%s\"", c->peer, c->identity,
-	         err_name(code), text);
-	session_send(c->session, FR_REFUSE, &m, NULL);
-	session_end(c->session, code, text);
-}
-
 /* All of a broker that lied, also those that the registrar does not know of any more. */
 void worker__evict(struct letter *l, void *self)
 {
@@ -109,7 +100,7 @@ void worker__evict(struct letter *l, void *self)
 
 	for (struct conn *c = w->conns; c; c = c->next)
 		if (c->number == e->session || (e->broker && c->broker == e->broker))
-			greet_refuse(c, e->code, false, e->text);
+			worker__refuse(c, e->code, false, e->text);
 	free(e);
 }
 
@@ -149,7 +140,9 @@ int worker__hello(struct conn *c, const Sirdar__Hello *h)
 		return E_PROTOCOL;
 	int r = greet_check(c, h, &err);
 	if (r < 0) {
-		greet_refuse(c, r, r == E_VERSION || r == E_AUTH || r == E_STRANGER, err.text);
+		worker__refuse(c, r,
+		               r == E_VERSION || r == E_AUTH || r == E_STRANGER || r == E_PEER,
+		               err.text);
 		return 0;
 	}
 	keep_hello(c, h);
@@ -177,14 +170,28 @@ static void follow_broker(struct conn *c)
 		}
 }
 
+/* It was let in as one that is not here any more, or may not be. */
+static void went_meanwhile(struct worker *w, const struct greeting *g)
+{
+	struct broker_news *n = mem_new(sizeof *n);
+
+	n->session = g->session;
+	n->broker = g->holder.broker;
+	n->gone = true;
+	if (registrar_report(w->peers.registrar, n) < 0)
+		free(n);
+}
+
 void worker__greeted(struct letter *l, void *self)
 {
 	struct worker *w = self;
 	struct greeting *g = (struct greeting *)l;
 	struct conn *c = worker__conn(w, g->session);
 
-	if (c && g->code < 0) {
-		greet_refuse(c, g->code, false, g->text);
+	if (g->code == 0 && (!c || c->is_refused)) {
+		went_meanwhile(w, g);
+	} else if (c && g->code < 0) {
+		worker__refuse(c, g->code, false, g->text);
 	} else if (c) {
 		CHECK(c->role != ROLE_CLIENT); /* the registrar knows only machines */
 		log_debug("worker.greeted", "peer=%s name=%s broker=%u drained=%d held=%zu",

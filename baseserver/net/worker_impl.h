@@ -3,6 +3,7 @@
 #define BASESERVER_WORKER_IMPL_H
 
 #include "baseserver/ledger/letters.h"
+#include "baseserver/model/peers.h"
 #include "baseserver/net/worker.h"
 #include "rt/stream.h"
 #include "sirdar.pb-c.h"
@@ -19,6 +20,9 @@ struct conn {
 	struct worker *w;
 	struct session *session;
 	char identity[64], peer[64];
+	uint32_t key_serial;   /* of the key it was opened with */
+	enum peer_kind kind;   /* once it has greeted */
+	bool is_refused;       /* it is about to end */
 	struct router *router; /* is told when it is over */
 	uint32_t door;
 	uint64_t origin;
@@ -106,6 +110,8 @@ struct worker {
 	struct news *news;               /* worker_news.c */
 	struct plugin_choices **plugins; /* worker_orders.c */
 	size_t n_plugins;
+	struct docs who; /* worker_peer.c: documents of peers */
+	int64_t look_us; /* wall: when the next one expires that is here; 0: none does */
 };
 
 /* worker_table.c: sessions, leases, definitions */
@@ -142,6 +148,24 @@ void worker__forged(struct conn *c, enum frame_kind kind, uint64_t token, uint32
 /* worker_greet.c: HELLO to WELCOME */
 int worker__hello(struct conn *c, const Sirdar__Hello *h);
 void worker__greeted(struct letter *l, void *self);
+
+/* worker_peer.c: who may be here, and as what */
+struct claim { /* what a peer says that it is; borrowed */
+	enum role role;
+	char **groups;
+	size_t n_groups;
+	const char *type;
+};
+void worker__refuse(struct conn *c, int code, bool final, const char *text); /* and it ends */
+int worker__judge(struct conn *c, const struct claim *as, struct err *err);  /* E_PEER */
+void worker__peers_look(struct worker *w); /* at the head of a turn: who has expired? */
+/* E_FORBIDDEN its kind may not ask for such a command */
+int worker__may_command(const struct conn *c, const char *kind, struct err *err);
+int worker__may_ask(const struct conn *c, const char *query, struct err *err);
+/* Who acts: whom a face names, else the peer itself. heap */
+char *worker__actor(const struct conn *c, const char *said);
+/* The projects that its commands keep to, a line each; NULL: all. heap */
+char *worker__projects(const struct conn *c);
 
 /* worker_report.c: what brokers and loaders send */
 int worker__beat(struct conn *c, const Sirdar__Beat *b);

@@ -452,6 +452,7 @@ static const struct start {
 	[QK_POOLS] = { no_args, to_sorter },
 	[QK_LOGS] = { of_logs, NULL },
 	[QK_NODES] = { no_args, start_nodes },
+	[QK_PEERS] = { query__peers, query_finish },
 };
 
 /* The query is on its way, or refused. */

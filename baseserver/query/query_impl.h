@@ -73,6 +73,10 @@ int query__notifier(struct query *q, const struct jval *args, struct refusal *f)
 void query__server(struct query *q);
 void query__health(struct query *q);
 void query__nodes(struct query *q);
+/* query_peers.c: both on the commander's thread. Answered, or refused. */
+int query__peers(struct query *q, const struct jval *args, struct refusal *f);
+/* Names of keys of which nobody has said what their owners are, appended. */
+void query__unsaid(const struct commander *c, struct buf *out);
 /* query_metrics.c: in this order, each on the thread of who it asks; the last the commander's. */
 struct registrar;
 void query__metrics_begin(struct query *q);

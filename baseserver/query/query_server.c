@@ -85,15 +85,20 @@ struct patient {
 	int64_t now_us;               /* mono */
 	size_t keeperless;            /* brokers, all that could start something */
 	const char *broker;           /* one of them */
+	const struct commander *home; /* NULL: not on its thread */
 };
 
 static struct patient patient_of(const struct query *q)
 {
 	const struct commander *c = q->c;
 
-	return (struct patient){ commander_front(c),     commander_ledger(c),
-		                 commander_lead_seen(c), actor_mono_us(commander_actor(c)),
-		                 q->keeperless,          q->broker };
+	return (struct patient){ commander_front(c),
+		                 commander_ledger(c),
+		                 commander_lead_seen(c),
+		                 actor_mono_us(commander_actor(c)),
+		                 q->keeperless,
+		                 q->broker,
+		                 c };
 }
 
 static void print_keeperless(const struct patient *p, struct buf *out)
@@ -106,6 +111,26 @@ static void print_keeperless(const struct patient *p, struct buf *out)
 	         "nothing can start: no broker that is online has a jobkeeper (%s%s)", p->broker,
 	         more);
 	put_text(out, NULL, text);
+}
+
+static bool print_unsaid(const struct patient *p, struct buf *out)
+{
+	struct buf names;
+	char text[300];
+
+	buf_init(&names);
+	if (p->home)
+		query__unsaid(p->home, &names);
+	bool any = names.len > 0;
+	snprintf(
+		text, sizeof text,
+		"nobody has said what these keys are, and they are not let in: %.150s (sirdar peer "
+		"set NAME --kind KIND)",
+		buf_str(&names));
+	if (any)
+		put_text(out, NULL, text);
+	buf_done(&names);
+	return any;
 }
 
 /* What is wrong, a line each. Returns what it amounts to. */
@@ -139,10 +164,11 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 		print_clock(p->lead, out);
 	if (p->keeperless)
 		print_keeperless(p, out);
+	bool unsaid = print_unsaid(p, out);
 	put_close(out, ']');
-	return fig.store_down || stalls || scrub.is_damaged    ? "failing"
-	       : low || off || fig.lacks_days || p->keeperless ? "degraded"
-	                                                       : "ok";
+	return fig.store_down || stalls || scrub.is_damaged              ? "failing"
+	       : low || off || fig.lacks_days || p->keeperless || unsaid ? "degraded"
+	                                                                 : "ok";
 }
 
 /* How far a standby is behind is the number it read against the last one on disk. */

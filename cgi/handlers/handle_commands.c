@@ -39,9 +39,10 @@ static const struct {
 	          { "preferences-set", "PUT /api/v1/preferences" } };
 
 /* Each changes what lets somebody in, or with what rights: RF_CREDENTIAL of commands. */
-static const char *const credentials[] = { "user-set",     "user-remove",  "group-set",
-	                                   "group-remove", "token-set",    "token-remove",
-	                                   "server-set",   "server-remove" };
+static const char *const credentials[] = { "user-set",     "user-remove",   "group-set",
+	                                   "group-remove", "token-set",     "token-remove",
+	                                   "server-set",   "server-remove", "peer-set",
+	                                   "peer-revoke" };
 
 static const struct kind kinds[] = {
 #define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },

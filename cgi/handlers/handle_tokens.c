@@ -286,7 +286,7 @@ static int admins_removed(struct call *c)
 	if (c->err.code < 0)
 		return admins_failed(c);
 	c->then = admins_next;
-	return call_read(c, refresh_work);
+	return call_read(c, people_work);
 }
 
 /* One after the other: each is a command, and each has a request of its own. */

@@ -70,7 +70,7 @@ static const enum row_id docs[] = {
 	[DOC_USER] = ROW_DOC_USER,         [DOC_SILENCE] = ROW_DOC_SILENCE,
 	[DOC_GROUP] = ROW_DOC_GROUP,       [DOC_TOKEN] = ROW_DOC_TOKEN,
 	[DOC_DRAFT] = ROW_DOC_DRAFT,       [DOC_DEVICE] = ROW_DOC_DEVICE,
-	[DOC_PREFS] = ROW_DOC_PREFS,
+	[DOC_PREFS] = ROW_DOC_PREFS,       [DOC_PEER] = ROW_DOC_PEER,
 };
 
 int row_load_docs(struct store *s, enum store_doc_kind kind,

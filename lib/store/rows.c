@@ -240,7 +240,7 @@ static const char *const doc_tables[] = {
 	[DOC_USER] = "lb_user",         [DOC_SILENCE] = "lb_silence",
 	[DOC_GROUP] = "lb_group",       [DOC_TOKEN] = "lb_token",
 	[DOC_DRAFT] = "lb_draft",       [DOC_DEVICE] = "lb_device",
-	[DOC_PREFS] = "lb_preferences",
+	[DOC_PREFS] = "lb_preferences", [DOC_PEER] = "lb_peer",
 };
 
 const char *doc_table(enum store_doc_kind kind)

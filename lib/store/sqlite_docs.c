@@ -31,6 +31,7 @@ static const struct {
 	[DOC_DRAFT] = { SQL_SAVE_DRAFT, NULL }, /* the test run is the action */
 	[DOC_DEVICE] = { SQL_SAVE_DEVICE, "save device" },
 	[DOC_PREFS] = { SQL_SAVE_PREFS, NULL }, /* nobody else's business */
+	[DOC_PEER] = { SQL_SAVE_PEER, "save peer" },
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)

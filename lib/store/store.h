@@ -60,6 +60,7 @@ enum store_doc_kind {
 	            * version: see version_is_draft(); the newest STORE_DRAFTS_MAX of each stay */
 	DOC_DEVICE, /* a browser of a person that takes pushes */
 	DOC_PREFS,  /* what a person has set for his browsers; the newest alone is kept */
+	DOC_PEER,   /* a key's owner: what it is, what it may be */
 	DOC_END
 };
 

@@ -139,7 +139,7 @@ def a_device_that_its_service_knows_no_more_is_forgotten(s):
     alert(s, "al/gone", lambda a: told(a, "push:cid")["state"] == "sent")
     assert len(s.service.taken("stays")) == 1 and len([g for g in s.service.got if g["browser"] == "gone"]) == 1
     rows = [x for x in s.get("/api/v1/audit?limit=50")["items"] if x["action"] == "device-remove"]
-    assert any(x["actor"] == "notifier" for x in rows), rows
+    assert any(x["actor"] == "peer:notifier" for x in rows), rows
 
 
 @test

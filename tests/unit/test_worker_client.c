@@ -248,6 +248,70 @@ static void who_stops_in_the_middle_of_his_pieces_makes_room_for_others(void **s
 	stop(&p);
 }
 
+/* --- peers --------------------------------------------------------------------------------- */
+
+static void who_is_not_the_notifier_tells_no_alerts_and_the_notifier_reads_no_logs(void **state)
+{
+	static const char *const names[] = { "face", "tool" };
+	Sirdar__Query alerts = SIRDAR__QUERY__INIT;
+	Sirdar__Told told = SIRDAR__TOLD__INIT;
+	Sirdar__Answer reply = SIRDAR__ANSWER__INIT;
+	Sirdar__LogRead log = SIRDAR__LOG_READ__INIT;
+	struct place p = { 0 };
+
+	(void)state;
+	start(&p);
+	for (size_t i = 0; i < 2; i++) {
+		struct session *s = greet(&p, CLIENT, names[i]);
+		assert_int_equal(s->ops->on_frame(s->ctx, s, FR_ALERTS, &alerts), E_PROTOCOL);
+		assert_int_equal(s->ops->on_frame(s->ctx, s, FR_TOLD, &told), E_PROTOCOL);
+		assert_int_equal(s->ops->on_frame(s->ctx, s, FR_REPLY, &reply), E_PROTOCOL);
+	}
+	struct session *bell = greet(&p, CLIENT, "notifier");
+	assert_int_equal(bell->ops->on_frame(bell->ctx, bell, FR_TOLD, &told), 0);
+	assert_int_equal(bell->ops->on_frame(bell->ctx, bell, FR_LOG_READ, &log), E_PROTOCOL);
+	assert_int_equal(piece(bell, 1, 3000, 0, 1000), E_PROTOCOL);
+	stop(&p);
+}
+
+static void know(struct place *p, const char *name, const char *body)
+{
+	static uint32_t version;
+	struct store_doc d = { .kind = DOC_PEER,
+		               .id = 1,
+		               .version = ++version,
+		               .name = name,
+		               .body = body,
+		               .body_len = strlen(body) };
+
+	worker_peer(p->worker, &d);
+	pass(p, 1);
+}
+
+static void a_document_ends_all_sessions_of_its_name_that_it_does_not_allow(void **state)
+{
+	struct place p = { 0 };
+
+	(void)state;
+	start(&p);
+	struct session *broker = greet(&p, BROKER, "b1"), *loader = greet(&p, LOADER, "b1");
+	struct session *other = greet(&p, LOADER, "b2");
+	know(&p, "b1", "{\"kind\":\"broker\",\"state\":\"active\",\"types\":[\"t\"]}");
+	loader->may_end = true;
+	know(&p, "b1", "{\"kind\":\"broker\",\"state\":\"active\",\"types\":[\"u\"]}");
+	assert_int_equal(loader->ended, E_PEER);
+	assert_int_equal(broker->ended, 0);
+	broker->may_end = true;
+	know(&p, "b1", "{\"kind\":\"broker\",\"state\":\"revoked\"}");
+	assert_int_equal(broker->ended, E_PEER);
+	assert_int_equal(other->ended, 0);
+	/* What is no state that we know lets nobody in. */
+	other->may_end = true;
+	know(&p, "b2", "{\"kind\":\"broker\"}");
+	assert_int_equal(other->ended, E_PEER);
+	stop(&p);
+}
+
 int main(void)
 {
 	log_open("test", LOG_ERROR);
@@ -262,6 +326,9 @@ int main(void)
 		cmocka_unit_test(pieces_out_of_order_or_of_another_size_than_said_are_a_fault),
 		cmocka_unit_test(pieces_are_bounded_by_command_by_session_and_in_all),
 		cmocka_unit_test(who_stops_in_the_middle_of_his_pieces_makes_room_for_others),
+		cmocka_unit_test(
+			who_is_not_the_notifier_tells_no_alerts_and_the_notifier_reads_no_logs),
+		cmocka_unit_test(a_document_ends_all_sessions_of_its_name_that_it_does_not_allow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

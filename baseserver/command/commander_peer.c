@@ -1,0 +1,239 @@
+/* Peers: what the owner of a key is and may be, and that it may not be here any more. What is kept
+ * of one is a JSON document; the workers judge by it who greets and who stays
+ * (baseserver/net/worker_peer.c). A document may come before its key and outlives it: a name that
+ * was revoked does not come back by a new line of keys_file alone. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/model/front.h"
+#include "baseserver/model/peers.h"
+#include "sched/when.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_put.h"
+#include "util/json_read.h"
+
+enum { PEER_NAME_BYTES = 63, PEER_LIST_MAX = 100 };
+
+static const char *const lists[] = { "groups", "types", "projects" };
+
+/* --- arguments ----------------------------------------------------------------------- */
+
+static int parse_words(const struct order *o, const char *key, struct refusal *f)
+{
+	const struct jval *list = NULL;
+	int r = arg_list(o->args, "args", key, PEER_LIST_MAX, &list, f);
+	char at[40], why[NAME_WHY_BYTES];
+
+	snprintf(at, sizeof at, "args.%s", key);
+	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next)
+		if (v->kind != JV_TEXT)
+			r = refuse(f, E_INVALID, at, "[\"etl\"], or [] for any",
+			           "%s: a name is expected, not %s", at, jv_kind_name(v));
+		else if (word_wrong(v->text, why))
+			r = refuse_name(f, at, v->text, why);
+	return r;
+}
+
+static int parse_expires(struct order *o, struct refusal *f)
+{
+	const char *text = NULL, *at = "args.expires";
+	struct when w;
+	int r = arg_text(o->args, "args", "expires", 60, &text, f);
+
+	o->until_us = -1;
+	if (r < 0 || !text)
+		return r;
+	if (strcmp(text, "never") == 0)
+		return o->until_us = 0;
+	if (!when_parse(text, &w) || w.is_local)
+		return refuse(
+			f, E_INVALID, at, "2027-03-01T00:00:00Z, or never",
+			"%s: found %.60s: an instant is expected, in UTC or with an offset, or "
+			"never",
+			at, text);
+	o->until_us = w.at * US_PER_S;
+	return 0;
+}
+
+int peer_parse(struct order *o, struct refusal *f)
+{
+	static const char *const states[] = { "active", NULL };
+	int state = 0, r = arg_text(o->args, "args", "peer", PEER_NAME_BYTES, &o->peer, f);
+	char why[NAME_WHY_BYTES];
+
+	if (r < 0)
+		return r;
+	if (!o->peer)
+		return refuse(f, E_INVALID, "args.peer", "sirdar peer list",
+		              "args.peer: is missing");
+	if (word_wrong(o->peer, why))
+		return refuse_name(f, "args.peer", o->peer, why);
+	if (o->kind == CK_PEER_REVOKE)
+		return 0;
+	o->mode = -1;
+	r = arg_choice(o->args, "args", "kind", peer_kind_words, &o->mode, f);
+	if (r == 0)
+		r = arg_choice(o->args, "args", "state", states, &state, f);
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
+		r = parse_words(o, lists[i], f);
+	return r < 0 ? r : parse_expires(o, f);
+}
+
+/* --- the edit ------------------------------------------------------------------------ */
+
+struct sought {
+	const char *name;
+	bool found;
+	enum peer_kind kind;
+};
+
+static void look_key(void *ctx, const char *name, enum peer_kind kind)
+{
+	struct sought *s = ctx;
+
+	if (strcmp(s->name, name) == 0) {
+		s->found = true;
+		s->kind = kind;
+	}
+}
+
+/* What keys_file, or its name alone, says of it. */
+static struct sought key_of(const struct commander *c, const char *name)
+{
+	struct sought s = { .name = name };
+
+	if (c->front && c->front->each_key)
+		c->front->each_key(c->front->keys, look_key, &s);
+	if (s.kind == PEER_NONE)
+		s.kind = peer_kind_usual(name);
+	return s;
+}
+
+static void put_list(struct buf *out, const char *key, const struct jval *now,
+                     const struct jval *was)
+{
+	const struct jval *list = now ? now : was;
+
+	put_open(out, key, '[');
+	JV_EACH(v, list)
+		put_text(out, NULL, v->text);
+	put_close(out, ']');
+}
+
+/* The next version: what the command says, else what there was. */
+static void peer_put(struct commander *c, struct cmd *cmd, const struct peer *was,
+                     enum peer_kind kind, const char *state)
+{
+	const struct order *o = &cmd->o;
+	bool sets = o->kind == CK_PEER_SET;
+	int64_t expires_us = sets && o->until_us >= 0 ? o->until_us : was ? was->expires_us : 0;
+	const struct jval *old[] = { was ? was->groups : NULL, was ? was->types : NULL,
+		                     was ? was->projects : NULL };
+	struct buf body;
+
+	buf_init(&body);
+	put_open(&body, NULL, '{');
+	put_text(&body, "kind", peer_kind_name(kind));
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+		put_list(&body, lists[i], sets ? jv_get(o->args, lists[i]) : NULL, old[i]);
+	put_int(&body, "expires", expires_us / US_PER_S);
+	put_text(&body, "state", state);
+	put_close(&body, '}');
+	cmd->edit = mem_new(sizeof *cmd->edit);
+	stored__change(
+		c, cmd, cmd->edit,
+		&(struct store_doc){ .kind = DOC_PEER, .name = o->peer, .body = buf_str(&body) });
+	buf_done(&body);
+}
+
+/* Bounds that nobody would keep are not taken. */
+static int check_bounds(const struct order *o, const struct peer *was, enum peer_kind kind,
+                        struct refusal *f)
+{
+	const struct jval *old[] = { was ? was->groups : NULL, was ? was->types : NULL,
+		                     was ? was->projects : NULL };
+	bool machine = kind == PEER_BROKER;
+	char at[40];
+
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		const struct jval *now = jv_get(o->args, lists[i]);
+		bool fits = i < 2 ? machine : !machine && kind != PEER_NOTIFIER;
+		if (fits || !(now ? now->len : old[i] != NULL))
+			continue;
+		snprintf(at, sizeof at, "args.%s", lists[i]);
+		return refuse(f, E_INVALID, at, "[]",
+		              "%s: a %s has none: groups and types bound a broker, projects what a "
+		              "face or a client may have changed",
+		              at, peer_kind_name(kind));
+	}
+	return 0;
+}
+
+int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	const struct order *o = &cmd->o;
+	const struct peer *was = peers_find(&c->docs[DOC_PEER], o->peer);
+	struct sought key = key_of(c, o->peer);
+	enum peer_kind kind = was && was->kind ? was->kind : key.kind;
+
+	if (o->kind == CK_PEER_REVOKE) {
+		if (!was && !key.found)
+			return refuse(f, E_NOT_FOUND, "args.peer", "sirdar peer list",
+			              "args.peer: there is neither a key nor a document of '%s'",
+			              o->peer);
+		peer_put(c, cmd, was, kind, "revoked");
+		return 0;
+	}
+	if (o->mode >= 0)
+		kind = (enum peer_kind)(o->mode + 1);
+	if (kind == PEER_NONE)
+		return refuse(f, E_INVALID, "args.kind", PEER_KINDS,
+		              "args.kind: is missing: nobody has said what '%s' is", o->peer);
+	int r = check_bounds(o, was, kind, f);
+	if (r < 0)
+		return r;
+	bool stays = was && was->is_revoked && !jv_get(o->args, "state");
+	peer_put(c, cmd, was, kind, stays ? "revoked" : "active");
+	return 0;
+}
+
+void peer__tell(const struct commander *c, const struct store_doc *d)
+{
+	for (size_t i = 0; c->front && c->front->peer && i < c->front->n_workers; i++)
+		c->front->peer(c->front->workers[i], d);
+}
+
+/* --- projects of a client ------------------------------------------------------------- */
+
+static bool is_line(const char *lines, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = lines; *at; at += strcspn(at, "\n") + 1)
+		if (strncmp(at, word, n) == 0 && at[n] == '\n')
+			return true;
+	return false;
+}
+
+/* It says itself which of them it means: so that the record of its command says it, too. */
+int peer__within(const struct order *o, const char *projects, struct refusal *f)
+{
+	if (!projects)
+		return 0;
+	if (!o->within)
+		return refuse(f, E_FORBIDDEN, "args.within", "[\"retail\"]",
+		              "args.within: this peer acts on some projects only, which of them is "
+		              "missing");
+	JV_EACH(v, o->within)
+		if (!is_line(projects, v->text))
+			return refuse(f, E_FORBIDDEN, "args.within", NULL,
+			              "args.within: %.100s is not among the projects of this peer",
+			              v->text);
+	return 0;
+}

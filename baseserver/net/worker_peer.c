@@ -1,0 +1,332 @@
+/* Who may be here: a greeting is judged by the peer's document and its key, and every session that
+ * is open once more when one of the two changes or a time has come.
+ *
+ * A document says all there is to say of a peer. Where there is none, the kind stands behind the
+ * key in keys_file; where it does not, only the names that cgi and notifier have by themselves mean
+ * one, and nobody else gets in: what a key does first must not decide what it is. HELLO narrows
+ * what the document allows, and never widens it. Each worker keeps its own documents, as it is told
+ * by the commander; they are here before the answer to the command leaves. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/model/command.h"
+#include "baseserver/net/worker_client.h"
+#include "baseserver/net/worker_impl.h"
+#include "rt/actor.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_read.h"
+#include "util/log.h"
+#include "wire/keys.h"
+
+enum { LIST_BYTES = 120 };
+
+/* --- judged ----------------------------------------------------------------------------- */
+
+static bool greets_as(enum peer_kind kind, enum role role)
+{
+	enum { MACHINE = 1 << ROLE_BROKER | 1 << ROLE_LOADER, CLIENT = 1 << ROLE_CLIENT };
+	static const unsigned roles[PEER_COUNT] = {
+#define PEER(NAME, word, greets, changes, what) [PEER_##NAME] = greets,
+#include "tbl/peer_kind.def"
+#undef PEER
+	};
+
+	return roles[kind] & 1u << role;
+}
+
+static int judge_role(const char *name, enum peer_kind kind, enum role role, struct err *err)
+{
+	bool client = role == ROLE_CLIENT;
+
+	if (kind == PEER_NONE)
+		return err_set(
+			err, E_PEER,
+			"nobody has said what peer '%s' is: `sirdar peer set %s --kind %s`, or "
+			"`baseserver key-kind %s %s` where the server runs",
+			name, name, client ? "face" : "broker", name, client ? "face" : "broker");
+	if (greets_as(kind, role))
+		return 0;
+	return err_set(
+		err, E_PEER,
+		"peer '%s' is of kind %s and may not greet as a %s: if it is meant to, `sirdar "
+		"peer set %s --kind %s`",
+		name, peer_kind_name(kind), client ? "client" : "broker", name,
+		client ? "face" : "broker");
+}
+
+static void list_print(const struct jval *list, char out[LIST_BYTES])
+{
+	size_t n = 0;
+
+	out[0] = 0;
+	for (const struct jval *v = list->first; v && n < LIST_BYTES; v = v->next)
+		n += (size_t)snprintf(out + n, LIST_BYTES - n, "%s%s", n ? ", " : "", v->text);
+}
+
+static int judge_word(const char *name, const struct jval *allowed, const char *word,
+                      const char *option, struct err *err)
+{
+	char has[LIST_BYTES];
+
+	if (peer_lists(allowed, word))
+		return 0;
+	list_print(allowed, has);
+	return err_set(
+		err, E_PEER,
+		"peer '%s' may not be of %s '%.63s', its document has %s: change that machine's "
+		"settings, or `sirdar peer set %s --%s`",
+		name, option, word, has, name, option);
+}
+
+static int judge_time(const struct conn *c, const struct peer *p, struct err *err)
+{
+	const char *name = c->identity;
+
+	if (p->is_revoked)
+		return err_set(err, E_PEER,
+		               "peer '%s' is revoked: with a new key, `sirdar peer set %s --state "
+		               "active` lets it in again",
+		               name, name);
+	if (p->expires_us && p->expires_us <= actor_wall_us(c->w->me))
+		return err_set(
+			err, E_PEER,
+			"peer '%s' has expired: `sirdar peer set %s --expires TIME` gives it "
+			"longer",
+			name, name);
+	return 0;
+}
+
+int worker__judge(struct conn *c, const struct claim *as, struct err *err)
+{
+	const struct peer *p = peers_find(&c->w->who, c->identity);
+	struct key_about key = { 0 };
+	int r = 0;
+
+	if (keys_about(c->w->peers.keys, c->identity, &key) < 0 || key.serial != c->key_serial)
+		return err_set(
+			err, E_PEER,
+			"the key of peer '%s' is not in keys_file any more: `baseserver key-add "
+			"%s` where the server runs makes another",
+			c->identity, c->identity);
+	c->kind = p && p->kind ? p->kind : key.kind ? key.kind : peer_kind_usual(c->identity);
+	if (p)
+		r = judge_time(c, p, err);
+	if (r == 0)
+		r = judge_role(c->identity, c->kind, as->role, err);
+	for (size_t i = 0; r == 0 && p && i < as->n_groups; i++)
+		r = judge_word(c->identity, p->groups, as->groups[i], "group", err);
+	if (r == 0 && p && as->role == ROLE_LOADER)
+		r = judge_word(c->identity, p->types, as->type, "type", err);
+	if (r == 0 && p && p->expires_us && (!c->w->look_us || p->expires_us < c->w->look_us)) {
+		c->w->look_us = p->expires_us;
+		actor_wake(c->w->me); /* worker__peers_look() sets the alarm */
+	}
+	return r;
+}
+
+/* --- sent away --------------------------------------------------------------------------- */
+
+void worker__refuse(struct conn *c, int code, bool final, const char *text)
+{
+	Sirdar__Refuse m = SIRDAR__REFUSE__INIT;
+
+	c->is_refused = true;
+	m.code = code;
+	m.text = (char *)text;
+	m.final = final;
+	log_warn("session.refused", "peer=%s name=%s code=%s text=\"%s\"", c->peer, c->identity,
+	         err_name(code), text);
+	session_send(c->session, FR_REFUSE, &m, NULL);
+	session_end(c->session, code, text);
+}
+
+/* --- judged again ----------------------------------------------------------------------- */
+
+static struct claim claim_of(const struct conn *c)
+{
+	struct claim as = { c->role, c->groups, 0, c->type };
+
+	while (c->groups && c->groups[as.n_groups])
+		as.n_groups++;
+	return as;
+}
+
+static void judge_all(struct worker *w)
+{
+	w->look_us = 0;
+	for (struct conn *c = w->conns; c; c = c->next) {
+		struct claim as = claim_of(c);
+		struct err err = { 0 };
+		if (c->role != ROLE_NONE && !c->is_refused && worker__judge(c, &as, &err) < 0)
+			worker__refuse(c, E_PEER, true, err.text);
+	}
+}
+
+void worker__peers_look(struct worker *w)
+{
+	int64_t now = actor_wall_us(w->me);
+
+	if (w->look_us && w->look_us <= now)
+		judge_all(w);
+	if (w->look_us)
+		actor_alarm(w->me, actor_mono_us(w->me) + w->look_us - now);
+}
+
+/* --- keys that nobody has said anything of ------------------------------------------------ */
+
+struct unsaid {
+	const struct worker *w;
+	struct buf names;
+};
+
+static void unsaid_add(void *ctx, const char *name, enum peer_kind kind)
+{
+	struct unsaid *u = ctx;
+
+	if (kind == PEER_NONE && peer_kind_usual(name) == PEER_NONE &&
+	    !peers_find(&u->w->who, name))
+		buf_printf(&u->names, "%s%s", u->names.len ? ", " : "", name);
+}
+
+/* One of the workers tells, for all. */
+static void tell_unsaid(const struct worker *w)
+{
+	struct unsaid u = { .w = w };
+
+	if (w->set.index != 1)
+		return;
+	buf_init(&u.names);
+	keys_each(w->peers.keys, unsaid_add, &u);
+	if (u.names.len)
+		log_warn(
+			"peer.no-kind",
+			"names=\"%s\" text=\"nobody has said what these keys of keys_file are, and "
+			"they are not let in: `sirdar peer set NAME --kind KIND`, or `baseserver "
+			"key-kind NAME KIND` and SIGHUP\"",
+			buf_str(&u.names));
+	buf_done(&u.names);
+}
+
+int worker_load(struct worker *w, struct store *store, struct err *err)
+{
+	int r = docs_load(&w->who, store, err);
+
+	if (r == 0)
+		tell_unsaid(w);
+	return r;
+}
+
+/* --- news --------------------------------------------------------------------------------- */
+
+struct peer_news {
+	struct letter letter;
+	struct store_doc doc; /* owns its texts; name NULL: the keys have changed */
+};
+
+static void peer_discard(struct letter *l)
+{
+	struct peer_news *n = (struct peer_news *)l;
+
+	free((char *)n->doc.name);
+	free((char *)n->doc.body);
+	free(n);
+}
+
+static void on_peer(struct letter *l, void *self)
+{
+	const struct peer_news *n = (struct peer_news *)l;
+	struct worker *w = self;
+	struct err err = { 0 };
+
+	if (n->doc.name && docs_learn(&w->who, &n->doc, &err) < 0)
+		log_error("peer.unread", "peer=%s text=\"%s\"", n->doc.name, err.text);
+	if (!n->doc.name)
+		tell_unsaid(w);
+	judge_all(w);
+	peer_discard(l);
+}
+
+void worker_peer(struct worker *w, const struct store_doc *d)
+{
+	struct peer_news *n = mem_new(sizeof *n);
+
+	n->letter.deliver = on_peer;
+	n->letter.discard = peer_discard;
+	if (d) {
+		n->doc = *d;
+		n->doc.title = n->doc.actor = NULL;
+		n->doc.name = mem_str(d->name);
+		n->doc.body = mem_strn(d->body, d->body_len);
+	}
+	if (actor_post_credit(w->me, &n->letter) < 0)
+		peer_discard(&n->letter);
+}
+
+/* --- what it may ask for ---------------------------------------------------------------- */
+
+enum changes { NOTHING, DEVICES, WORK, ANYTHING };
+
+static enum changes changes_of(enum peer_kind kind)
+{
+	static const enum changes of[PEER_COUNT] = {
+#define PEER(NAME, word, greets, changes, what) [PEER_##NAME] = changes,
+#include "tbl/peer_kind.def"
+#undef PEER
+	};
+
+	return of[kind];
+}
+
+static int may_not(const struct conn *c, const char *what, struct err *err)
+{
+	return err_set(err, E_FORBIDDEN, "peer '%s' is of kind %s and may not ask for %s",
+	               c->identity, peer_kind_name(c->kind), what);
+}
+
+int worker__may_command(const struct conn *c, const char *kind, struct err *err)
+{
+	enum changes may = changes_of(c->kind);
+	enum command_kind k;
+
+	if (may == ANYTHING || !command_kind_parse(kind, &k))
+		return 0;
+	if (may == WORK && !command_wants_admin(k))
+		return 0;
+	if (may == DEVICES && k == CK_DEVICE_REMOVE)
+		return 0;
+	return may_not(c, kind, err);
+}
+
+int worker__may_ask(const struct conn *c, const char *query, struct err *err)
+{
+	enum query_kind k;
+
+	if (changes_of(c->kind) == ANYTHING || !query_kind_parse(query, &k) ||
+	    !query_wants_admin(k))
+		return 0;
+	return may_not(c, query, err);
+}
+
+char *worker__actor(const struct conn *c, const char *said)
+{
+	return changes_of(c->kind) == ANYTHING ? mem_str(said) : mem_fmt("peer:%s", c->identity);
+}
+
+char *worker__projects(const struct conn *c)
+{
+	const struct peer *p = peers_find(&c->w->who, c->identity);
+	struct buf out;
+
+	if (!p || !p->projects)
+		return NULL;
+	buf_init(&out);
+	JV_EACH(v, p->projects)
+		buf_printf(&out, "%s\n", v->text);
+	char *text = mem_str(buf_str(&out));
+	buf_done(&out);
+	return text;
+}
