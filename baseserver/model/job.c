@@ -98,6 +98,7 @@ Sirdar__Job *job_new(const struct task *def, const struct instance *i,
 	m->attempt = i->attempt;
 	m->task_name = (char *)def->name;
 	m->run_as = (char *)def->run_as;
+	m->project = mem_strn(def->name, strcspn(def->name, "/"));
 	m->alive_wait_us = (uint64_t)def->alive_wait_us;
 	m->grace_us = (uint64_t)def->grace_us;
 	m->server_lost_keep = def->on_server_lost_keep;
@@ -120,6 +121,7 @@ void job_free(Sirdar__Job *m)
 		free(j->params[i].value);
 	}
 	free(m->params);
+	free(m->project);
 	free(j->params);
 	task_unref(j->def);
 	free(j);

@@ -133,6 +133,8 @@ static uint8_t end_of(const Sirdar__Report *r)
 
 	if (r->kind == REPORT_REJECTED && (r->reason == RE_STOPPING || r->reason == RE_FULL))
 		return AE_BACK;
+	if (r->kind == REPORT_NOT_STARTED && r->reason == RE_NO_USER)
+		return AE_BACK; /* its map may be mended: the job waits for that */
 	if (r->kind != REPORT_ENDED)
 		return report_kinds[r->kind].end;
 	if (r->exit_code == 0 && r->verdict == 0)

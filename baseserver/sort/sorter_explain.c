@@ -196,7 +196,9 @@ bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct
 		why_set(w, WHY_SERVER_DISK);
 		why_number(w, "free", (int64_t)s->disk_free);
 		why_number(w, "min", (int64_t)s->disk_min);
-	} else
+	} else if (r->no_user)
+		sorter__no_user_explain(s, r, w);
+	else
 		say_class(s, r->lane->klass ? r->lane->klass : q->klass, w);
 	return true;
 }

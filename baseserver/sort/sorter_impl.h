@@ -53,6 +53,7 @@ struct ready {
 	bool asked;        /* a grant is under way ... */
 	bool counted;      /* ... and has its slot */
 	bool frozen, runs;
+	bool no_user; /* `avoid` had none for its project */
 	uint8_t side;
 };
 
@@ -338,6 +339,8 @@ void sorter__starts_enter(struct sorter *s, struct seat *seat);
 void sorter__starts_fold(struct sorter *s, struct seat *seat, const struct transition *tr);
 int64_t sorter__starts_look(struct sorter *s); /* what is due; when it is next */
 /* Nothing starts at any that serve the class; false: somewhere it may. */
+/* Of one that waits for a machine that has a user for its project. */
+void sorter__no_user_explain(const struct sorter *s, const struct ready *r, struct why_line *w);
 bool sorter__starts_explain(const struct sorter *s, const struct klass *k, struct why_line *w);
 void sorter__starts_free(struct sorter *s);
 

@@ -8,9 +8,10 @@
  *          waits. What is tried burns nothing (IF_PROBE), and lets others have the next try.
  *          A loader that comes meanwhile is tried too: the one that had the try may be gone.
  *
- * A machine that is full (RE_FULL) is not sick. Nor does a runner count that fails inside its
- * loader before its work: it says so of its parameters, and what it needs of a machine it asks for
- * when its loader opens it.
+ * A machine that is full (RE_FULL) is not sick. Nor is one that has no user for a project
+ * (RE_NO_USER): that one's jobs go elsewhere, and rest where there is no other. Nor does a runner
+ * count that fails inside its loader before its work: it says so of its parameters, and what it
+ * needs of a machine it asks for when its loader opens it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "baseserver/sort/registrar.h"
 #include "baseserver/sort/sorter_impl.h"
 #include "sched/civil.h"
+#include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -145,6 +147,21 @@ static bool has_begun(const struct transition *tr)
 	        (tr->reason == RE_EXIT || tr->reason == RE_ATTEMPTS) && tr->inst.started_us);
 }
 
+/* Others' jobs start there: only this one looks for another machine, soon and then rarely. */
+static void seek_user(struct sorter *s, const struct starts *b, const struct transition *tr)
+{
+	uint32_t index = sorter_of_slot(s, tr->slot);
+	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
+
+	if (!r || r->runs || !r->lane)
+		return;
+	int64_t pause_us = r->avoid ? s->start_pause_max_us : s->start_pause_us;
+
+	r->avoid = b->broker;
+	r->no_user = true;
+	sorter__rest(s, r, actor_mono_us(s->me) + pause_us);
+}
+
 /* What did not start goes elsewhere, if it can; what was a try lets another have the next one. */
 static void put_off(struct sorter *s, const struct starts *b, const struct transition *tr)
 {
@@ -166,6 +183,8 @@ void sorter__starts_fold(struct sorter *s, struct seat *seat, const struct trans
 	if (!b)
 		return;
 	CHECK((b->state == STARTS_WELL) == (seat->room == STARTS_ANY)); /* give_room() */
+	if (tr->event == EV_RETURN && tr->reason == RE_NO_USER)
+		seek_user(s, b, tr);
 	if (has_failed(tr)) {
 		snprintf(b->text, sizeof b->text, "%s",
 		         tr->note && tr->note[0] ? tr->note : reason_text((enum reason)tr->reason));
@@ -226,6 +245,22 @@ bool sorter__starts_explain(const struct sorter *s, const struct klass *k, struc
 	why_text(w, "text", "%s", b->text);
 	why_text(w, "at", "%s", at);
 	return true;
+}
+
+void sorter__no_user_explain(const struct sorter *s, const struct ready *r, struct why_line *w)
+{
+	const struct starts *b = s->starts;
+	const char *project = r->queue->def->name;
+	int64_t rests_us = r->rests_us ? r->rests_us : actor_mono_us(s->me);
+	char at[WHEN_TEXT];
+
+	while (b && b->broker != r->avoid)
+		b = b->next;
+	when_print(floor_div(actor_wall_us(s->me) + rests_us - actor_mono_us(s->me), US_PER_S), at);
+	why_set(w, WHY_NO_USER);
+	why_text(w, "project", "%.*s", (int)strcspn(project, "/"), project);
+	why_text(w, "broker", "%s", b ? b->name : "the machine that was tried");
+	why_text(w, "at", "%s", at);
 }
 
 void sorter__starts_free(struct sorter *s)

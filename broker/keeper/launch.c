@@ -63,6 +63,12 @@ BARE static void child_user(const struct launch *l)
 	    syscall(SYS_setresgid, l->gid, l->gid, l->gid) < 0 ||
 	    syscall(SYS_setresuid, l->uid, l->uid, l->uid) < 0)
 		child_fail(STEP_USER);
+	/* Whatever was asked for: the program that begins here cannot be root. */
+	if (syscall(SYS_getuid) == 0 || syscall(SYS_geteuid) == 0 || syscall(SYS_getegid) == 0 ||
+	    syscall(SYS_setresuid, 0, 0, 0) == 0) {
+		errno = EPERM;
+		child_fail(STEP_USER);
+	}
 }
 
 BARE static _Noreturn void child_exec(const struct launch *l)
@@ -130,6 +136,9 @@ BARE static _Noreturn void child_main(const struct birth *b)
 		child_fail(STEP_SETUP);
 	if (l->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_fail(STEP_SETUP);
+	/* By the user itself, whose directory it is in: it may have put a link there. */
+	if (l->place && chdir(l->place) == 0)
+		mkdir(LAUNCH_TMP, 0700);
 	if (chdir(l->cwd) < 0)
 		child_fail(STEP_CWD);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
@@ -231,6 +240,26 @@ static int verdict_error(const struct launch *l, int errnum, enum step step, str
 	}
 }
 
+/* A directory of the user's own, in one that is ours. One that is another's was not made here. */
+static int place_make(const struct launch *l, struct err *err)
+{
+	struct stat st;
+
+	if (!l->place)
+		return 0;
+	if (mkdir(l->place, 0700) == 0 && chown(l->place, l->uid, l->gid) < 0)
+		rmdir(l->place);
+	if (lstat(l->place, &st) < 0)
+		return err_sys(err, of_machine(errno), errno, "directory %.200s", l->place);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != l->uid || st.st_mode & 077)
+		return err_set(
+			err, E_MACHINE,
+			"directory %.200s is not only user %u's: chown %u and chmod 700 it, or "
+			"move it away",
+			l->place, (unsigned)l->uid, (unsigned)l->uid);
+	return 0;
+}
+
 static int files_make(const struct launch *l, struct err *err)
 {
 	if (l->files_n == 0)
@@ -268,7 +297,9 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 		verdict = p;
 	}
 	CHECK(fds->n_more <= LAUNCH_MORE);
-	int r = files_make(l, err);
+	int r = place_make(l, err);
+	if (r == 0)
+		r = files_make(l, err);
 	if (r < 0)
 		return r;
 	verdict->step = STEP_NONE;

@@ -2,9 +2,10 @@
  *
  * Nothing of the message is used after this, and nothing is started here. The environment is made
  * anew: a few names of ours, then the job's own, then what tells whose job it is; the last of a
- * name wins, so that a job cannot hide its token. A job runs as our own user; as another one only
- * if we are root and its number is UID_MIN or more. Files given to a job may be secrets: they are
- * wiped when freed.
+ * name wins, so that a job cannot hide its token. A job runs as our own user; where we are root, as
+ * another one with a number of UID_MIN or more, and as root only where the machine's settings say
+ * so and no user is named. A number ("#59000") is a user without an account. Files given to a job
+ * may be secrets: they are wiped when freed.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -65,6 +66,8 @@ static void env_make(struct launch *l, const Sirdar__KeeperStart *m, const char 
 		if (value)
 			env_set(l->env, &n, mem_fmt("%s=%s", env_through[i], value));
 	}
+	if (l->place)
+		env_set(l->env, &n, mem_fmt("TMPDIR=%s/" LAUNCH_TMP, l->place));
 	if (pw) {
 		env_set(l->env, &n, mem_fmt("HOME=%s", pw->pw_dir));
 		env_set(l->env, &n, mem_fmt("USER=%s", pw->pw_name));
@@ -106,31 +109,92 @@ static void paths_make(struct launch *l)
 	CHECK(n <= most);
 }
 
-static int user_find(struct launch *l, struct passwd *pw, char *text, struct err *err)
+/* A number that the machine keeps for a project: whoever got an account with it would be it. */
+static int uid_take(struct launch *l, struct passwd *pw, char *text, struct err *err)
 {
 	struct passwd *found = NULL;
-	int n = GROUPS_MAX;
+	char *after;
+	unsigned long uid = strtoul(l->user + 1, &after, 10);
 
+	if (after == l->user + 1 || *after || uid > INT32_MAX)
+		return err_set(err, E_INVALID, "user %.64s is no number", l->user);
+	if (getpwuid_r((uid_t)uid, pw, text, PASSWD_BYTES, &found) == 0 && found)
+		return err_set(err, E_MACHINE,
+		               "number %lu of job_uids has an account on this machine, %.64s: set "
+		               "job_uids to numbers that have none",
+		               uid, found->pw_name);
+	*pw = (struct passwd){ .pw_uid = (uid_t)uid, .pw_gid = (gid_t)uid };
+	pw->pw_name = l->user + 1;
+	pw->pw_dir = l->place ? l->place : l->cwd;
+	pw->pw_shell = (char *)(uintptr_t) "/bin/sh";
+	return 0;
+}
+
+static int user_read(struct launch *l, struct passwd *pw, char *text, struct err *err)
+{
+	struct passwd *found = NULL;
+
+	if (l->user[0] == '#')
+		return uid_take(l, pw, text, err);
 	if (getpwnam_r(l->user, pw, text, PASSWD_BYTES, &found) != 0 || !found)
 		return err_set(err, E_MACHINE, "no user %.64s on this machine", l->user);
-	l->uid = pw->pw_uid;
-	l->gid = pw->pw_gid;
-	l->is_other_user = l->uid != geteuid();
-	if (!l->is_other_user)
-		return 0;
-	if (geteuid() != 0)
-		return err_set(err, E_FORBIDDEN, "the keeper may not run jobs as %.64s", l->user);
-	if (l->uid < UID_MIN)
-		return err_set(
-			err, E_FORBIDDEN,
-			"user %.64s has number %u: jobs run as users from %d on, never as root",
-			l->user, (unsigned)l->uid, UID_MIN);
+	return 0;
+}
+
+static int groups_find(struct launch *l, struct err *err)
+{
+	int n = GROUPS_MAX;
+
 	l->groups = mem_array(GROUPS_MAX, sizeof *l->groups);
+	if (l->user[0] == '#')
+		return 0;
 	if (getgrouplist(l->user, l->gid, l->groups, &n) < 0)
 		return err_set(err, E_INVALID, "user %.64s has more than %d groups", l->user,
 		               GROUPS_MAX);
 	l->groups_n = (size_t)n;
 	return 0;
+}
+
+static int user_find(struct launch *l, const Sirdar__KeeperStart *m, struct passwd *pw, char *text,
+                     struct err *err)
+{
+	int r = user_read(l, pw, text, err);
+
+	if (r < 0)
+		return r;
+	l->uid = pw->pw_uid;
+	l->gid = pw->pw_gid;
+	l->is_other_user = geteuid() == 0 || l->uid != geteuid();
+	if (!l->is_other_user)
+		return 0;
+	if (geteuid() != 0)
+		return err_set(err, E_FORBIDDEN, "the keeper may not run jobs as %.64s", l->user);
+	if (l->uid < UID_MIN || l->gid == 0)
+		return err_set(err, m->own_user ? E_MACHINE : E_FORBIDDEN,
+		               "user %.64s has number %u and group %u: jobs run as users from %d "
+		               "on, never as root",
+		               l->user, (unsigned)l->uid, (unsigned)l->gid, UID_MIN);
+	return groups_find(l, err);
+}
+
+/* The user that root runs jobs as is named, but where the machine's settings say "as root". */
+static int nobody_check(const Sirdar__KeeperStart *m, struct err *err)
+{
+	if (m->run_as[0] || m->as_root || geteuid() != 0)
+		return 0;
+	return err_set(err, E_MACHINE, "the jobkeeper is root, and the start names no user");
+}
+
+/* Its directory below the place of all: where it works, unless the job has another one. */
+static void place_set(struct launch *l, const Sirdar__KeeperStart *m)
+{
+	if (!m->run_as[0] || m->places[0] != '/' || geteuid() != 0)
+		return;
+	l->place = mem_fmt("%s/%s", m->places, m->run_as + (m->run_as[0] == '#'));
+	if (!m->own_cwd)
+		return;
+	free(l->cwd);
+	l->cwd = mem_str(l->place);
 }
 
 static int words_check(const Sirdar__KeeperStart *m, struct err *err)
@@ -146,6 +210,8 @@ static int words_check(const Sirdar__KeeperStart *m, struct err *err)
 	for (size_t i = 0; i < m->n_file; i++)
 		if (!fs_name_ok(m->file[i]->name, 64))
 			return err_set(err, E_INVALID, "name of file %zu", i + 1);
+	if (strchr(m->run_as, '/') || m->run_as[0] == '.')
+		return err_set(err, E_INVALID, "name of the user");
 	if (m->cwd[0] && m->cwd[0] != '/')
 		return err_set(err, E_INVALID, "directory %.200s is not absolute", m->cwd);
 	return 0;
@@ -191,11 +257,15 @@ int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *
 
 	if (r < 0)
 		return r;
+	r = nobody_check(m, err);
+	if (r < 0)
+		return r;
 	l = mem_new(sizeof *l);
 	new_copy(l, m, files_dir);
+	place_set(l, m);
 	if (l->user[0]) {
 		text = mem_new(PASSWD_BYTES);
-		r = user_find(l, &pw, text, err);
+		r = user_find(l, m, &pw, text, err);
 		if (r < 0)
 			goto out;
 	}
@@ -225,6 +295,7 @@ void launch_free(struct launch *l)
 	words_free(l->paths);
 	free(l->cwd);
 	free(l->user);
+	free(l->place);
 	free(l->files_at);
 	free(l->groups);
 	free(l->limits);

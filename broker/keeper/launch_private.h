@@ -10,6 +10,8 @@
 
 #include "broker/keeper/launch.h"
 
+#define LAUNCH_TMP "tmp" /* in the user's place: TMPDIR */
+
 struct launch_limit {
 	int resource;
 	struct {
@@ -26,6 +28,7 @@ struct launch_file {
 struct launch {
 	char **argv, **env, **paths; /* paths: where argv[0] may be, in order */
 	char *cwd, *user, *files_at;
+	char *place; /* the user's own, below `places`; NULL: none */
 	bool is_other_user;
 	uid_t uid;
 	gid_t gid;

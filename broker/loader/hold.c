@@ -143,9 +143,8 @@ static int hold_start(void *ctx, const struct runner_guest_start *s,
 
 	if (s->n_fds < FDS_MIN || s->n_fds > FDS_MAX || h->n_pids == GUESTS_MAX)
 		r = err_set(&err, E_LIMIT, "descriptors, or processes");
-	else if (policy_take(h->loader, t->about.user, &policy) < 0)
-		r = err_set(&err, E_FORBIDDEN,
-		            "guest.user: %.64s is not among this machine's users", t->about.user);
+	else
+		r = policy_take(h->loader, NULL, t->about.user, &policy, &err);
 	if (r == 0) {
 		ret->token = ++h->last;
 		hold_fill(t, s, ret->token, policy, &m);
@@ -209,11 +208,11 @@ static int check_user(const struct hold *h, const char *user, struct err *err)
 {
 	struct policy *policy;
 
-	if (policy_take(h->loader, user, &policy) < 0)
-		return err_set(err, E_FORBIDDEN,
-		               "guest.user is '%.64s', want one of this machine's `users`", user);
-	policy_free(policy);
-	return 0;
+	int r = policy_take(h->loader, NULL, user, &policy, err);
+
+	if (r == 0)
+		policy_free(policy);
+	return r;
 }
 
 static void hold_close(struct guest_type *t)

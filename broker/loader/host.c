@@ -10,6 +10,7 @@
 #include <sirdar.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "broker/link/link.h"
 #include "broker/loader/guest.h"
@@ -240,8 +241,7 @@ static int host_pause(const struct runner_job *pub, uint64_t ms)
 static int spawn_refused(struct job *j, int code, const char *why)
 {
 	result_set_text(&j->result, why);
-	if (code == RUNNER_E_INVALID)
-		j->result.verdict = RUNNER_FATAL;
+	j->result.verdict = code == RUNNER_E_INVALID ? RUNNER_FATAL : RUNNER_INFRA;
 	return code;
 }
 
@@ -361,6 +361,7 @@ static int host_spawn(const struct runner_job *pub, const struct runner_process 
 {
 	struct job *j = job_of(pub);
 	struct policy *policy;
+	struct err err = { 0 };
 
 	if (j->start || atomic_load(&j->is_cancelled))
 		return RUNNER_E_STATE;
@@ -369,10 +370,15 @@ static int host_spawn(const struct runner_job *pub, const struct runner_process 
 	if (!j->loader->keeper)
 		return spawn_refused(j, RUNNER_E_INVALID,
 		                     "this runner promised to start no process");
-	if (policy_take(j->loader, process->run_as ? process->run_as : pub->run_as, &policy) < 0)
-		return spawn_refused(j, RUNNER_E_INVALID,
-		                     "this machine's policy does not let jobs run as that user");
-	int r = start_make(j, process, policy);
+	int r = policy_take(j->loader, j->project, process->run_as ? process->run_as : pub->run_as,
+	                    &policy, &err);
+	if (r < 0) {
+		j->unplaced = r == E_NOT_FOUND ? REASON_NO_USER
+		              : r == E_MACHINE ? REASON_NOSTART
+		                               : REASON_NONE;
+		return spawn_refused(j, j->unplaced ? RUNNER_E_SYSTEM : RUNNER_E_INVALID, err.text);
+	}
+	r = start_make(j, process, policy);
 	policy_free(policy);
 	return r;
 }
@@ -442,6 +448,7 @@ static void keep_from_jobs(struct loader *l, const char *settings_file)
 			l->kept_paths[l->kept.n++] = mem_str(paths[i]);
 	}
 	l->kept.size = sizeof l->kept;
+	l->kept.is_root = geteuid() == 0 && !s->jobs_as_root;
 	l->kept.paths = (const char *const *)l->kept_paths;
 }
 

@@ -55,7 +55,7 @@ static char *loader_job_put(char **at, const char *s)
 static void store_reserve(struct job *j, const Sirdar__Job *g)
 {
 	size_t n = 2 * g->n_params * sizeof(char *) + bytes_of(g->task_name) + bytes_of(g->run_as) +
-	           bytes_of(g->timezone);
+	           bytes_of(g->timezone) + bytes_of(g->project);
 
 	for (size_t i = 0; i < g->n_params; i++)
 		n += bytes_of(g->params[i]->name) + bytes_of(g->params[i]->value);
@@ -89,6 +89,7 @@ void job_fill(struct job *j, const Sirdar__Job *g)
 		.timezone = loader_job_put(&at, g->timezone),
 		.run_as = loader_job_put(&at, g->run_as),
 	};
+	j->project = loader_job_put(&at, g->project);
 	j->keep_on_server_lost = g->server_lost_keep;
 	j->created_us = g->created_us;
 	j->is_again = g->is_again;

@@ -106,6 +106,7 @@ struct job {
 	/* The grant's text and parameters: one block, kept from job to job. */
 	char *store;
 	size_t store_cap;
+	const char *project; /* "": the server is a release older */
 	const char **params; /* name, value, name, value */
 	uint32_t n_params;
 	int64_t created_us; /* of the instance, UTC */
@@ -117,6 +118,7 @@ struct job {
 	int answer;          /* of execute() */
 	uint8_t report_kind; /* how it ended, an enum report_kind */
 	uint8_t reason;      /* an enum job_reason */
+	uint8_t unplaced;    /* why nobody here may be its user, a reason; 0: somebody is */
 	uint8_t cut_short;   /* why the keeper ended its process unasked, a reason; 0: it did not */
 	struct start *start; /* the process it asks for */
 	struct job_pair *outputs; /* [shared] */

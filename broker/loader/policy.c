@@ -1,21 +1,20 @@
 /* What this machine's settings allow a job's process: its user, its limits, its mask.
  *
  * A policy is a copy, taken under the loader's lock, because a reload may change the settings
- * while a job thread asks. A job runs as this program's own user, or as one that the setting
- * `users` names, where root does not count. The directory of users is asked outside the lock: it
- * may be slow. The jobkeeper looks once more at the user's number (keeper/launch_new.c).
+ * while a job thread asks. As whom a job runs is looked up outside the lock (whose.c): files and
+ * the directory of users may be slow. The jobkeeper looks once more at the user's number
+ * (keeper/launch_new.c).
  */
 #include "broker/loader/policy.h"
 
 #include <keeper.pb-c.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "broker/loader/loader.h"
+#include "broker/loader/whose.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
@@ -25,6 +24,8 @@ enum { LIMITS_MAX = 3 };
 
 struct policy {
 	char *user; /* "": the keeper's own */
+	char *places;
+	bool own_user, as_root;
 	uint32_t umask;
 	bool no_new_privs;
 	uint64_t memory_bytes;
@@ -32,23 +33,6 @@ struct policy {
 	Sirdar__KeeperLimit limits[LIMITS_MAX], *list[LIMITS_MAX];
 	size_t n_limits;
 };
-
-static bool is_own_user(const char *name)
-{
-	struct passwd entry, *found = NULL;
-	char text[2048];
-
-	return getpwnam_r(name, &entry, text, sizeof text, &found) == 0 && found &&
-	       found->pw_uid == geteuid();
-}
-
-static bool is_allowed(const struct param_taskbroker *s, const char *name)
-{
-	for (size_t i = 0; i < s->users.n; i++)
-		if (!strcmp(s->users.items[i], name) && strcmp(name, "root") != 0)
-			return true;
-	return false;
-}
 
 static void limit_add(struct policy *p, int resource, int64_t most)
 {
@@ -63,6 +47,8 @@ static void limit_add(struct policy *p, int resource, int64_t most)
 
 static void policy_fill(struct policy *p, const struct param_taskbroker *s)
 {
+	p->places = mem_str(p->user[0] ? s->work_dir : "");
+	p->as_root = s->jobs_as_root && !p->user[0];
 	p->umask = (uint32_t)strtoul(s->job_umask, NULL, 8);
 	p->no_new_privs = !s->new_privileges || p->user[0];
 	p->memory_bytes = (uint64_t)s->job_memory_max_bytes;
@@ -75,31 +61,36 @@ static void policy_fill(struct policy *p, const struct param_taskbroker *s)
 		limit_add(p, RLIMIT_FSIZE, s->job_file_max_bytes);
 }
 
-int policy_take(struct loader *l, const char *user, struct policy **ret_policy)
+int policy_take(struct loader *l, const char *project, const char *wish, struct policy **ret_policy,
+                struct err *err)
 {
-	/* A look into the directory of users, which may take a while: not under the lock. */
-	bool is_own = !user[0] || is_own_user(user);
 	struct policy *p = mem_new(sizeof *p);
-	int r = 0;
+	struct whose w;
+	int r;
 
-	p->user = mem_str(is_own ? "" : user);
 	pthread_mutex_lock(&l->mu);
-	if (is_own || is_allowed(l->settings, user))
-		policy_fill(p, l->settings);
-	else
-		r = E_FORBIDDEN;
+	whose_copy(&w, l->settings, wish);
 	pthread_mutex_unlock(&l->mu);
-	if (r < 0)
+	r = whose_find(&w, project, wish, &p->user, &p->own_user, err);
+	whose_done(&w);
+	if (r < 0) {
 		policy_free(p);
-	else
-		*ret_policy = p;
-	return r;
+		return r;
+	}
+	pthread_mutex_lock(&l->mu);
+	policy_fill(p, l->settings);
+	pthread_mutex_unlock(&l->mu);
+	*ret_policy = p;
+	return 0;
 }
 
 void policy_put(const struct policy *p, Sirdar__KeeperStart *m)
 {
 	CHECK(p->n_limits > 0 && p->n_limits <= LIMITS_MAX);
 	m->run_as = p->user;
+	m->own_user = p->own_user;
+	m->as_root = p->as_root;
+	m->places = p->places;
 	/* 0 in the message is the keeper's default, which is another one. */
 	m->umask = p->umask ? p->umask : 01000;
 	m->no_new_privs = p->no_new_privs;
@@ -115,5 +106,6 @@ void policy_free(struct policy *p)
 	if (!p)
 		return;
 	free(p->user);
+	free(p->places);
 	free(p);
 }

@@ -4,18 +4,19 @@
 #ifndef LOADER_POLICY_H
 #define LOADER_POLICY_H
 
+struct err;
 struct loader;
 struct policy;
 typedef struct Sirdar__KeeperStart Sirdar__KeeperStart;
 
 /* The policy as it is now.
  *
- *   user    who the job asks to run as; "" and the broker's own user: as the broker
+ *   project, wish, errors  as whose_find()
  *   owns    *ret_policy is the caller's
- *   errors  E_FORBIDDEN that user is not among `users`
  *   thread  any
  */
-int policy_take(struct loader *l, const char *user, struct policy **ret_policy);
+int policy_take(struct loader *l, const char *project, const char *wish, struct policy **ret_policy,
+                struct err *err);
 
 /* Fill in what a start says of it; borrowed from the policy. */
 void policy_put(const struct policy *p, Sirdar__KeeperStart *m);

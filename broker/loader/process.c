@@ -94,6 +94,7 @@ static struct job *adopt(struct loader *l, uint64_t token)
 		.timezone = j->store,
 		.run_as = j->store,
 	};
+	j->project = j->store;
 	j->result.size = sizeof j->result;
 	job_move(j, JOB_PROCESS);
 	j->is_process = j->is_adopted = j->has_started = j->in_keeper = true;

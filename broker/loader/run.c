@@ -27,6 +27,12 @@ static void loader_run_settle(struct job *j)
 
 	r->text[sizeof r->text - 1] = 0;
 	result_set_text(r, r->text);
+	if (j->unplaced && j->answer < 0) { /* another machine may have one */
+		j->reason = j->unplaced;
+		r->verdict = RUNNER_INFRA;
+		j->report_kind = REPORT_NOT_STARTED;
+		return;
+	}
 	if (j->answer == RUNNER_PROCESS && !j->start) { /* it never called spawn() */
 		j->answer = RUNNER_FAILED;
 		result_set_text(r, "the runner started no process");

@@ -111,6 +111,23 @@ static int main_join(struct broker *b, struct err *err)
 	return member_open(&set, &b->member, err);
 }
 
+/* Not when settings are checked: who checks may be another user. */
+static int users_check(const struct param_taskbroker *p, struct err *err)
+{
+	if (geteuid() != 0)
+		return 0;
+	if (!p->jobs_as_root && !p->users.n && !p->job_users_file[0] && !p->job_uids[0])
+		return err_set(
+			err, E_INVALID,
+			"this broker is root, and nothing says as whom jobs run: start it as "
+			"a user of its own, or set job_uids (a number for each project) or "
+			"job_users_file, or jobs_as_root where everybody may be root");
+	if (p->jobs_as_root)
+		log_warn("broker.jobs_as_root", "jobs run as root: nothing of this machine is kept "
+		                                "from them");
+	return 0;
+}
+
 static int taskbroker_main_run(struct process *p)
 {
 	struct broker *b = &p->broker;
@@ -123,8 +140,10 @@ static int taskbroker_main_run(struct process *p)
 	b->settings = &p->settings;
 	b->args = &p->args;
 	b->loop = ev_loop_new(EVFLAG_NOSIGMASK | EVFLAG_NOENV);
-	int r = b->loop ? find_places(b, &err) : err_set(&err, E_NOMEM, "no event loop");
+	int r = b->loop ? users_check(b->settings, &err) : err_set(&err, E_NOMEM, "no event loop");
 
+	if (r == 0)
+		r = find_places(b, &err);
 	if (r == 0)
 		r = lock_state(b->state_dir, &err);
 	if (r == 0)

@@ -143,6 +143,9 @@ void param_args_done(struct param_args *a);
 int param_again(const struct param_table *t, void *fresh, const struct param_args *a,
                 struct err *err);
 
+/* "59000-59999": the numbers of users, from 1000 on. False: it is none. */
+bool param_uids_parse(const char *text, uint32_t *ret_first, uint32_t *ret_last);
+
 /* "512MiB" or a number of bytes. */
 bool param_size_parse(const char *text, int64_t *ret_bytes);
 

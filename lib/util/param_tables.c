@@ -6,6 +6,7 @@
 #include "util/log.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,7 @@ static bool is_loopback(const char *address)
 }
 
 enum { ETCD_LEAD_MS_MIN = 3000 };
+enum { UIDS_MIN = 1000 }; /* below are the system's own users */
 
 /* What all daemons have of etcd's settings. A password does not leave the machine in the clear. */
 static int etcd_check(const struct param_list *endpoints, const char *prefix, const char *user_file,
@@ -204,6 +206,36 @@ static int baseserver_check(const void *self, struct err *err)
 	return r < 0 ? r : level_check(p->log_level, err);
 }
 
+bool param_uids_parse(const char *text, uint32_t *ret_first, uint32_t *ret_last)
+{
+	char after;
+
+	if (strspn(text, "0123456789-") != strlen(text) || text[0] == '-' ||
+	    sscanf(text, "%9" SCNu32 "-%9" SCNu32 "%c", ret_first, ret_last, &after) != 2)
+		return false;
+	return *ret_first >= UIDS_MIN && *ret_first <= *ret_last;
+}
+
+/* As whom jobs run. */
+static int users_check(const struct param_taskbroker *p, struct err *err)
+{
+	uint32_t first, last;
+
+	for (size_t i = 0; i < p->users.n; i++)
+		if (strcmp(p->users.items[i], "root") == 0)
+			return err_set(err, E_INVALID,
+			               "users has 'root': jobs run as users from number 1000 on");
+	if (p->job_uids[0] && !param_uids_parse(p->job_uids, &first, &last))
+		return err_set(err, E_INVALID,
+		               "job_uids is '%s', want FIRST-LAST, from %d on, as 59000-59999",
+		               p->job_uids, UIDS_MIN);
+	if (p->jobs_as_root && (p->users.n || p->job_users_file[0] || p->job_uids[0]))
+		return err_set(err, E_INVALID,
+		               "jobs_as_root is on beside users, job_users_file or job_uids: "
+		               "whatever they separate, root could read");
+	return 0;
+}
+
 static int taskbroker_check(const void *self, struct err *err)
 {
 	const struct param_taskbroker *p = self;
@@ -212,10 +244,6 @@ static int taskbroker_check(const void *self, struct err *err)
 	    strtoul(p->job_umask, NULL, 8) > 0777)
 		return err_set(err, E_INVALID, "job_umask is '%.20s', want octal 0..777",
 		               p->job_umask);
-	for (size_t i = 0; i < p->users.n; i++)
-		if (strcmp(p->users.items[i], "root") == 0)
-			return err_set(err, E_INVALID,
-			               "users has 'root': jobs run as users from number 1000 on");
 	if (strcmp(p->cgroup, "auto") != 0 && strcmp(p->cgroup, "off") != 0 && p->cgroup[0] != '/')
 		return err_set(err, E_INVALID,
 		               "cgroup is '%.100s', want auto, off or an absolute directory",
@@ -225,7 +253,9 @@ static int taskbroker_check(const void *self, struct err *err)
 		return err_set(err, E_INVALID,
 		               "retry_min_ms %" PRId64 " must be at most retry_max_ms %" PRId64,
 		               p->retry_min_ms, p->retry_max_ms);
-	int r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
+	int r = users_check(p, err);
+	if (r == 0)
+		r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
 	return r < 0 ? r : level_check(p->log_level, err);
 }
 

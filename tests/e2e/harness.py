@@ -252,6 +252,8 @@ class Site:
             return False
 
     def broker_sets(self, name, types, **sets):
+        if os.geteuid() == 0 and not {"users", "job_users_file", "job_uids"} & set(sets):
+            sets = {"jobs_as_root": "true", **sets}
         return {"server": f"127.0.0.1:{self.port}", "name": name,
                 "key_file": self.dir / (name + ".key"), "state_dir": self.dir / name,
                 "runners_dir": sets.pop("runners_dir", RUNNERS), "work_dir": self.dir / "work",
@@ -260,6 +262,15 @@ class Site:
                 "retry_min_ms": 20, "retry_max_ms": 300, "loader_restart_ms": 20,
                 "loader_crash_max": 1000, "disk_free_min_bytes": 1 << 20, "jobs_max": 4096,
                 "stop_ms": 3000, "output_flush_ms": 100, **sets}
+
+    def job_users(self, **lines):
+        """Settings with which a broker of root runs jobs of these projects as these users."""
+        if os.geteuid() != 0:
+            return {}
+        (self.dir / "data").chmod(0o1777)
+        path = self.dir / ("users-" + "-".join(lines))
+        path.write_text("".join(f"{project}: {users}\n" for project, users in lines.items()))
+        return {"job_users_file": path}
 
     def add_broker(self, name, types=("shell:8", "noop:64"), wait=True, **sets):
         self.add_key(name)

@@ -178,6 +178,7 @@ class Link:
         body += field(14, grace_us) + field(15, deadline_us) + field(16, fence_kill_us)
         body += field(17, keep)
         body += b"".join(field(18, field(1, n) + field(2, c)) for n, c in files)
+        body += field(25, True)  # with no user, as root where the keeper is root
         self.send("start", body)
 
     def kill(self, token, grace_us=0, intent=0):

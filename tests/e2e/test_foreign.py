@@ -350,7 +350,7 @@ WARM = "import os; print('warm' if b'zygote' in open('/proc/self/cmdline', 'rb')
 
 def python_job(site, name, script, wait=True, more="", stream="stdout", **keys):
     if "b-py" not in site.brokers:
-        site.add_broker("b-py", types=("python:8",), runners_dir=site.runners, users="nobody")
+        site.add_broker("b-py", types=("python:8",), runners_dir=site.runners, **site.job_users(foreign="nobody"))
     lines = "".join(f"        {line}\n" for line in script.splitlines())
     site.apply(f"workflow: {name}\n{HEAD}tasks:\n  t:\n    type: python\n    cycle: day\n    catchup: {{mode: all}}\n"
                + "".join(f"    {k}: {v}\n" for k, v in keys.items())
@@ -365,6 +365,11 @@ def python_job(site, name, script, wait=True, more="", stream="stdout", **keys):
         raise AssertionError(f"{i} {site.history(i['id'])} {e}") from e
 
 
+def place(site):
+    """Where a job without a directory of its own works."""
+    return site.dir / "work" / ("nobody" if os.geteuid() == 0 else "")
+
+
 @test
 def a_python_job_is_forked_from_a_warm_interpreter_and_is_as_one_of_its_own(site):
     more = "      arguments: [a b, '$[yyyyMMdd]']\n      environment: {COLOUR: green}\n      word: x\n"
@@ -372,7 +377,7 @@ def a_python_job_is_forked_from_a_warm_interpreter_and_is_as_one_of_its_own(site
                          "      os.environ['SIRDAR_TASK'], __name__, os.getcwd(), os.getsid(0) == os.getpid(), 'HOME' in os.environ)\n"
                          "print('::output n=5')\n", more=more)
     assert i["state"] == "Succ" and "warm" in text, (i, text)
-    assert "['a b', '20260301'] green x foreign/py/t __main__" in text and f"{site.dir}/work True" in text, text
+    assert "['a b', '20260301'] green x foreign/py/t __main__" in text and f"{place(site)} True" in text, text
     i, text = python_job(site, "py7", WARM + "raise SystemExit(7)\n", retry="{attempts: 1}")
     assert i["state"] == "StopSchedule" and "exit" in str(site.history(i["id"])) and " 7" in str(site.history(i["id"])), i
     i, text = python_job(site, "pyx", "import nothing_of_that_name\n", stream="stderr", retry="{attempts: 1}")

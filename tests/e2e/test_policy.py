@@ -98,8 +98,14 @@ def limits_mask_and_environment_are_the_machines(s):
                      "(head -c 20000 /dev/zero > big) 2>/dev/null; stat -c %s:%a big; rm big")
     assert text.split() == ["77", "0", "0027", "0", "NoNewPrivs:1", "8192:640"], text
     reload(s, new_privileges="true")
-    i, text = result(s, "limits2", "ulimit -n; umask; grep NoNewPrivs /proc/self/status | tr -d '[:space:]'")
-    assert text.split()[1:] == ["0022", "NoNewPrivs:0"] and text.split()[0] != "77", text
+    asked = "ulimit -n; umask; grep NoNewPrivs /proc/self/status | tr -d '[:space:]'"
+    i, text = result(s, "limits2", asked, group="default")
+    # Another user than the broker's never gains anything.
+    assert text.split()[1:] == ["0022", f"NoNewPrivs:{int(os.geteuid() == 0)}"] and text.split()[0] != "77", text
+    s.add_broker("own", ("shell:2",), groups="own", new_privileges="true")
+    i, text = result(s, "limits3", asked, group="own")
+    assert text.split()[1:] == ["0022", "NoNewPrivs:0"], text
+    s.brokers["own"].stop()
 
 
 def held(s, what):
@@ -113,11 +119,12 @@ def held(s, what):
 def a_fork_bomb_hits_its_own_ceiling_and_nobody_else(s):
     held(s, "pids")
     reload(s, job_processes_max=40)
-    task = job(s, "bomb", "touch up; bomb() { bomb | bomb & wait; }; bomb 2>/dev/null & exec sleep 600")
+    up = s.dir / "data/up"
+    task = job(s, "bomb", f"touch {up}; bomb() {{ bomb | bomb & wait; }}; bomb 2>/dev/null & exec sleep 600")
     other = over(s, job(s, "beside", "for i in 1 2 3 4 5; do sh -c 'echo $$$$'; done; nproc"))
     assert other["state"] == "Succ"
-    until("it runs", lambda: (s.dir / "work/up").exists())
-    (s.dir / "work/up").unlink()
+    until("it runs", lambda: up.exists())
+    up.unlink()
     s.sirdar("kill", task, "2026-03-01", "--yes")
     assert over(s, task)["state"] == "Killed"
     reload(s, job_processes_max=0)
@@ -228,7 +235,7 @@ def the_cgi_takes_over_what_it_may_and_names_the_rest(s):
 @test
 def the_default_place_of_files_is_reachable_too(s):
     as_root()
-    s.add_broker("b2", ("shell:2",), groups="second", users=USER, files_dir="")
+    s.add_broker("b2", ("shell:2",), groups="second", files_dir="", **s.job_users(policy=USER))
     st = os.stat(s.dir / "b2")
     place = f"/run/sirdar/files-{st.st_dev:x}-{st.st_ino:x}"
     try:
@@ -254,7 +261,7 @@ def site():
     s.start_cgi()
     s.add_key("b1")
     from harness import Daemon
-    sets = s.broker_sets("b1", ("shell:8",), users=f"{USER},bin")
+    sets = s.broker_sets("b1", ("shell:8",), **s.job_users(policy=f"{USER} bin"))
     argv = s.argv("taskbroker", sets)
     s.brokers["b1"] = Daemon(s, "b1", [argv[0], "-c", s.file, *argv[1:]], r"broker\.keeper_up")
     s.brokers["b1"].start()

@@ -128,7 +128,7 @@ def make():
     s.start_cgi()
     for name in ("well", "sick"):
         places(s, name).mkdir()
-        s.add_broker(name, types=("shell:16",), work_dir=places(s, name), users="nobody-here")
+        s.add_broker(name, types=("shell:16",), work_dir=places(s, name), **s.job_users(e2e="nobody nobody-here"))
     return s
 
 

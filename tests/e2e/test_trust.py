@@ -57,7 +57,7 @@ sed 's/[0-9a-f]\\{16\\}/TOKEN/' /proc/self/cgroup
 def brokers_with_and_without(s):
     if "b-without" in s.brokers:
         return
-    sets = {"users": "nobody"} if os.geteuid() == 0 else {}
+    sets = s.job_users(trust="nobody")
     add_broker(s, "b-with", **sets)
     add_broker(s, "b-without", [sys.executable, WITHOUT, CLONE3], **sets)
     for name in ("b-with", "b-without"):
@@ -266,7 +266,7 @@ def whatever_the_umask_nobody_else_may_use_what_the_daemons_keep(_):
 @test
 def the_text_of_a_script_stands_in_no_process_list(s):
     brokers_with_and_without(s)
-    hold, word = s.dir / "hold-words", "word" + os.urandom(8).hex()
+    hold, word = s.dir / "data" / "hold-words", "word" + os.urandom(8).hex()
     for name, lead in (("plain", ""), ("bang", "#!/bin/sh\n")):
         task = job(s, f"words-{name}", f"{lead}w={word}\ntouch {hold}-{name}-runs\nwhile [ ! -e {hold}-{name} ]; do sleep 0.05; done\n"
                    "exit 0", group="b-with")

@@ -50,10 +50,10 @@ static void loader_start(const char *slots)
 	char line[300];
 
 	child_start(&w.loader, "taskrunner-loader", "--set", server, "--set", state, "--set", work,
-	            "--set", "name=b1", "--set", "retry_min_ms=5", "--set", "retry_max_ms=50",
-	            "--set", "output_flush_ms=20", "--set", "stop_ms=2000", "--set", chunk_set,
-	            "--type", "t", "--slots", slots, "--plugin", w.plugin, "--status-fd", "3",
-	            (char *)NULL);
+	            "--set", "jobs_as_root=true", "--set", "name=b1", "--set", "retry_min_ms=5",
+	            "--set", "retry_max_ms=50", "--set", "output_flush_ms=20", "--set",
+	            "stop_ms=2000", "--set", chunk_set, "--type", "t", "--slots", slots, "--plugin",
+	            w.plugin, "--status-fd", "3", (char *)NULL);
 	free(server);
 	free(state);
 	free(work);

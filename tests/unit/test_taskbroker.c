@@ -55,7 +55,8 @@ static void broker_start(void)
 	            "--set", sets[4], "--set", runners, "--set", "name=b1", "--set",
 	            "retry_min_ms=5", "--set", "retry_max_ms=50", "--set", "output_flush_ms=20",
 	            "--set", "loader_restart_ms=10", "--set", "report_ms=50", "--set",
-	            "load_max_percent=100000", "--set", "stop_ms=3000", (char *)NULL);
+	            "load_max_percent=100000", "--set", "stop_ms=3000", "--set",
+	            "jobs_as_root=true", (char *)NULL);
 	for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
 		free(sets[i]);
 	free(plugins);
@@ -294,7 +295,7 @@ static void what_cannot_run_is_fatal_with_the_reason(void **state)
 	assert_non_null(strstr(r->text, "exactly one of"));
 	fake_grant(&w.fake, 9, PARAMS("command", "true", "user", "nobody"));
 	r = wait_report(9, ENDED);
-	assert_non_null(strstr(r->text, "policy"));
+	assert_non_null(strstr(r->text, "may not run jobs as"));
 	assert_int_equal(r->verdict, 2);
 	end_all();
 }
