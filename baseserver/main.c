@@ -18,6 +18,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/own.h"
 #include "util/param.h"
 #include "util/screen.h"
 #include "util/trust.h"
@@ -219,6 +220,7 @@ int main(int argc, char **argv)
 	int code = 0;
 
 	screen_open();
+	own_memory();
 	if (!param_main(&param_baseserver_table, &p, argc, argv, "[" USES "]", &args, &code))
 		; /* what it said is all */
 	else if (!args.rest[0])

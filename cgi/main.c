@@ -36,6 +36,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/own.h"
 #include "util/screen.h"
 
 #define PEM_BYTES_MAX 65536
@@ -294,6 +295,7 @@ int main(int argc, char **argv)
 	int code = EX_OK;
 
 	screen_open();
+	own_memory();
 	/* Connections come and go by thousands, on threads that would each keep what is free. */
 	mallopt(M_ARENA_MAX, 2);
 	argc = make_token_take(argc, argv, &token);

@@ -22,6 +22,7 @@
 #include "rt/notify.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/own.h"
 #include "util/screen.h"
 
 static int notifier_main_die(int code, const struct err *err)
@@ -161,6 +162,7 @@ int main(int argc, char **argv)
 	int code = EX_OK;
 
 	screen_open();
+	own_memory();
 	argc = asked_take(argc, argv, &asked);
 	if (!param_main(&param_notifier_table, &n.param, argc, argv,
 	                "[--test RECIPIENT | --status]", &args, &code))

@@ -16,6 +16,7 @@
 #include "rt/notify.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/own.h"
 #include "util/screen.h"
 
 enum {
@@ -198,6 +199,7 @@ int main(int argc, char **argv)
 	int r;
 
 	screen_open();
+	own_memory();
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	signals_reset();
 	log_open("jobkeeper", a.level);

@@ -16,6 +16,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/own.h"
 #include "util/screen.h"
 
 #define SLOTS_MAX 65536
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
 	int code = EX_USAGE;
 
 	screen_open();
+	own_memory();
 	memset(&p, 0, sizeof p);
 	p.signals = (struct program_signals){ .on_signal = on_signal, .ctx = &p };
 	mallopt(M_ARENA_MAX, 2);

@@ -188,6 +188,7 @@ int main(int argc, char **argv)
 
 	p->signals = (struct program_signals){ .on_signal = on_signal, .ctx = p };
 	screen_open();
+	own_memory();
 	mallopt(M_ARENA_MAX, 1);
 	p->broker.ends_jobs = take_flag(&argc, argv, "--with-jobs");
 	if (param_main(&param_taskbroker_table, &p->settings, argc, argv,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,21 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+void own_memory(void)
+{
+#ifndef SANITIZED
+	prctl(PR_SET_DUMPABLE, 0); /* fails on values it does not know only */
+#endif
+}
 
 static int own_failed(const char *what, const char *path, struct err *err)
 {

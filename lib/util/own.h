@@ -24,4 +24,9 @@ int own_dir(const char *path, bool may_share, struct err *err);
  * beside it is open to others. SQLite gives new ones the database's mode. E_IO, E_FULL. */
 int own_database(const char *path, struct err *err);
 
+/* Nobody of this process's own user may look into it: no trace, no memory, environment or
+ * descriptors through /proc, no core file. Jobs are often that user. At start, and again after an
+ * exec. Not where a sanitizer looks for leaks: it traces its own process. */
+void own_memory(void);
+
 #endif

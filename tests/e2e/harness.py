@@ -94,8 +94,8 @@ def rss_kb(pid):
 
 def anonymous_kb(pid):
     """Memory of its own: no file's pages, whatever the system cached."""
-    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("Anonymous"))
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("RssAnon"))
 
 
 def gone(pid):
