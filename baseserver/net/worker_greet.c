@@ -126,6 +126,7 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 		greet_copy(g->groups[g->n_groups++], sizeof g->groups[0], h->groups[i]);
 	g->incarnation = h->incarnation;
 	g->slots = h->slots;
+	g->separates = h->separates;
 	g->lane = h->lane;
 	g->held = (uint32_t)h->n_held;
 	greet_copy(g->version, sizeof g->version, h->runner_version);

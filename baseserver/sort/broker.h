@@ -57,6 +57,7 @@ struct broker {
 	bool accepts;
 	char why_not[128];
 	uint32_t cpu_permille, load_permille, memory_permille, running, slots;
+	uint32_t separates; /* HELLO.separates: 1 yes, 2 no */
 	uint64_t disk_free_bytes;
 	struct runner runners[TYPES_MAX];
 	size_t n_runners;

@@ -136,6 +136,7 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 	b->session = g->session;
 	b->incarnation = g->incarnation;
 	b->slots = g->slots;
+	b->separates = g->separates;
 	b->since_us = now;
 	memcpy(b->host, g->host, sizeof b->host);
 	memcpy(b->mac, g->mac, sizeof b->mac);
@@ -523,6 +524,7 @@ static void print_broker(const struct registrar *r, const struct broker *b, stru
 	put_int(out, "running", broker_running(b));
 	put_int(out, "slots", b->slots);
 	put_text(out, "software", b->software);
+	put_text(out, "separates", b->separates == 1 ? "yes" : b->separates == 2 ? "no" : "");
 	machine_print(b, actor_mono_us(r->me), r->beat_us, out);
 	forged_print(b, actor_mono_us(r->me), out);
 	put_open(out, "types", '[');

@@ -40,6 +40,7 @@ struct greeting {
 	char machine[40]; /* what its taskbroker drew; "": of an earlier version */
 	char former[40];  /* what it had drawn before its machine was booted; "": nothing */
 	uint64_t incarnation;
+	uint32_t separates; /* as HELLO says it */
 	uint32_t slots;
 	uint32_t lane, held;  /* loader: which of its type, tokens it has */
 	char version[64];     /* loader: its plugin's */

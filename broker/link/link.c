@@ -120,6 +120,14 @@ static void mac_of(const struct link *l, char ret[NET_MAC_BYTES])
 		net_mac_towards(&at, ret);
 }
 
+/* Root alone can; and `users` are everybody's. */
+static uint32_t separates(const struct param_taskbroker *p)
+{
+	bool has_map = p->job_users_file[0] || p->job_uids[0];
+
+	return geteuid() == 0 && has_map && !p->users.n ? 1 : 2;
+}
+
 static void on_open(void *ctx, struct session *s, const char *identity)
 {
 	struct link *l = ctx;
@@ -151,6 +159,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.seen_number = l->seen.number;
 	hello.seen_proof = l->seen.proof;
 	hello.lane = l->self->lane;
+	hello.separates = l->self->role == LINK_BROKER ? separates(p) : 0;
 	hello.machine = l->machine.drawn;
 	hello.machine_former = l->machine.former;
 	hello.others = l->ops->others && l->ops->others(l->ctx);
@@ -455,7 +464,7 @@ static bool lists_differ(const struct param_list *a, const struct param_list *b)
 bool link_differs(const struct param_taskbroker *a, const struct param_taskbroker *b)
 {
 	return lists_differ(&a->server, &b->server) || lists_differ(&a->groups, &b->groups) ||
-	       strcmp(a->key_file, b->key_file) != 0;
+	       separates(a) != separates(b) || strcmp(a->key_file, b->key_file) != 0;
 }
 
 void link_again(struct link *l)

@@ -177,6 +177,15 @@ def a_broker_of_root_says_whose_processes_jobs_are_or_does_not_begin(s):
 
 
 @test
+def a_machine_says_whether_it_separates_projects(s):
+    def says():
+        return {b["name"]: b["separates"] for b in s.get("/api/v1/brokers")["brokers"]}
+    assert (says()["b1"], says()["listed"]) == ("yes", "no"), says()
+    text = s.sirdar("broker", "list").stdout
+    assert "listed: jobs there can read each other" in text and "b1: jobs" not in text, text
+
+
+@test
 def what_cannot_hold_together_is_refused_when_settings_are_read(s):
     argv = s.brokers["b1"].argv[0]
     for wrong, word in ((("jobs_as_root=true", "users=nobody"), "jobs_as_root"), (("job_uids=59000",), "job_uids"),
