@@ -51,8 +51,9 @@ static int read_draft(struct apply *a)
 
 	workflow_set_read(a->set, text, strlen(text), "document", &a->diags);
 	a->n_given = workflow_set_count(a->set);
-	if (a->diags.errors)
-		return apply__refuse_diags(a);
+	int r = apply__bind(a);
+	if (r < 0 || a->diags.errors)
+		return r < 0 ? r : apply__refuse_diags(a);
 	if (a->n_given != 1 || workflow_set_calendars(a->set) || workflow_set_scopes(a->set))
 		return refuse(a->f, E_INVALID, "args.document", NULL,
 		              "args.document: one workflow is expected and nothing else, found "

@@ -104,6 +104,9 @@ void apply__put_plan(struct apply *a, const struct task *t, const struct store_t
 
 /* apply_read.c: the texts into the set. The first error is the refusal, all are in f->json. */
 int apply__read(struct apply *a); /* 1: it goes on */
+/* What is given is saved by today's rules (workflow_bind()). E_FORBIDDEN: `raw` without the
+ * right. */
+int apply__bind(struct apply *a);
 int apply__refuse_diags(struct apply *a);
 void apply__print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out);
 

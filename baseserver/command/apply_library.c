@@ -55,7 +55,7 @@ int apply__resolve(struct apply *a)
 /* A document in force that stays as it is and uses something; the caller's. NULL: it is none. */
 static struct workflow *user_in_force(const struct apply *a, const struct doc *d)
 {
-	return d->retired || apply__has(a, d->name) || workflow_written(d->body, d->len) == d->len
+	return d->retired || apply__has(a, d->name) || !workflow_stored_uses(d->body, d->len)
 	               ? NULL
 	               : library_parse(d);
 }

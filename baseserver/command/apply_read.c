@@ -137,6 +137,32 @@ static int read_one(struct apply *a, const struct jval *v)
 	return check_version(a, v, &was);
 }
 
+/* Is it in force as it is? Then who saved it had the right. */
+static bool is_stored(const struct apply *a, const struct workflow *wf)
+{
+	const struct doc *was = docs_find(&a->c->documents.all, workflow_name(wf));
+	struct buf body;
+
+	buf_init(&body);
+	workflow_print(wf, &body);
+	bool same = was && was->len == body.len && memcmp(was->body, buf_str(&body), body.len) == 0;
+	buf_done(&body);
+	return same;
+}
+
+int apply__bind(struct apply *a)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && a->diags.errors == 0 && i < workflow_set_count(a->set); i++) {
+		workflow_bind(a->set, i);
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		if (workflow_raw(wf) && !is_stored(a, wf))
+			r = within__check_raw(&a->cmd->o, wf, a->f);
+	}
+	return r;
+}
+
 int apply__read(struct apply *a)
 {
 	const struct jval *list = a->cmd->o.documents;
@@ -148,6 +174,9 @@ int apply__read(struct apply *a)
 		if (r)
 			return r;
 	}
+	int r = apply__bind(a);
+	if (r < 0)
+		return r;
 	if (a->diags.errors == 0 && list && workflow_set_count(a->set) == 0 &&
 	    workflow_set_calendars(a->set) == 0 && workflow_set_scopes(a->set) == 0)
 		return refuse(a->f, E_INVALID, "args.documents", NULL,

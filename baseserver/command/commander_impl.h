@@ -28,6 +28,7 @@ struct past;
 struct query;
 struct tz;
 struct vault;
+struct workflow;
 struct workflow_set;
 
 enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
@@ -73,8 +74,9 @@ struct order {
 	const char *covers, *word; /* silence-add: project, workflow or task; alert.def; or NULL */
 	int64_t until_us;          /* silence-add; peer-set: 0 never, -1 not said */
 	const struct jval *groups;
-	const struct jval *within; /* projects; NULL: all */
-	int64_t size;              /* of the pool or quota; -1: not said */
+	const struct jval *within;        /* projects; NULL: all */
+	const struct jval *unsafe_within; /* where a task may have `raw`, likewise */
+	int64_t size;                     /* of the pool or quota; -1: not said */
 };
 
 /* What is to be done about one instance. */
@@ -463,6 +465,8 @@ int order__parse_within(struct order *o, struct refusal *f);
 bool within__covers(const struct order *o, const char *name);
 int within__refuse(const struct order *o, const char *place, const char *name, struct refusal *f);
 int within__check(const struct commander *c, const struct order *o, struct refusal *f);
+/* May he save it with the `raw` in it? */
+int within__check_raw(const struct order *o, const struct workflow *wf, struct refusal *f);
 int within__check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
 bool within__own(const struct cmd *cmd, const char *actor); /* may cmd steer a command of theirs? */
 

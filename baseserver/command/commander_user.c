@@ -75,7 +75,8 @@ static bool project_ok(const char *s)
 
 static bool right_ok(const char *s)
 {
-	return strcmp(s, "backfill") == 0 || strcmp(s, "force-success") == 0;
+	return strcmp(s, "backfill") == 0 || strcmp(s, "force-success") == 0 ||
+	       strcmp(s, "unsafe") == 0;
 }
 
 static int parse_list(const struct order *o, const char *key, bool (*ok)(const char *s),
@@ -209,7 +210,8 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 		return parse_list(o, m->key, project_ok, "[\"retail\"], or [\"*\"] for all",
 		                  "a project's name", f);
 	case AS_RIGHTS:
-		return parse_list(o, m->key, right_ok, "backfill, force-success", "a right", f);
+		return parse_list(o, m->key, right_ok, "backfill, force-success, unsafe", "a right",
+		                  f);
 	default:
 		return parse_list(o, m->key, person_name_ok, "[\"ann\"]", "a name", f);
 	}

@@ -11,33 +11,60 @@
 
 enum { PROJECTS_MAX = 100 };
 
-int order__parse_within(struct order *o, struct refusal *f)
+static int parse_projects(const struct order *o, const char *key, const char *at,
+                          const struct jval **ret, struct refusal *f)
 {
-	int r = arg_list(o->args, "args", "within", PROJECTS_MAX, &o->within, f);
+	int r = arg_list(o->args, "args", key, PROJECTS_MAX, ret, f);
 	char why[NAME_WHY_BYTES];
 
-	for (const struct jval *v = r == 0 && o->within ? o->within->first : NULL; v; v = v->next) {
+	for (const struct jval *v = r == 0 && *ret ? (*ret)->first : NULL; v; v = v->next) {
 		if (v->kind != JV_TEXT)
-			return refuse(f, E_INVALID, "args.within", "[\"retail\"]",
-			              "args.within: a project's name is expected, not %s",
+			return refuse(f, E_INVALID, at, "[\"retail\"]",
+			              "%s: a project's name is expected, not %s", at,
 			              jv_kind_name(v));
 		if (name_wrong(v->text, why))
-			return refuse_name(f, "args.within", v->text, why);
+			return refuse_name(f, at, v->text, why);
 	}
 	return r;
+}
+
+int order__parse_within(struct order *o, struct refusal *f)
+{
+	int r = parse_projects(o, "within", "args.within", &o->within, f);
+
+	return r < 0 ? r
+	             : parse_projects(o, "unsafe_within", "args.unsafe_within", &o->unsafe_within,
+	                              f);
+}
+
+static bool lists_project(const struct jval *projects, const char *name)
+{
+	size_t n = strcspn(name, "/");
+
+	if (!projects)
+		return true;
+	for (const struct jval *v = projects->first; v; v = v->next)
+		if (v->len == n && memcmp(v->text, name, n) == 0)
+			return true;
+	return false;
 }
 
 /* `name`: a project, or what begins with one and a slash. */
 bool within__covers(const struct order *o, const char *name)
 {
-	size_t n = strcspn(name, "/");
+	return lists_project(o->within, name);
+}
 
-	if (!o->within)
-		return true;
-	for (const struct jval *v = o->within->first; v; v = v->next)
-		if (v->len == n && memcmp(v->text, name, n) == 0)
-			return true;
-	return false;
+int within__check_raw(const struct order *o, const struct workflow *wf, struct refusal *f)
+{
+	const char *raw = workflow_raw(wf);
+
+	if (!raw || lists_project(o->unsafe_within, raw))
+		return 0;
+	return refuse(f, E_FORBIDDEN, "args.documents", "an administrator: --right unsafe",
+	              "%.200s says `raw`, values become a part of its code: that needs the right "
+	              "unsafe",
+	              raw);
 }
 
 int within__refuse(const struct order *o, const char *place, const char *name, struct refusal *f)

@@ -13,11 +13,13 @@
 #include "baseserver/model/world.h"
 #include "rt/manifests.h"
 #include "sched/task.h"
+#include "sched/workflow.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
+#include "util/log.h"
 
 struct loading {
 	struct names tasks, workflows;
@@ -157,6 +159,22 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 	return r;
 }
 
+/* Saved by a release that made values a part of the code: they run on so, and people are told. */
+static void tell_splices(const struct loading *ld)
+{
+	for (size_t i = 0; i < workflow_set_count(ld->set); i++) {
+		const struct workflow *wf = workflow_set_at(ld->set, i);
+		const char *first = NULL;
+		size_t n = 0;
+		for (size_t k = 0; k < workflow_tasks(wf); k++)
+			if (workflow_splices(wf, k) && n++ == 0)
+				first = workflow_splices(wf, k);
+		if (first)
+			log_warn("workflow.unsafe_splices", "workflow=%s tasks=%zu first=%s",
+			         workflow_name(wf), n, first);
+	}
+}
+
 int definitions_load(struct store *store, const char *timezone, const char *types_dir,
                      int infra_max, struct definitions *ret, struct err *err)
 {
@@ -180,6 +198,7 @@ int definitions_load(struct store *store, const char *timezone, const char *type
 	world.w.types = manifests_types(types);
 	world.w.infra_max = infra_max;
 	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0) {
+		tell_splices(&ld);
 		r = load_pasts(store, tasks, n, &world, err);
 		int paired = pair(&ld, tasks, n, ret);
 		r = r < 0 ? r : paired;

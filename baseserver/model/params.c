@@ -8,6 +8,7 @@
  * is said in params_target.c. */
 #include "baseserver/model/params_impl.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "baseserver/model/job.h"
 #include "baseserver/model/vault.h"
 #include "rt/stream.h"
+#include "sched/code.h"
 #include "sched/instant.h"
 #include "sched/link.h"
 #include "sched/macro.h"
@@ -133,9 +135,66 @@ static void view_done(struct view *v)
 	for (size_t i = 0; i < v->def->n_inputs; i++)
 		jv_free(v->outputs[i]);
 	free(v->outputs);
+	for (size_t i = 0; i < v->n_bound; i++)
+		free(v->bound[i].name);
+	free(v->bound);
 	buf_done(&v->member);
 	jv_free(v->over);
 	jv_free(v->own);
+}
+
+static const struct task_param *param_of_def(const struct task *def, const char *name)
+{
+	for (size_t i = 0; i < def->n_params; i++)
+		if (strcmp(def->params[i].name, name) == 0)
+			return &def->params[i];
+	return NULL;
+}
+
+/* Of the definition, or one that values bound to code have for themselves: runners make variables
+ * of names, in which what is no letter and no digit is `_`. */
+static bool is_taken(const struct task *def, const char *name)
+{
+	static const char ours[] = CODE_VALUE;
+	size_t n = 0;
+
+	while (ours[n] && (name[n] == ours[n] ||
+	                   (ours[n] == '_' && name[n] && !isalnum((unsigned char)name[n]))))
+		n++;
+	return !ours[n] || param_of_def(def, name);
+}
+
+/* code.h: a row of its own, once for all its places. */
+static unsigned bind(void *ctx, const char *name, const char *value)
+{
+	struct view *v = ctx;
+	struct param_question *q = (struct param_question *)(uintptr_t)v->q;
+	char row[40];
+
+	for (size_t i = 0; i < v->n_bound; i++)
+		if (strcmp(v->bound[i].name, name) == 0 &&
+		    strcmp(q->values[v->bound[i].at].value, value) == 0)
+			return (unsigned)i + 1;
+	v->bound = mem_grow(v->bound, v->n_bound + 1, sizeof *v->bound);
+	v->bound[v->n_bound++] = (struct bound){ mem_str(name), q->n };
+	snprintf(row, sizeof row, CODE_VALUE "%zu", v->n_bound);
+	view__add(q, row, value);
+	return (unsigned)v->n_bound;
+}
+
+static int expand(struct view *v, const char *name, const char *text,
+                  const struct macro_scope *scope, struct buf *out, struct err *err)
+{
+	const struct task_param *p = param_of_def(v->def, name);
+	enum code_kind code = p ? (enum code_kind)p->code : CODE_NONE;
+
+	if (!p || !p->apart || !code_takes(text))
+		return macro_expand(text, scope, out, err);
+	if (!p->is_json)
+		return code_expand(code, text, scope, bind, v, out, err);
+	if (code != CODE_NONE && text != p->value)
+		return err_set(err, E_INVALID, "given for one run it takes no values");
+	return code_expand_json(code, text, scope, bind, v, out, err);
 }
 
 static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)
@@ -147,7 +206,7 @@ static int add_value(struct view *v, struct param_question *q, const char *name,
 	struct buf out;
 
 	buf_init(&out);
-	int r = macro_expand(text, &scope, &out, &err);
+	int r = expand(v, name, text, &scope, &out, &err);
 	if (r == 0) {
 		view__add(q, name, buf_str(&out));
 	} else {
@@ -156,14 +215,6 @@ static int add_value(struct view *v, struct param_question *q, const char *name,
 	}
 	buf_done(&out);
 	return r;
-}
-
-static bool is_of_def(const struct task *def, const char *name)
-{
-	for (size_t i = 0; i < def->n_params; i++)
-		if (strcmp(def->params[i].name, name) == 0)
-			return true;
-	return false;
 }
 
 /* Everything the job has; then what it was started with beside that. */
@@ -177,10 +228,10 @@ static int fill_all(struct view *v, struct param_question *q)
 		r = add_value(v, q, own->name, over ? over : own->value);
 	}
 	for (const struct jval *c = jv_first(v->over); c && r == 0; c = c->next)
-		if (jv_is(c, JV_TEXT) && !is_of_def(v->def, c->key))
+		if (jv_is(c, JV_TEXT) && !is_taken(v->def, c->key))
 			r = add_value(v, q, c->key, c->text);
 	for (const struct jval *c = jv_first(v->own); c && r == 0; c = c->next)
-		if (jv_is(c, JV_TEXT) && !is_of_def(v->def, c->key) && !jv_text(v->over, c->key))
+		if (jv_is(c, JV_TEXT) && !is_taken(v->def, c->key) && !jv_text(v->over, c->key))
 			r = add_value(v, q, c->key, c->text);
 	return r == 0 ? target__fill(v, q) : r;
 }

@@ -29,6 +29,11 @@ struct view {
 	const struct jval **outputs;   /* one per input of def, or NULL */
 	struct buf member;             /* a target server's, as text: the last that was looked up */
 	char missing[300];
+	struct bound {
+		char *name;
+		size_t at; /* of its row in the question's values */
+	} * bound;         /* values bound to code: CODE_VALUE N is the Nth */
+	size_t n_bound;
 };
 
 /* params_view.c. Of this run, else of the instance; NULL: neither. */

@@ -130,8 +130,9 @@ static int login_done(struct call *c)
 	if (l->made.name[0] == '\0')
 		return login_told(c);
 	if (l->made.owner[0] == '\0') /* nobody's: it says itself what it may */
-		l->made.rights = mem_str(
-			l->made.role >= ROLE_OPERATOR ? "[\"backfill\",\"force-success\"]" : "[]");
+		l->made.rights = mem_str(l->made.role >= ROLE_OPERATOR
+		                                 ? "[\"backfill\",\"force-success\",\"unsafe\"]"
+		                                 : "[]");
 	return token_keep(c, &l->made, login_told);
 }
 

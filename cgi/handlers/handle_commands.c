@@ -115,19 +115,29 @@ static cJSON *within_of(const char *has, const cJSON *asked)
 	return both;
 }
 
+/* `has` NULL: in all of them. */
+static void put_within(cJSON *all, const char *key, const char *has)
+{
+	cJSON *within = has ? within_of(has, json_get(all, key)) : NULL;
+
+	if (!within)
+		return;
+	cJSON_DeleteItemFromObjectCaseSensitive(all, key);
+	cJSON_AddItemToObject(all, key, within);
+}
+
 static char *args_text(struct call *c, const struct kind *kind, const cJSON *args)
 {
+	bool saves = json_get(args, "documents") || json_get(args, "document");
 	char *has = auth_within(c, kind->role, right_of(kind)), *text;
-	cJSON *all;
+	char *unsafe = saves ? auth_within(c, kind->role, RIGHT_UNSAFE) : NULL;
+	cJSON *all = args ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
 
-	if (!has)
-		return args ? cJSON_PrintUnformatted(args) : mem_str("{}");
-	all = args ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
-	cJSON *within = within_of(has, json_get(all, "within"));
-	cJSON_DeleteItemFromObjectCaseSensitive(all, "within");
-	cJSON_AddItemToObject(all, "within", within);
+	put_within(all, "within", has);
+	put_within(all, "unsafe_within", unsafe);
 	text = cJSON_PrintUnformatted(all);
 	cJSON_Delete(all);
+	free(unsafe);
 	free(has);
 	return text;
 }

@@ -203,7 +203,7 @@ static int scope_take(struct call *c, struct token_new *t)
 			              c->actor, has, cJSON_IsString(v) ? v->valuestring : "?");
 	}
 	cJSON_ArrayForEach(v, list)
-		for (unsigned b = RIGHT_BACKFILL; b <= RIGHT_FORCE_SUCCESS; b <<= 1)
+		for (unsigned b = RIGHT_BACKFILL; b <= RIGHT_LAST; b <<= 1)
 			if (cJSON_IsString(v) && strcmp(v->valuestring, right_name(b)) == 0)
 				rights |= b;
 	if (r == 0 && (rights & ~c->rights))

@@ -18,6 +18,7 @@
 #include "store/store.h"
 #include "util/buf.h"
 #include "util/clock.h"
+#include "util/diag.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
@@ -251,6 +252,25 @@ void show_link(struct buf *b, struct names *n, const struct store_link *l)
 	put_close(b, '}');
 }
 
+/* Tasks into whose code values of others go as text. */
+static void put_splices(struct buf *b, const struct store_doc *d)
+{
+	struct workflow_set *set = workflow_set_new();
+	struct diags diags;
+
+	diags_init(&diags);
+	put_open(b, "unsafe_splices", '[');
+	if (workflow_set_read(set, d->body, d->body_len, d->name, &diags) == 0)
+		for (size_t i = 0; i < workflow_tasks(workflow_set_at(set, 0)); i++) {
+			const char *task = workflow_splices(workflow_set_at(set, 0), i);
+			if (task)
+				put_text(b, NULL, task);
+		}
+	put_close(b, ']');
+	diags_done(&diags);
+	workflow_set_free(set);
+}
+
 void show_doc(struct buf *b, const struct store_doc *d, bool body)
 {
 	bool is_flow = d->kind == DOC_WORKFLOW || d->kind == DOC_DRAFT;
@@ -267,6 +287,8 @@ void show_doc(struct buf *b, const struct store_doc *d, bool body)
 	if (body)
 		put_bytes(b, "document", d->body,
 		          is_flow ? workflow_written(d->body, d->body_len) : d->body_len);
+	if (body && d->kind == DOC_WORKFLOW)
+		put_splices(b, d);
 	put_close(b, '}');
 }
 

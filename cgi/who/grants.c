@@ -10,7 +10,9 @@
 #include "util/json_in.h"
 
 static const char *const rights[] = {
-	[RIGHT_BACKFILL] = "backfill", [RIGHT_FORCE_SUCCESS] = "force-success"
+	[RIGHT_BACKFILL] = "backfill",
+	[RIGHT_FORCE_SUCCESS] = "force-success",
+	[RIGHT_UNSAFE] = "unsafe",
 };
 
 const char *right_name(enum right r)
@@ -24,7 +26,7 @@ static unsigned rights_of(const cJSON *list)
 	const cJSON *v;
 
 	cJSON_ArrayForEach(v, list)
-		for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_FORCE_SUCCESS; r <<= 1)
+		for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_LAST; r <<= 1)
 			if (cJSON_IsString(v) && strcmp(v->valuestring, rights[r]) == 0)
 				bits |= r;
 	return bits;

@@ -205,7 +205,7 @@ void people_subject(struct people *p, const char *source, const char *subject,
 void put_rights(struct buf *out, const char *key, unsigned rights)
 {
 	put_open(out, key, '[');
-	for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_FORCE_SUCCESS; r <<= 1)
+	for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_LAST; r <<= 1)
 		if (rights & r)
 			put_text(out, NULL, right_name(r));
 	put_close(out, ']');

@@ -23,7 +23,13 @@ struct people;
 struct reader;
 struct roster;
 
-enum right { RIGHT_BACKFILL = 1, RIGHT_FORCE_SUCCESS = 2, RIGHTS_ALL = 3 };
+enum right {
+	RIGHT_BACKFILL = 1,
+	RIGHT_FORCE_SUCCESS = 2,
+	RIGHT_UNSAFE = 4, /* to save a task with `raw` */
+	RIGHT_LAST = RIGHT_UNSAFE,
+	RIGHTS_ALL = 7
+};
 
 /* Projects that may be changed. */
 struct projects {

@@ -24,7 +24,8 @@ struct walk {
 	void *ctx;
 	struct buf *out;
 	struct err *err;
-	int left; /* macros that may still be replaced: values can multiply */
+	int left;                  /* macros that may still be replaced: values can multiply */
+	struct macro_holes *holes; /* values go there, not into the text; NULL: into the text */
 };
 
 /* --- built-in names ---------------------------------------------------------------------- */
@@ -125,15 +126,41 @@ static int put_value(struct walk *w, const char *name, const char *otherwise, in
 	return r;
 }
 
+/* The value apart, and a letter where it would stand. */
+static int put_hole(struct walk *w, const char *name, const char *otherwise, size_t from)
+{
+	struct macro_holes *h = w->holes;
+	struct buf value, *text = w->out;
+	int r = 0;
+
+	h->items = mem_room(h->items, &h->cap, h->n + 1, sizeof *h->items);
+	struct macro_hole *hole = &h->items[h->n++];
+	*hole = (struct macro_hole){ .name = mem_str(name), .from = from, .at = text->len };
+	if (w->scope) {
+		buf_init(&value);
+		w->out = &value;
+		r = put_value(w, name, otherwise, 0);
+		w->out = text;
+		hole->value = mem_strn(buf_str(&value), value.len);
+		buf_done(&value);
+	}
+	buf_putc(text, 'x');
+	return r;
+}
+
 /* `otherwise`: after :- , for a name without a value; NULL: there must be one. */
-static int put_name(struct walk *w, const char *name, const char *otherwise, int depth)
+static int put_name(struct walk *w, const char *name, const char *otherwise, int depth, size_t from)
 {
 	for (size_t i = 0; i < BUILT_IN; i++)
 		if (strcmp(name, built_in[i].name) == 0) {
 			if (w->scope)
 				built_in[i].put(w->scope, w->out);
+			else if (w->out)
+				buf_putc(w->out, 'x');
 			return 0;
 		}
+	if (w->holes && depth == 0)
+		return put_hole(w, name, otherwise, from);
 	if (w->scope)
 		return put_value(w, name, otherwise, depth);
 	return w->is_known && w->is_known(w->ctx, name) ? 0 : macro_unknown(w, name);
@@ -163,7 +190,9 @@ static int take_macro(struct walk *w, const char *text, const char **p, int dept
 	if ((*p)[1] == '[') {
 		const struct macro_scope *s = w->scope;
 		const char *what = macro_date(from, len, s ? plan_tz(s->plan) : NULL,
-		                              s ? s->run_date : 0, w->out);
+		                              s ? s->run_date : 0, s ? w->out : NULL);
+		if (!s && w->out)
+			buf_putc(w->out, 'x');
 		if (what)
 			r = malformed(w, text, *p, what);
 	} else {
@@ -174,7 +203,7 @@ static int take_macro(struct walk *w, const char *text, const char **p, int dept
 			*otherwise = '\0';
 			otherwise += 2;
 		}
-		r = put_name(w, name, otherwise, depth);
+		r = put_name(w, name, otherwise, depth, (size_t)(*p - text));
 	}
 	*p = end + 1;
 	return r;
@@ -215,6 +244,29 @@ int macro_expand(const char *text, const struct macro_scope *scope, struct buf *
 		          .left = MACRO_COUNT_MAX };
 
 	return sched_macro_expand(&w, text, 0);
+}
+
+int macro_expand_apart(const char *text, const struct macro_scope *scope, struct buf *out,
+                       struct macro_holes *holes, struct err *err)
+{
+	struct walk w = { .scope = scope,
+		          .known = scope ? scope->known : NULL,
+		          .out = out,
+		          .err = err,
+		          .left = MACRO_COUNT_MAX,
+		          .holes = holes };
+
+	return sched_macro_expand(&w, text, 0);
+}
+
+void macro_holes_done(struct macro_holes *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		free(h->items[i].name);
+		free(h->items[i].value);
+	}
+	free(h->items);
+	*h = (struct macro_holes){ 0 };
 }
 
 int macro_check(const char *text, bool (*is_known)(void *ctx, const char *name),

@@ -23,6 +23,7 @@
 #define SCHED_MACRO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct buf;
@@ -62,6 +63,24 @@ int macro_expand(const char *text, const struct macro_scope *scope, struct buf *
  */
 int macro_check(const char *text, bool (*is_known)(void *ctx, const char *name),
                 const char *const *known, void *ctx, struct err *err);
+
+/* A name that was not built in, and its value. */
+struct macro_hole {
+	char *name, *value; /* heap; value NULL: it was not looked up */
+	size_t from, at;    /* where it stands: in the text, in what came of it */
+};
+
+struct macro_holes {
+	struct macro_hole *items;
+	size_t n, cap;
+};
+void macro_holes_done(struct macro_holes *h);
+
+/* As macro_expand(), but values that others give stay out of the text: each name that is not built
+ * in leaves one letter, and a row in `holes`. `scope` NULL: nothing is looked up, every name and
+ * date is a letter. */
+int macro_expand_apart(const char *text, const struct macro_scope *scope, struct buf *out,
+                       struct macro_holes *holes, struct err *err);
 
 /* Does the text hold anything to replace? */
 bool macro_has(const char *text);

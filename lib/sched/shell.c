@@ -2,7 +2,7 @@
  * of commands, double quotes, ${...}, arithmetic). In a list of commands words are followed, for
  * `case` has parentheses without a partner, and for some builtins read their words as code. A hole
  * is judged by the frames that are open when it is met. Whatever is not understood makes every
- * later hole SHELL_LOST: a refusal costs a line in a script, the other mistake costs the machine. */
+ * later hole SHELL_LOST: a refusal costs a line in a script, the other mistake the machine. */
 #include "sched/shell.h"
 
 #include <string.h>
@@ -59,12 +59,12 @@ static bool is_hole(const struct reading *x, size_t at)
 	return x->hole < x->n_holes && x->holes[x->hole] == at;
 }
 
-static char peek(const struct reading *x, size_t ahead)
+static char next_byte(const struct reading *x, size_t ahead)
 {
 	return x->at + ahead < x->n ? x->text[x->at + ahead] : '\0';
 }
 
-static void push(struct reading *x, struct frame f)
+static void enter_frame(struct reading *x, struct frame f)
 {
 	if (x->depth == DEPTH_MAX) {
 		x->is_lost = true;
@@ -75,11 +75,12 @@ static void push(struct reading *x, struct frame f)
 
 static void push_commands(struct reading *x, char close)
 {
-	push(x,
-	     (struct frame){ .kind = COMMANDS, .close = close, .keyword = true, .command = true });
+	enter_frame(x,
+	            (struct frame){
+			    .kind = COMMANDS, .close = close, .keyword = true, .command = true });
 }
 
-static void pop(struct reading *x)
+static void leave_frame(struct reading *x)
 {
 	if (x->depth > 1)
 		x->depth--;
@@ -257,11 +258,11 @@ static bool end_keyword(struct reading *x, struct frame *f, const char *word, si
 {
 	if (one_of(word, n, "case")) {
 		f->keyword = f->command = false;
-		push(x, (struct frame){ .kind = CASE, .part = SUBJECT });
+		enter_frame(x, (struct frame){ .kind = CASE, .part = SUBJECT });
 		return true;
 	}
 	if (f->kind == CASE && one_of(word, n, "esac")) {
-		pop(x);
+		leave_frame(x);
 		return true;
 	}
 	if (one_of(word, n, "[[")) {
@@ -281,7 +282,7 @@ static void end_case_word(struct reading *x, struct frame *f, const char *word, 
 		x->is_lost = x->is_lost || !f->is_plain || !one_of(word, n, "in");
 		f->part = PATTERN;
 	} else if (f->is_plain && one_of(word, n, "esac")) {
-		pop(x);
+		leave_frame(x);
 	}
 }
 
@@ -312,14 +313,14 @@ static void end_word(struct reading *x)
 static void take_delimiter(struct reading *x)
 {
 	char *to = x->heredocs[x->n_heredocs % HEREDOCS_MAX].delimiter, quote = '\0';
-	bool quoted = false, strips = peek(x, 0) == '-';
+	bool quoted = false, strips = next_byte(x, 0) == '-';
 	size_t n = 0;
 
 	x->at += strips;
-	while (peek(x, 0) == ' ' || peek(x, 0) == '\t')
+	while (next_byte(x, 0) == ' ' || next_byte(x, 0) == '\t')
 		x->at++;
 	for (; x->at < x->n; x->at++) {
-		char c = peek(x, 0);
+		char c = next_byte(x, 0);
 		if (!quote && (strchr(" \t\n;&|<>()", c) || !c))
 			break;
 		if (is_hole(x, x->at))
@@ -414,24 +415,24 @@ static void skip_backticks(struct reading *x)
 
 static void take_dollar(struct reading *x)
 {
-	char next = peek(x, 1);
+	char next = next_byte(x, 1);
 	bool quoted = top(x)->kind == QUOTES;
 
 	if (x->at + 1 < x->n && x->hole < x->n_holes && x->holes[x->hole] == x->at + 1) {
 		x->at += 2;
 		fill(x, SHELL_ESCAPED);
-	} else if (next == '(' && peek(x, 2) == '(') {
+	} else if (next == '(' && next_byte(x, 2) == '(') {
 		x->at += 3;
-		push(x, (struct frame){ .kind = ARITH, .close = ')', .depth = 2 });
+		enter_frame(x, (struct frame){ .kind = ARITH, .close = ')', .depth = 2 });
 	} else if (next == '(') {
 		x->at += 2;
 		push_commands(x, ')');
 	} else if (next == '{') {
 		x->at += 2;
-		push(x, (struct frame){ .kind = BRACE });
+		enter_frame(x, (struct frame){ .kind = BRACE });
 	} else if (next == '[') {
 		x->at += 2;
-		push(x, (struct frame){ .kind = ARITH, .close = ']', .depth = 1 });
+		enter_frame(x, (struct frame){ .kind = ARITH, .close = ']', .depth = 1 });
 	} else if (next == '\'' && !quoted) {
 		x->at += 2;
 		skip_single(x, true);
@@ -451,7 +452,7 @@ static void take_backslash(struct reading *x)
 /* What means the same in all frames. */
 static bool take_common(struct reading *x)
 {
-	switch (peek(x, 0)) {
+	switch (next_byte(x, 0)) {
 	case '\\':
 		take_backslash(x);
 		return true;
@@ -482,7 +483,7 @@ static bool in_quotes(const struct reading *x)
 static void take_inside(struct reading *x)
 {
 	struct frame *f = top(x);
-	char c = peek(x, 0);
+	char c = next_byte(x, 0);
 
 	if (is_hole(x, x->at)) {
 		fill(x, place_of_hole(x));
@@ -493,19 +494,19 @@ static void take_inside(struct reading *x)
 		return;
 	x->at++;
 	if (c == '"' && f->kind == QUOTES) {
-		pop(x);
+		leave_frame(x);
 	} else if (c == '"') {
-		push(x, (struct frame){ .kind = QUOTES });
+		enter_frame(x, (struct frame){ .kind = QUOTES });
 	} else if (c == '\'' && f->kind != QUOTES) {
 		/* Whether they quote in "${x:-'...'}" shells do not agree. */
 		x->is_lost = x->is_lost || in_quotes(x);
 		skip_single(x, false);
 	} else if (c == '}' && f->kind == BRACE) {
-		pop(x);
+		leave_frame(x);
 	} else if (f->kind == ARITH && c == (f->close == ')' ? '(' : '[')) {
 		f->depth++;
 	} else if (f->kind == ARITH && c == f->close && --f->depth == 0) {
-		pop(x);
+		leave_frame(x);
 	}
 }
 
@@ -532,11 +533,11 @@ static void open_parenthesis(struct reading *x, struct frame *f)
 		end_word(x);
 		f = top(x);
 	}
-	bool arith = peek(x, 1) == '(' && !list && (f->keyword || f->after_for);
+	bool arith = next_byte(x, 1) == '(' && !list && (f->keyword || f->after_for);
 	x->at += arith ? 2 : 1;
 	if (arith) {
 		f->keyword = f->command = f->after_for = false;
-		push(x, (struct frame){ .kind = ARITH, .close = ')', .depth = 2 });
+		enter_frame(x, (struct frame){ .kind = ARITH, .close = ')', .depth = 2 });
 		return;
 	}
 	push_commands(x, ')');
@@ -555,7 +556,7 @@ static void close_parenthesis(struct reading *x)
 		f->part = BODY;
 		next_command(f);
 	} else if (f->kind == COMMANDS && f->close == ')') {
-		pop(x);
+		leave_frame(x);
 		if (!top(x)->in_word)
 			top(x)->keyword = top(x)->command = true; /* f() { ...; } */
 	} else {
@@ -566,15 +567,15 @@ static void close_parenthesis(struct reading *x)
 /* ; & | and a line break */
 static void take_separator(struct reading *x)
 {
-	char c = peek(x, 0);
+	char c = next_byte(x, 0);
 
 	end_word(x);
 	struct frame *f = top(x);
-	bool ends_body = c == ';' && (peek(x, 1) == ';' || peek(x, 1) == '&');
+	bool ends_body = c == ';' && (next_byte(x, 1) == ';' || next_byte(x, 1) == '&');
 
 	x->at++;
 	if (f->kind == CASE && f->part == BODY && ends_body) {
-		x->at += peek(x, 0) == ';' && peek(x, 1) == '&' ? 2 : 1;
+		x->at += next_byte(x, 0) == ';' && next_byte(x, 1) == '&' ? 2 : 1;
 		f->part = PATTERN;
 	} else {
 		next_command(f);
@@ -586,22 +587,22 @@ static void take_separator(struct reading *x)
 /* < and > */
 static void take_redirection(struct reading *x)
 {
-	char c = peek(x, 0);
+	char c = next_byte(x, 0);
 
 	end_word(x);
 	struct frame *f = top(x);
 
 	if (f->condition) {
 		x->at++;
-	} else if (peek(x, 1) == '(') {
+	} else if (next_byte(x, 1) == '(') {
 		begin_word(x, f, false);
 		x->at += 2;
 		push_commands(x, ')');
-	} else if (c == '<' && peek(x, 1) == '<' && peek(x, 2) != '<') {
+	} else if (c == '<' && next_byte(x, 1) == '<' && next_byte(x, 2) != '<') {
 		x->at += 2;
 		take_delimiter(x);
 	} else {
-		while (x->at < x->n && strchr("<>&|", peek(x, 0)) && peek(x, 0))
+		while (x->at < x->n && strchr("<>&|", next_byte(x, 0)) && next_byte(x, 0))
 			x->at++;
 		f->redirects = true;
 	}
@@ -610,7 +611,7 @@ static void take_redirection(struct reading *x)
 /* What is a part of a word. */
 static void take_letter(struct reading *x, struct frame *f)
 {
-	char c = peek(x, 0);
+	char c = next_byte(x, 0);
 
 	if (is_hole(x, x->at)) {
 		enum shell_place place = place_of_hole(x);
@@ -623,7 +624,7 @@ static void take_letter(struct reading *x, struct frame *f)
 		skip_comment(x);
 		return;
 	}
-	bool line_goes_on = c == '\\' && peek(x, 1) == '\n';
+	bool line_goes_on = c == '\\' && next_byte(x, 1) == '\n';
 	if (!line_goes_on)
 		begin_word(x, f, !strchr("\\$`'\"", c));
 	if (take_common(x))
@@ -632,13 +633,13 @@ static void take_letter(struct reading *x, struct frame *f)
 	if (c == '\'')
 		skip_single(x, false);
 	else if (c == '"')
-		push(x, (struct frame){ .kind = QUOTES });
+		enter_frame(x, (struct frame){ .kind = QUOTES });
 }
 
 static void take_command(struct reading *x)
 {
 	struct frame *f = top(x);
-	char c = peek(x, 0);
+	char c = next_byte(x, 0);
 
 	switch (c) {
 	case ' ':

@@ -43,6 +43,9 @@ struct expr;
 struct task_param {
 	const char *name, *value; /* value as written, macros not replaced */
 	bool server;              /* the name of a target server, by its type */
+	bool apart;               /* values in it are data: sched/code.h */
+	bool is_json;             /* of apart: it is a list or a map */
+	uint8_t code;             /* enum code_kind, of apart */
 };
 
 #define TASK_SERVER_POOL "server:" /* and its name: the pool of a target server's slots */

@@ -135,6 +135,17 @@ static enum type_kind read_kind(struct reader *r, const struct yaml_node *map)
 	return TYPE_TEXT;
 }
 
+static enum code_kind read_code(struct reader *r, const struct yaml_node *map)
+{
+	const char *word = read_text(r, map, "code", code_kind_names[CODE_NONE]);
+
+	for (size_t i = 0; i < CODE_KINDS; i++)
+		if (strcmp(code_kind_names[i], word) == 0)
+			return (enum code_kind)i;
+	type_wrong(r, yaml_get(map, "code"), "code", "none, shell, sql or other");
+	return CODE_NONE;
+}
+
 static void read_choices(struct reader *r, const struct yaml_node *map, struct type_param *p)
 {
 	const struct yaml_node *n = yaml_get(map, "choices");
@@ -159,7 +170,7 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
                        struct type_param *p)
 {
 	static const char *const keys[] = { "name",   "type",    "required", "default", "help",
-		                            "secret", "choices", "example",  NULL };
+		                            "secret", "choices", "example",  "code",    NULL };
 	const struct yaml_node *value;
 	const char *want;
 	char room[200];
@@ -180,6 +191,7 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 	p->required = read_truth(r, n, "required");
 	p->secret = read_truth(r, n, "secret");
 	p->example = read_text(r, n, "example", "");
+	p->code = read_code(r, n);
 	read_both(r, n, "help", &p->help, &p->help_zh);
 	read_choices(r, n, p);
 	value = yaml_get(n, "default");

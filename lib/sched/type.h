@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sched/code.h"
+
 #define TYPE_PARAMS_MAX  200
 #define TYPE_NAMES_APART " ,\t\r\n" /* between the names of several secrets */
 
@@ -32,6 +34,7 @@ struct type_param {
 	bool secret;                /* names of target servers: their passwords are meant */
 	const char *value;          /* what the runner takes when it is not given; NULL: nothing */
 	const char *help, *help_zh; /* "" for none */
+	enum code_kind code;        /* what reads it, where that is no data */
 	const struct yaml_node *choices; /* of a choice; else NULL */
 	const char *example;             /* "" for none */
 };

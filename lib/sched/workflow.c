@@ -225,7 +225,9 @@ static void read_tree(struct workflow *wf, struct diags *d)
 
 void wf__read_again(struct workflow *wf, struct diags *d)
 {
-	*wf = (struct workflow){ .doc = wf->doc, .pile = wf->pile, .file = wf->file };
+	*wf = (struct workflow){
+		.doc = wf->doc, .pile = wf->pile, .file = wf->file, .binds = wf->binds
+	};
 	read_tree(wf, d);
 }
 
@@ -282,6 +284,8 @@ int workflow_parse(const char *text, size_t bytes, const char *file, struct diag
 void workflow_print(const struct workflow *wf, struct buf *out)
 {
 	yaml_print(yaml_root(wf->doc), 0, out);
+	if (wf->binds)
+		buf_puts(out, WORKFLOW_BINDS);
 }
 
 void workflow_print_json(const struct workflow *wf, struct buf *out)
@@ -508,6 +512,8 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
 		(calendar_doc_is(yaml_root(docs[i])) ? add_calendar : add_document)(set, docs[i],
 		                                                                    file, d);
 	free(docs);
+	for (size_t i = before; i < set->n; i++)
+		set->items[i]->binds = wf__stored_line(text, bytes, WORKFLOW_BINDS) != NULL;
 	if (d->errors == errors)
 		return 0;
 	workflow_cut(set, before, calendars, scopes);

@@ -49,6 +49,14 @@ void workflow_free(struct workflow *wf); /* NULL is fine */
 /* Append it as YAML: what workflow_parse() reads as the same. */
 void workflow_print(const struct workflow *wf, struct buf *out);
 void workflow_print_json(const struct workflow *wf, struct buf *out);
+/* It is saved now: values that others give are data in it (sched/code.h), and it says so from now
+ * on. One without macros stays as it is. */
+void workflow_bind(struct workflow_set *set, size_t i);
+/* The full name of its i-th task when values of others become a part of what it runs: the task says
+ * `raw`, or the document was saved by a release that knew no other way. NULL: they are data. */
+const char *workflow_splices(const struct workflow *wf, size_t i);
+/* The full name of a task with `raw`; NULL: none has it. */
+const char *workflow_raw(const struct workflow *wf);
 bool workflow_same(const struct workflow *a, const struct workflow *b);
 
 const char *workflow_name(const struct workflow *wf);   /* project/workflow */
@@ -110,8 +118,10 @@ bool workflow_outdated(const struct workflow *wf, const struct workflow *library
 const char *workflow_lacks(const struct workflow *wf, const struct workflow *library);
 /* What a document (its root) has kept of what a task, a step or a hook of it uses; NULL: none. */
 const struct yaml_node *workflow_kept(const struct yaml_node *root, const struct yaml_node *task);
-/* How many bytes of a stored document people wrote: all but `used`. */
+/* How many bytes of a stored document people wrote: all but `used` and workflow_bind()'s line. */
 size_t workflow_written(const char *text, size_t n);
+/* Does it use tasks of libraries? Told without reading it. */
+bool workflow_stored_uses(const char *text, size_t n);
 /* Is a stored document a library? Told without reading it. */
 bool workflow_stored_library(const char *text, size_t n);
 
@@ -183,6 +193,7 @@ struct workflow_world {
 	/* What task types declare; parameters of types that are not in it, and without it of
 	 * all, are taken as they are. */
 	const struct type_set *types;
+	bool fresh; /* none of it is stored: all is judged as what is saved now */
 	bool saved; /* was judged when it was saved: types tell what parameters are, no more */
 };
 

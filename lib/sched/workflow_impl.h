@@ -2,6 +2,7 @@
 #ifndef SCHED_WORKFLOW_IMPL_H
 #define SCHED_WORKFLOW_IMPL_H
 
+#include "sched/code.h"
 #include "sched/link.h"
 #include "sched/plan.h"
 #include "sched/task.h"
@@ -95,6 +96,7 @@ struct wf_task {
 	struct wf_cycle cycle;
 	struct wf_choice fire, calendar_on, shift, state, serial, dispatch, backoff, catchup_mode;
 	struct wf_choice on_lost, on_server_lost, overlap, dependence;
+	struct wf_choice raw; /* values become a part of its code */
 	struct wf_number priority, concurrency, max_attempts, catchup_max, quota_running, retries;
 	struct wf_number join; /* 0: all */
 	struct wf_least least; /* of dispatch */
@@ -148,6 +150,7 @@ struct workflow {
 	bool is_pipeline, is_library;
 	struct wf_task base; /* what the document says for all its tasks */
 	struct wf_text defaults, tasks, finished, failed, used; /* nodes only */
+	bool binds;                                             /* values in its code are data */
 	struct wf_cycle shared_cycle; /* of `defaults`: what a run of it is ... */
 	const char *shared_zone;      /* ... in this zone; NULL: none said */
 	struct wf_choice overlap;     /* of its run as a whole; a task's own: wf_task.overlap */
@@ -233,6 +236,7 @@ READER(word);
 READER(text);
 READER(title);
 READER(choice);
+READER(truth);
 READER(shift);
 READER(int32);
 READER(overlap);
@@ -328,6 +332,7 @@ struct wf_made {
 	struct task_input *inputs; /* workflow_macro.c; wf__compiler_done() frees it */
 	size_t n_inputs, inputs_cap;
 	bool asks;
+	bool binds;              /* values in its code are data: workflow_code.c */
 	const struct type *type; /* what its type declares, or NULL */
 	struct task *task;       /* the result */
 };
@@ -376,6 +381,16 @@ void wf__check_macros(struct wf_compiler *c, struct wf_made *m);
 void wf__check_scopes(struct wf_compiler *c);
 /* workflow_type.c: are the parameters those that the task's type declares? */
 void wf__check_type(struct wf_compiler *c, struct wf_made *m);
+/* The line in a stored document which says that values in its code are data. A comment, for a
+ * release before this one would refuse a key that it does not know. */
+#define WORKFLOW_BINDS "# values: data\n"
+/* workflow_read.c: where a line begins with `head`; NULL: none does. In a stored document nothing
+ * but a key of it begins a line. */
+const char *wf__stored_line(const char *text, size_t n, const char *head);
+/* workflow_code.c: are values in code where they can be bound? */
+void wf__check_code(struct wf_compiler *c, struct wf_made *m);
+/* What reads that parameter of its task. */
+enum code_kind wf__code_of(const struct wf_made *m, const char *name);
 /* workflow_cycle.c: are all boundaries of `longer` boundaries of `shorter`? */
 bool wf__cycles_nest(const struct plan *longer, const struct plan *shorter);
 /* -1 shorter, 0 the same, 1 longer; of units minute..year. */

@@ -73,30 +73,24 @@ bool workflow_outdated(const struct workflow *wf, const struct workflow *library
 	return false;
 }
 
-/* Where a line begins with `head`, which ends with a colon; NULL: none does. In a stored document
- * nothing but a key of it begins a line. */
-static const char *find_key(const char *text, size_t n, const char *head)
-{
-	const char *at = text, *end = text + n;
-	size_t len = strlen(head);
-
-	while (at && ((size_t)(end - at) < len || memcmp(at, head, len) != 0)) {
-		at = memchr(at, '\n', (size_t)(end - at));
-		at = at ? at + 1 : NULL;
-	}
-	return at;
-}
-
 size_t workflow_written(const char *text, size_t n)
 {
-	const char *used = find_key(text, n, "used:");
+	const char *used = wf__stored_line(text, n, "used:");
+	const char *values = wf__stored_line(text, n, WORKFLOW_BINDS);
 
+	if (!used || (values && values < used))
+		used = values;
 	return used ? (size_t)(used - text) : n;
+}
+
+bool workflow_stored_uses(const char *text, size_t n)
+{
+	return wf__stored_line(text, n, "used:") != NULL;
 }
 
 bool workflow_stored_library(const char *text, size_t n)
 {
-	return find_key(text, n, "library:") != NULL;
+	return wf__stored_line(text, n, "library:") != NULL;
 }
 
 /* --- resolving --------------------------------------------------------------------------- */

@@ -69,6 +69,17 @@ static bool is_server(const struct wf_made *m, const char *name)
 	return p && p->kind == TYPE_SERVER;
 }
 
+/* What is no text as people write it: values in it get the escapes of JSON. */
+static bool is_json(const struct wf_pair *p)
+{
+	return p->node && p->node->kind != YAML_SCALAR && strcmp(p->name, "environment") != 0;
+}
+
+static bool is_apart(const struct wf_made *m, const struct wf_pair *p)
+{
+	return m->binds && (is_json(p) || wf__code_of(m, p->name) != CODE_NONE);
+}
+
 static void put_params(struct packer *p, struct task *t, const struct wf_made *m,
                        const struct wf_pairs *from, const struct wf_pairs *over1,
                        const struct wf_pairs *over2)
@@ -80,8 +91,14 @@ static void put_params(struct packer *p, struct task *t, const struct wf_made *m
 		const char *name = pack_text(p, from->items[i].name);
 		const char *value = pack_text(p, from->items[i].value);
 		if (p->base)
-			t->params[t->n_params] = (struct task_param){ name, value,
-				                                      is_server(m, name) };
+			t->params[t->n_params] = (struct task_param){
+				.name = name,
+				.value = value,
+				.server = is_server(m, name),
+				.apart = is_apart(m, &from->items[i]),
+				.is_json = is_json(&from->items[i]),
+				.code = (uint8_t)wf__code_of(m, name)
+			};
 		t->n_params++;
 	}
 }

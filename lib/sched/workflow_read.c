@@ -119,6 +119,17 @@ void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct ya
 		*(struct wf_choice *)field = (struct wf_choice){ value, n };
 }
 
+void wf_read_truth(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
+{
+	bool is;
+
+	if (yaml_bool(n, &is))
+		*(struct wf_choice *)field = (struct wf_choice){ is, n };
+	else
+		wf__wrong(r, n, k->want);
+}
+
 void wf_read_shift(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                    void *field)
 {
@@ -385,4 +396,16 @@ bool wf__has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_k
 	wf__wrong(r, tasks->node, want);
 	wf__pop(r, length);
 	return false;
+}
+
+const char *wf__stored_line(const char *text, size_t n, const char *head)
+{
+	const char *at = text, *end = text + n;
+	size_t len = strlen(head);
+
+	while (at && ((size_t)(end - at) < len || memcmp(at, head, len) != 0)) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
+	}
+	return at;
 }

@@ -174,6 +174,7 @@ void wf__check_type(struct wf_compiler *c, struct wf_made *m)
 	CHECK(m->t->type.text); /* without one it is refused when it is read */
 	t = c->world->types ? type_set_find(c->world->types, m->t->type.text) : NULL;
 	m->type = t;
+	wf__check_code(c, m);
 	if (!t)
 		return;
 	m->asks |= uses_server(t, &m->t->params) || uses_server(t, &m->wf->base.parameters);

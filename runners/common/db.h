@@ -97,6 +97,10 @@ void db_quote_column(const struct db *db, const char *name, struct text *out);
 /* A name, perhaps with dots (schema.table), each part quoted. */
 void db_quote_name(const struct db *db, const char *name, struct text *out);
 
+/* Append SQL of the task with the values that the server bound to it (values.h). 0, or
+ * RUNNER_FAILED. */
+int db_values(const struct run *r, struct db *db, const char *sql, struct text *out);
+
 /* Variables of the session, a map of names and values; SQLite's are pragmas. */
 struct cJSON;
 int db_session(struct db *db, const struct cJSON *variables);

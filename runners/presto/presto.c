@@ -14,6 +14,7 @@
 #include "runners/common/json.h"
 #include "runners/common/rows.h"
 #include "runners/common/run.h"
+#include "runners/common/values.h"
 
 #define PAGE_BYTES_MAX (256u << 20)
 #define PAGE_MS        120000 /* of one exchange; the server answers within a second or so */
@@ -113,6 +114,33 @@ static int read_headers(struct presto *p, bool is_named)
 	return 0;
 }
 
+static void quote_presto(void *ctx, const char *value, size_t len, struct text *out)
+{
+	(void)ctx;
+	text_str_add(out, "'");
+	for (size_t i = 0; i < len; i++) {
+		if (value[i] == '\'')
+			text_str_add(out, "'");
+		text_add(out, value + i, 1);
+	}
+	text_str_add(out, "'");
+}
+
+static int read_sql(struct presto *p, const struct run *r)
+{
+	char *sql = run_text(r, "sql");
+	struct text bound = { 0 };
+	int code = sql ? values_put(r, sql, quote_presto, NULL, &bound)
+	               : run_refuse(r, "parameter sql is missing");
+
+	p->sql = code == 0 ? strdup(text_str(&bound)) : NULL;
+	if (code == 0 && !p->sql)
+		code = run_refuse(r, "out of memory");
+	free(sql);
+	text_done(&bound);
+	return code;
+}
+
 static int read_all(struct presto *p)
 {
 	const struct run *r = p->run;
@@ -121,9 +149,8 @@ static int read_all(struct presto *p)
 
 	free(named);
 	p->updated = -1;
-	p->sql = run_text(r, "sql");
-	if (!p->sql)
-		return run_refuse(r, "parameter sql is missing");
+	if (read_sql(p, r) < 0)
+		return RUNNER_FAILED;
 	if (run_choice(r, "dialect", dialects, &p->dialect) < 0 ||
 	    rows_plan_read(r, &p->plan) < 0 || read_url(p, is_named) < 0)
 		return RUNNER_FAILED;

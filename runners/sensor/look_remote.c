@@ -83,7 +83,7 @@ static int make_sql(const struct run *r, struct db *db, struct text *sql)
 	if (code == 0 && !own == !table)
 		code = run_refuse(r, "want exactly one of the parameters sql, table");
 	else if (code == 0 && own)
-		text_str_add(sql, own);
+		code = db_values(r, db, own, sql);
 	else if (code == 0)
 		code = add_partition(r, db, table, columns, sql);
 	cJSON_Delete(columns);

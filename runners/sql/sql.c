@@ -9,6 +9,7 @@
 #include "runners/common/run.h"
 
 #define TELL_EVERY_ROWS 10000
+#define SQL_NO_VALUE    (-100) /* the result says which */
 
 struct sql_job {
 	struct db_where where;
@@ -112,9 +113,15 @@ static int run_statements(struct db *db, const struct sql_job *s, struct taker *
 		code = db_session(db, s->session);
 	if (code == DB_OK && s->is_transaction)
 		code = db_run(db, "BEGIN", NULL);
-	cJSON_ArrayForEach(item, s->statements)
+	cJSON_ArrayForEach(item, s->statements) {
+		struct text sql = { 0 };
+
 		if (code == DB_OK)
-			code = db_run(db, item->valuestring, &sink);
+			code = db_values(t->run, db, item->valuestring, &sql) < 0
+			               ? SQL_NO_VALUE
+			               : db_run(db, text_str(&sql), &sink);
+		text_done(&sql);
+	}
 	if (code == DB_OK && s->is_transaction)
 		code = db_run(db, "COMMIT", NULL);
 	return code;
@@ -124,6 +131,8 @@ static int sql_sql_end(const struct run *r, const struct taker *t, struct db *db
 {
 	char where[40];
 
+	if (code == SQL_NO_VALUE)
+		return RUNNER_FAILED;
 	if (code == DB_REFUSED)
 		return run_end(r, RUNNER_BY_CODE, "statement %zu: %s", t->n_done + 1,
 		               t->rows.why[0] ? t->rows.why : "out of memory");

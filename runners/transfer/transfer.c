@@ -14,6 +14,7 @@ struct transfer {
 	const struct run *run;
 	struct plan plan;
 	struct db *source;
+	struct text query; /* the plan's, with its values */
 	struct target target;
 	int64_t total; /* -1: not counted */
 	int code;      /* the target's, when it refused a row */
@@ -51,7 +52,7 @@ static void add_rows(struct transfer *t, struct text *sql)
 	if (t->plan.table)
 		db_quote_name(t->source, t->plan.table, sql);
 	else
-		text_addf(sql, "(%s) sirdar_source", t->plan.query);
+		text_addf(sql, "(%s) sirdar_source", text_str(&t->query));
 	if (!t->target.has_mark)
 		return;
 	text_str_add(sql, " WHERE ");
@@ -119,6 +120,9 @@ static int transfer_work(struct transfer *t)
 		run_log(t->run, "continues after %s = %s", t->plan.watermark,
 		        text_str(&t->target.mark));
 	code = db_open(t->run, &t->plan.source, &t->source);
+	if (code == DB_OK && t->plan.query &&
+	    db_values(t->run, t->source, t->plan.query, &t->query) < 0)
+		return RUNNER_FAILED;
 	if (code == DB_OK)
 		code = value_session(t->source);
 	if (code == DB_OK)
@@ -148,6 +152,7 @@ static int transfer_execute(void *self, void *state, const struct runner_job *jo
 	(void)state;
 	if (answer == 0)
 		answer = transfer_work(&t);
+	text_done(&t.query);
 	db_close(t.source);
 	target_close(&t.target);
 	plan_done(&t.plan);

@@ -58,7 +58,7 @@ def an_output_reaches_the_child_and_is_shown(s):
     params: {script: "echo sirdar:output row_count=42; echo sirdar:output file=a b.csv; echo sirdar:output other=1"}
   report:
     needs: [count]
-    params: {script: "echo rows ${count.row_count} of '${file}', ${count.row_count:-none}"}
+    params: {script: "echo rows ${count.row_count} of ${file}, ${count.row_count:-none}"}
 """)))
     run(s, "out")
     assert said(s, "code/out/report") == ["rows 42 of a b.csv, 42"]

@@ -71,7 +71,7 @@ def dolphins():
     text, notes = imported("dolphinscheduler", "--project", "dw", FIXTURES / "dolphinscheduler.json")
     check("scripts keep dates and parameters, and leave the shell its own", all(w in text for w in (
         "$${FILES}", "${dt}", "$[yyyy-MM-dd-1]", "dt: $[yyyyMMdd-1]", "sirdar:output rows=12", "outputs: [rows]",
-        "values ('${rows}')")), text)
+        "values (${rows})")), text)
     check("retries, priority, group and timeout come along", all(w in text for w in (
         "retry: {attempts: 3, delay: 3m}", "priority: 8", "group: etl", "alive_wait: 30m")), text)
     check("how runs follow each other comes along", [w for w in re.findall(r"^overlap: (\w+)$", text, re.M)] ==

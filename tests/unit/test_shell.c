@@ -230,7 +230,7 @@ static bool says_pwned(const char *shell, const char *script, const char *value)
 	return strncmp(got, "PWNED\n", 6) == 0 || strstr(got, "\nPWNED\n");
 }
 
-static void random_value(unsigned *seed, char ret[40])
+static void random_value(unsigned *seed, struct buf *ret)
 {
 	static const char *const parts[] = { "'",  "\"", "`",   "$",  "\\", ";",        "&",  "|",
 		                             "(",  ")",  "{",   "}",  "[",  "]",        "<",  ">",
@@ -239,9 +239,9 @@ static void random_value(unsigned *seed, char ret[40])
 		                             "$'", ";;", ")\n", "''", "\r" };
 	size_t n = (*seed = *seed * 1103515245 + 12345) >> 16 & 7;
 
-	for (ret[0] = '\0'; n > 0; n--) {
+	for (buf_clear(ret); n > 0; n--) {
 		*seed = *seed * 1103515245 + 12345;
-		strcat(ret, parts[(*seed >> 16) % (sizeof parts / sizeof *parts)]);
+		buf_puts(ret, parts[(*seed >> 16) % (sizeof parts / sizeof *parts)]);
 	}
 }
 
@@ -266,19 +266,21 @@ static void the_program_sees_the_value(void **state)
 	for (size_t s = 0; s < 2; s++)
 		for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
 			struct buf script;
-			char value[40];
+			struct buf value;
 
 			if (access(shells[s], X_OK) != 0)
 				continue;
 			buf_init(&script);
+			buf_init(&value);
 			put_script(scripts[i], &script);
 			for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
 				sees(shells[s], buf_str(&script), fixed[k]);
 			for (size_t k = 0; k < 25; k++) {
-				random_value(&seed, value);
-				sees(shells[s], buf_str(&script), value);
+				random_value(&seed, &value);
+				sees(shells[s], buf_str(&script), buf_str(&value));
 			}
 			buf_done(&script);
+			buf_done(&value);
 		}
 }
 
@@ -302,20 +304,21 @@ static void no_value_runs(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 600; i++) {
-		char text[200] = "";
-		struct buf script;
+		struct buf script, text;
 
+		buf_init(&script);
+		buf_init(&text);
 		for (size_t k = 0; k < 9; k++) {
 			seed = seed * 1103515245 + 12345;
-			strcat(text, parts[(seed >> 16) % (sizeof parts / sizeof *parts)]);
+			buf_puts(&text, parts[(seed >> 16) % (sizeof parts / sizeof *parts)]);
 		}
-		buf_init(&script);
-		put_script(text, &script);
+		put_script(buf_str(&text), &script);
 		if (strstr(buf_str(&script), "{V}") && access(shells[i % 2], X_OK) == 0 &&
 		    (says_pwned(shells[i % 2], buf_str(&script), value) ||
 		     says_pwned(shells[i % 2], buf_str(&script), other)))
-			fail_msg("%s: %s\nas\n%s", shells[i % 2], text, buf_str(&script));
+			fail_msg("%s: %s\nas\n%s", shells[i % 2], buf_str(&text), buf_str(&script));
 		buf_done(&script);
+		buf_done(&text);
 	}
 }
 

@@ -34,8 +34,9 @@ static int zone_of(void *ctx, const char *name, const struct tz **ret_tz, struct
 void files_init(struct workflow_files *f, const char *timezone)
 {
 	/* No server, no first save: a task without a start has always been there. */
-	*f = (struct workflow_files){ .world = {
-					      .timezone = timezone, .zone = zone_of, .start = 0 } };
+	*f = (struct workflow_files){
+		.world = { .fresh = true, .timezone = timezone, .zone = zone_of, .start = 0 }
+	};
 	f->set = workflow_set_new();
 	diags_init(&f->diags);
 }

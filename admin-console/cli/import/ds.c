@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/code.h"
 #include "sched/workflow.h"
+#include "util/err.h"
 #include "util/pile.h"
 #include "util/yaml.h"
 
@@ -240,16 +242,58 @@ static void put_of(struct ds *d, const char *where, cJSON *task, const char *key
 	           ds_text(d, task, where, import_text(d->im, ds_params(task), member)));
 }
 
+/* There values become a part of the code; here that is to be said. */
+static void put_raw(struct ds *d, const char *where, enum code_kind kind, const char *code)
+{
+	struct err err = { 0 };
+
+	if (code_check(kind, code, &err, NULL) == 0)
+		return;
+	import_put(d->im, 4, "raw", "true");
+	import_note(d->im, where,
+	            "%s: `raw` lets values be a part of the code, for which the right unsafe is "
+	            "needed; better bring them in as data",
+	            err.text);
+}
+
+static const char *code_of(struct ds *d, const char *where, cJSON *task, const char *member)
+{
+	return ds_text(d, task, where, import_text(d->im, ds_params(task), member));
+}
+
+/* '${name}' in SQL is the value here without the quotes. */
+static const char *without_quotes(struct ds *d, const char *sql)
+{
+	struct buf out;
+
+	buf_init(&out);
+	while (*sql) {
+		size_t n = strncmp(sql, "'${", 3) == 0 ? strcspn(sql, "}") : 0;
+		if (n && sql[n] == '}' && sql[n + 1] == '\'' && !memchr(sql + 1, '\'', n)) {
+			buf_put(&out, sql + 1, n);
+			sql += n + 2;
+		} else {
+			buf_putc(&out, *sql++);
+		}
+	}
+	const char *result = pile_str(d->im->pile, buf_str(&out));
+	buf_done(&out);
+	return result;
+}
+
 static void put_script(struct ds *d, const char *where, cJSON *task)
 {
 	const char *type = has_type(d, task, "PYTHON") ? "python" : "shell";
+	enum code_kind kind = strcmp(type, "shell") == 0 ? CODE_SHELL : CODE_OTHER;
+	const char *script = code_of(d, where, task, "rawScript");
 
 	import_put(d->im, 4, "type", type);
 	buf_puts(&d->im->out, "    params:\n");
-	put_of(d, where, task, "script", "rawScript");
+	import_put(d->im, 6, "script", script);
 	if (!*import_text(d->im, ds_params(task), "rawScript"))
 		import_put(d->im, 6, "script", "true");
 	put_params_of(d, where, task);
+	put_raw(d, where, kind, script);
 	if (cJSON_GetArraySize(import_node(ds_params(task), "resourceList")) > 0)
 		import_note(d->im, where, "resource files are left out: put them on the machines");
 }
@@ -257,12 +301,14 @@ static void put_script(struct ds *d, const char *where, cJSON *task)
 static void put_sql(struct ds *d, const char *where, cJSON *task)
 {
 	const char *source = import_text(d->im, ds_params(task), "datasource");
+	const char *sql = without_quotes(d, code_of(d, where, task, "sql"));
 
 	import_put(d->im, 4, "type", "sql");
 	buf_puts(&d->im->out, "    params:\n");
 	import_put(d->im, 6, "server", pile_fmt(d->im->pile, "datasource_%s", source));
-	put_of(d, where, task, "sql", "sql");
+	import_put(d->im, 6, "sql", sql);
 	put_params_of(d, where, task);
+	put_raw(d, where, CODE_SQL, sql);
 	import_note(d->im, where,
 	            "the datasource %s (%s) must be a target server: rename "
 	            "datasource_%s",

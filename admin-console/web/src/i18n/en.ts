@@ -352,6 +352,7 @@ export const en = {
 	'people.disable': 'Sign-in disabled',
 	'people.disabled': 'disabled',
 	'people.force': 'Force success',
+	'people.unsafe': 'Unsafe: tasks with raw values',
 	'people.mail': 'Mail',
 	'people.may.admin': 'Everything, everywhere',
 	'people.may.developer':

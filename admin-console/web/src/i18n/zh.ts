@@ -351,6 +351,7 @@ export const zh: Words = {
 	'people.disable': '禁止登录',
 	'people.disabled': '已禁用',
 	'people.force': '置成功',
+	'people.unsafe': '不安全：含 raw 取值的任务',
 	'people.mail': '邮箱',
 	'people.may.admin': '所有操作，所有项目',
 	'people.may.developer': '可查看全部；在所列项目中保存、上线下线、停用、试跑',

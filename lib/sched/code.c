@@ -1,0 +1,249 @@
+/* Code with holes, and what goes into them. The text is expanded with its values apart, the places
+ * of the letters they left are judged (sched/shell, sched/sql), and references are put there. */
+#include "sched/code.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/macro.h"
+#include "sched/shell.h"
+#include "sched/sql.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/check.h"
+#include "util/err.h"
+
+const char *const code_kind_names[CODE_KINDS] = { "none", "shell", "sql", "other" };
+
+/* The variable that a runner makes of the parameter. */
+#define SHELL_NAME "SIRDAR_PARAM_sirdar_data_%u"
+
+static const struct {
+	const char *where, *cure;
+} shell_words[] = {
+	[SHELL_SINGLE] = { "in single quotes",
+	                   "\"${%s}\" in double quotes, or '...'\"${%s}\"'...'" },
+	[SHELL_HEREDOC] = { "in a heredoc",
+	                    "VALUE=${%s} on a line before it, and $VALUE in the heredoc" },
+	[SHELL_BACKTICK] = { "between backticks", "$(...) with ${%s} in place of the backticks" },
+	[SHELL_ARITH] = { "where the shell computes",
+	                  "VALUE=${%s} on a line before, and check it before it is computed with" },
+	[SHELL_BRACE] = { "within the shell's own ${...}",
+	                  "VALUE=${%s} on a line before, and $${VALUE...}" },
+	[SHELL_ESCAPED] = { "behind a backslash or a dollar sign",
+	                    "${%s} alone; $${NAME} leaves a variable to the shell" },
+	[SHELL_EVAL] = { "where it is run as code once more (eval, sh -c, ...)",
+	                 "an argument: sh -c '... \"$1\"' sh ${%s}" },
+	[SHELL_LOST] = { "where the quotes around it are not clear",
+	                 "VALUE=${%s} on a line of its own at the top" },
+};
+
+static const struct {
+	const char *where, *cure;
+} sql_words[] = {
+	[SQL_QUOTES] = { "in quotes", "${%s} without the quotes: it is a value, not text" },
+	[SQL_NAME] = { "in a quoted name",
+	               "the name itself: a value cannot name a table or column" },
+	[SQL_COMMENT] = { "in a comment", "the comment without ${%s}" },
+	[SQL_JOINED] = { "as a part of a word",
+	                 "${%s} as a value of its own, with blanks around it" },
+};
+
+struct judged {
+	struct buf text;
+	struct macro_holes holes;
+	enum shell_place *shell;
+	enum sql_place *sql;
+	bool is_shell; /* of CODE_SHELL: no other interpreter reads it */
+};
+
+static void judged_done(struct judged *j)
+{
+	buf_done(&j->text);
+	macro_holes_done(&j->holes);
+	free(j->shell);
+	free(j->sql);
+}
+
+static int judge(enum code_kind kind, const char *text, const struct macro_scope *scope,
+                 struct judged *j, struct err *err)
+{
+	*j = (struct judged){ 0 };
+	buf_init(&j->text);
+	int r = macro_expand_apart(text, scope, &j->text, &j->holes, err);
+	size_t n = j->holes.n, *at = mem_array(n + 1, sizeof *at);
+
+	for (size_t i = 0; i < n; i++)
+		at[i] = j->holes.items[i].at;
+	j->shell = mem_array(n + 1, sizeof *j->shell);
+	j->sql = mem_array(n + 1, sizeof *j->sql);
+	j->is_shell = shell_is_script(buf_str(&j->text));
+	if (kind == CODE_SHELL)
+		shell_places(buf_str(&j->text), j->text.len, at, n, j->shell);
+	else if (kind == CODE_SQL)
+		sql_places(buf_str(&j->text), j->text.len, at, n, j->sql);
+	free(at);
+	return r;
+}
+
+/* NULL: it fits. */
+static const char *wrong_with(enum code_kind kind, const struct judged *j, size_t i,
+                              const char **ret_cure)
+{
+	*ret_cure = "a parameter of the task, `NAME: ${%s}`, where the program reads its own "
+		    "(SIRDAR_PARAM_NAME in its environment); or `raw: true`, which needs the right "
+		    "unsafe";
+	if (kind == CODE_OTHER || (kind == CODE_SHELL && !j->is_shell))
+		return "in a text of another language than the shell's and SQL";
+	if (kind == CODE_SHELL && !shell_place_fits(j->shell[i])) {
+		*ret_cure = shell_words[j->shell[i]].cure;
+		return shell_words[j->shell[i]].where;
+	}
+	if (kind == CODE_SQL && j->sql[i] != SQL_FITS) {
+		*ret_cure = sql_words[j->sql[i]].cure;
+		return sql_words[j->sql[i]].where;
+	}
+	return NULL;
+}
+
+/* The cure with the name in it, as often as it stands there. */
+static void put_hint(const char *cure, const char *name, char *ret)
+{
+	size_t n = (size_t)snprintf(ret, CODE_HINT_BYTES, "write ");
+
+	for (; *cure && n + 1 < CODE_HINT_BYTES; cure++) {
+		if (cure[0] != '%' || cure[1] != 's') {
+			ret[n++] = *cure;
+			ret[n] = '\0';
+			continue;
+		}
+		n += (size_t)snprintf(ret + n, CODE_HINT_BYTES - n, "%.80s", name);
+		cure++;
+	}
+}
+
+static int code_refuse(enum code_kind kind, const char *text, const struct judged *j,
+                       struct err *err, char *ret_hint)
+{
+	for (size_t i = 0; i < j->holes.n; i++) {
+		const struct macro_hole *h = &j->holes.items[i];
+		const char *cure, *where = wrong_with(kind, j, i, &cure);
+		int line = 1, column = 1;
+
+		if (!where)
+			continue;
+		for (size_t k = 0; k < h->from; k++, column++)
+			if (text[k] == '\n') {
+				line++;
+				column = 0;
+			}
+		if (ret_hint)
+			put_hint(cure, h->name, ret_hint);
+		return err_set(err, E_INVALID, "line %d, column %d: ${%.100s} stands %s", line,
+		               column, h->name, where);
+	}
+	return 0;
+}
+
+int code_check(enum code_kind kind, const char *text, struct err *err, char *ret_hint)
+{
+	struct judged j;
+	int r = 0;
+
+	if (kind != CODE_NONE && judge(kind, text, NULL, &j, NULL) == 0)
+		r = code_refuse(kind, text, &j, err, ret_hint);
+	if (kind != CODE_NONE)
+		judged_done(&j);
+	return r;
+}
+
+bool code_takes(const char *text)
+{
+	struct macro_holes holes = { 0 };
+	struct buf out;
+
+	if (!macro_has(text))
+		return false;
+	buf_init(&out);
+	macro_expand_apart(text, NULL, &out, &holes, NULL);
+	bool takes = holes.n > 0;
+	macro_holes_done(&holes);
+	buf_done(&out);
+	return takes;
+}
+
+static void put_reference(enum code_kind kind, const struct judged *j, size_t i, unsigned number,
+                          struct buf *out)
+{
+	CHECK(kind == CODE_SHELL || kind == CODE_SQL);
+	if (kind == CODE_SQL)
+		buf_printf(out, "${" CODE_VALUE "%u}", number);
+	else
+		buf_printf(out,
+		           j->shell[i] == SHELL_BARE ? "\"${" SHELL_NAME "}\""
+		                                     : "${" SHELL_NAME "}",
+		           number);
+}
+
+int code_expand(enum code_kind kind, const char *text, const struct macro_scope *scope,
+                unsigned (*bind)(void *ctx, const char *name, const char *value), void *ctx,
+                struct buf *out, struct err *err)
+{
+	struct judged j;
+	size_t from = 0;
+	int r = judge(kind, text, scope, &j, err);
+
+	CHECK(kind != CODE_NONE);
+	if (r == 0)
+		r = code_refuse(kind, text, &j, err, NULL);
+	for (size_t i = 0; r == 0 && i < j.holes.n; i++) {
+		const struct macro_hole *h = &j.holes.items[i];
+		buf_put(out, buf_str(&j.text) + from, h->at - from);
+		put_reference(kind, &j, i, bind(ctx, h->name, h->value), out);
+		from = h->at + 1;
+	}
+	if (r == 0)
+		buf_put(out, buf_str(&j.text) + from, j.text.len - from);
+	judged_done(&j);
+	return r;
+}
+
+/* As a part of a text in JSON. */
+static void put_escaped(const char *value, struct buf *out)
+{
+	for (const char *p = value; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_printf(out, "\\%c", *p);
+		else if ((unsigned char)*p < 0x20)
+			buf_printf(out, "\\u%04x", (unsigned)*p);
+		else
+			buf_putc(out, *p);
+	}
+}
+
+int code_expand_json(enum code_kind kind, const char *json, const struct macro_scope *scope,
+                     unsigned (*bind)(void *ctx, const char *name, const char *value), void *ctx,
+                     struct buf *out, struct err *err)
+{
+	struct macro_holes holes = { 0 };
+	struct buf text;
+	size_t from = 0;
+
+	buf_init(&text);
+	int r = macro_expand_apart(json, scope, &text, &holes, err);
+	for (size_t i = 0; r == 0 && i < holes.n; i++) {
+		const struct macro_hole *h = &holes.items[i];
+		buf_put(out, buf_str(&text) + from, h->at - from);
+		if (kind == CODE_SQL)
+			buf_printf(out, "${" CODE_VALUE "%u}", bind(ctx, h->name, h->value));
+		else
+			put_escaped(h->value, out);
+		from = h->at + 1;
+	}
+	if (r == 0)
+		buf_put(out, buf_str(&text) + from, text.len - from);
+	macro_holes_done(&holes);
+	buf_done(&text);
+	return r;
+}
