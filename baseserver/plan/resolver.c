@@ -27,6 +27,8 @@
 #define WALL_RECHECK_US (10 * US_PER_S)
 
 enum { TODO_KEEP = 65536, UNREAD_US = 100 * 1000 };
+/* Dates of a piece: one or two milliseconds; of a start, before others are there: a second. */
+enum { PIECE = 1 << 15, START_PIECE = 1 << 24, PAUSE_US = 500 };
 
 static void fold_outcome(struct resolver *r, const struct transition *tr)
 {
@@ -60,18 +62,30 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 		resolver__reopen(r, i->key.task, i->key.run_date);
 }
 
+static void drop_dependent(struct resolver *r, struct rtask *p, struct dependent *d)
+{
+	struct dependent *last = &p->dependents[p->n_dependents - 1];
+	uint32_t at = (uint32_t)(d - p->dependents);
+
+	CHECK(d->n_spans == 0 && d <= last);
+	map_remove(&r->dependent_at, resolver__link_key(d->child, d->link), at);
+	free(d->spans);
+	if (d != last) {
+		uint64_t key = resolver__link_key(last->child, last->link);
+		map_remove(&r->dependent_at, key, (uint32_t)(last - p->dependents));
+		map_add(&r->dependent_at, key, at);
+		*d = *last;
+	}
+	p->n_dependents--;
+}
+
 static void drop_dependents(struct resolver *r, const struct task *def)
 {
 	for (size_t k = 0; def && k <= def->n_links; k++) {
 		uint32_t parent = k < def->n_links ? def->links[k].parent : def->id;
-		struct rtask *p = resolver__task(r, parent);
-		for (size_t i = 0; p && i < p->n_dependents; i++)
-			if (p->dependents[i].child == def->id && p->dependents[i].link == k) {
-				CHECK(p->dependents[i].n_spans == 0);
-				free(p->dependents[i].spans);
-				p->dependents[i] = p->dependents[--p->n_dependents];
-				break;
-			}
+		struct dependent *d = resolver__dependent(r, parent, def->id, (uint32_t)k);
+		if (d)
+			drop_dependent(r, resolver__task(r, parent), d);
 	}
 }
 
@@ -80,6 +94,8 @@ static void add_dependent(struct resolver *r, uint32_t parent, uint32_t child, s
 	struct rtask *p = resolver__task_place(r, parent);
 
 	p->dependents = mem_grow(p->dependents, p->n_dependents + 1, sizeof *p->dependents);
+	map_add(&r->dependent_at, resolver__link_key(child, (uint32_t)link),
+	        (uint32_t)p->n_dependents);
 	p->dependents[p->n_dependents++] = (struct dependent){ .child = child,
 		                                               .link = (uint32_t)link };
 }
@@ -148,12 +164,12 @@ static void fold_whole(struct resolver *r, uint32_t id, const void *of,
 	resolver__each_waiting(r, id, resolver__detach);
 	put(r, of);
 	resolver__each_waiting(r, id, resolver__attach);
+	resolver__task(r, id)->stamp = ++r->stamp;
 	for (size_t k = 0; k < n; k++) {
-		bool again = children[k] == id;
-		for (size_t j = 0; j < k && !again; j++)
-			again = children[j] == children[k];
-		if (!again)
+		struct rtask *c = resolver__task(r, children[k]);
+		if (c->stamp != r->stamp)
 			resolver__each_waiting(r, children[k], resolver__attach);
+		c->stamp = r->stamp;
 	}
 	free(children);
 }
@@ -166,6 +182,8 @@ static enum verdict resolver_judge(const struct resolver *r, const struct waitin
 	int join = t && t->def ? t->def->join : 0;
 	int need = join > 0 && join < w->n_links ? join : w->n_links;
 
+	if (w->unread)
+		return V_WAIT;
 	if (w->dead > w->n_links - need)
 		return V_DEAD;
 	return w->met >= need && w->due && !w->waits_turn ? V_GO : V_WAIT;
@@ -252,7 +270,10 @@ static void fold_row(struct resolver *r, const struct instance *i)
 
 static void resolver_fold(struct resolver *r)
 {
-	for (const struct transition *tr; (tr = stream_peek(r->in)); stream_next(r->in)) {
+	r->spent = r->walked = 0;
+	for (const struct transition *tr; r->walked < r->piece && (tr = stream_peek(r->in));
+	     stream_next(r->in)) {
+		r->walked++;
 		if (tr->kind == TK_TASK) {
 			const struct task_pack *p = tr->row;
 			for (size_t i = 0; i < p->n; i++)
@@ -267,6 +288,7 @@ static void resolver_fold(struct resolver *r)
 			fold_outcome(r, tr);
 		}
 	}
+	r->behind = stream_peek(r->in) != NULL;
 }
 
 static void look_at_times(struct resolver *r)
@@ -286,7 +308,25 @@ static void look_at_times(struct resolver *r)
 	int64_t at = !top ? ALARM_OFF : mono + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US);
 	if (r->reopens_from_us && r->n_reopens && r->reopens_from_us < at)
 		at = r->reopens_from_us;
+	if (r->behind)
+		at = mono;
+	else if (resolver__is_behind(r) && r->piece_us < at)
+		at = r->piece_us;
 	actor_alarm(r->me, at);
+}
+
+/* A piece of what earlier turns left. */
+static void read_on(struct resolver *r)
+{
+	int64_t began = actor_mono_us(r->me);
+
+	if (began < r->piece_us || !resolver__is_behind(r))
+		return;
+	r->spent = 0;
+	resolver__look_at_doubts(r);
+	resolver__read_unread(r);
+	int64_t now = actor_mono_us(r->me), took = now - began;
+	r->piece_us = now + (took > PAUSE_US ? took : PAUSE_US);
 }
 
 static void resolver_turn(void *self)
@@ -294,6 +334,7 @@ static void resolver_turn(void *self)
 	struct resolver *r = self;
 
 	resolver_fold(r);
+	read_on(r);
 	look_at_times(r);
 	work_off(r);
 	outbox_flush(&r->out);
@@ -432,6 +473,8 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	map_init(&r->timer_of);
 	map_init(&r->scope_of);
 	map_init(&r->held);
+	map_init(&r->dependent_at);
+	r->piece = START_PIECE;
 	index_init(&r->exact, resolver__window_hash, r);
 	heap_init(&r->times);
 	r->me = actor_new(th, &ops, r);
@@ -446,6 +489,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	r->start_mark = stream_last(ledger_stream(ledger));
 	ledger_each_instance(ledger, load_instance, r);
 	resolver__load_reopens(r);
+	r->piece = PIECE;
 	return r;
 }
 
@@ -472,6 +516,8 @@ void resolver_free(struct resolver *r)
 	slab_done(&r->timers);
 	map_done(&r->timer_of);
 	map_done(&r->held);
+	map_done(&r->dependent_at);
+	resolver__slices_done(r);
 	resolver__scopes_done(r);
 	index_done(&r->exact);
 	heap_done(&r->times);
@@ -512,6 +558,10 @@ bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)
 		const struct waiting *w = waiting_at(r, i);
 		if (!inst_key_eq(w->key, key))
 			continue;
+		if (w->unread) {
+			buf_puts(out, "its links are being counted: there are many dates in them");
+			return true;
+		}
 		for (uint32_t k = w->edges; k != EDGE_END; k = edge_at(r, k)->of_waiting) {
 			const struct edge *e = edge_at(r, k);
 			const struct window *win = window_at(r, e->window);

@@ -34,6 +34,8 @@ struct window {
 	uint32_t scope;            /* whose dates count beside the plan, or alone; 0: the plan's */
 } __attribute__((packed, aligned(4)));
 
+_Static_assert(ST_COUNT <= 16, "a waiting's state fits");
+
 enum { EDGE_END = 0x7fffffff };
 
 /* One waiting instance on one window. */
@@ -52,7 +54,8 @@ struct waiting {
 	uint32_t edges;      /* first; EDGE_END */
 	uint32_t prev, next; /* of the task */
 	uint32_t n_links : LINK_BITS, met : LINK_BITS, dead : LINK_BITS;
-	uint32_t state : 5; /* ST_READY or ST_DEPEND */
+	uint32_t state : 4; /* ST_READY or ST_DEPEND */
+	bool unread : 1;    /* some links are not attached yet: it waits (resolver_slice.c) */
 	bool asked : 1;     /* a proposal is under way */
 	bool listed : 1;    /* in the to-do list */
 	bool due : 1;
@@ -83,7 +86,8 @@ struct rtask {
 	uint32_t waitings; /* first; SLAB_NONE */
 	int64_t *rows;     /* unfinished dates that the plan does not have, ascending */
 	size_t n_rows, rows_cap;
-	bool skipped; /* some date was skipped for a dead join, ever */
+	bool skipped;   /* some date was skipped for a dead join, ever */
+	uint32_t stamp; /* of the last walk over children that saw it */
 };
 
 /* A command whose members look at each other. Numbers are places + 1. */
@@ -92,6 +96,14 @@ struct scope {
 	struct pick *picks;
 	size_t n, users;         /* users: waiting members */
 	bool inside, over, told; /* told: the command has said which dates are its members */
+};
+
+/* Unread instances of a project: from `next` on; some may be gone, or read meanwhile. */
+struct lane {
+	uint64_t project;
+	size_t spent; /* the lane that has spent least is next */
+	uint32_t *items;
+	size_t next, n, cap;
 };
 
 struct resolver {
@@ -105,8 +117,10 @@ struct resolver {
 	struct slab waitings, windows, edges, timers;
 	uint32_t *by_slot; /* waiting of a ledger's slot, SLAB_NONE */
 	size_t by_slot_cap;
-	struct map timer_of; /* waiting -> timer */
-	struct index exact;  /* windows by (child, link, lo) */
+	struct map timer_of;     /* waiting -> timer */
+	struct index exact;      /* windows by (child, link, lo) */
+	struct map dependent_at; /* resolver__link_key() -> place among the parent's dependents */
+	uint32_t stamp;
 	struct heap times;
 	struct scope *scopes;
 	size_t n_scopes;
@@ -119,6 +133,15 @@ struct resolver {
 	size_t n_todo, todo_cap;
 	struct inst_key *reopens; /* skipped children to reopen */
 	size_t n_reopens, reopens_cap;
+	/* resolver_slice.c: what was done since the piece began, how much a piece may be, in dates
+	 * that are looked at; what is left for later ones. */
+	size_t spent, walked, piece; /* walked: dependents and windows of outcomes that came */
+	int64_t piece_us;            /* mono: when the next piece of what is left begins */
+	bool behind;                 /* the stream was not read to its end */
+	struct lane *lanes;          /* of projects that have unread ones */
+	size_t n_lanes;
+	struct inst_key *doubts; /* skipped children: is their join dead still? */
+	size_t next_doubt, n_doubts, doubts_cap;
 	int64_t reopens_from_us; /* mono; the store could not be read: not before */
 	bool need_mark;          /* something was taken back: tell the sorter when all is in */
 	/* Restored: the first `urgent` of todo were satisfied once; when they have been looked
@@ -137,6 +160,14 @@ bool resolver__link(const struct resolver *r, uint32_t child, uint32_t index,
 bool resolver__planned(const struct plan *plan, int64_t t);
 /* Onto the to-do list: its verdict may differ from its state. */
 void resolver__want(struct resolver *r, uint32_t waiting);
+
+/* Where the child's link stands among its parent's dependents. */
+static inline uint64_t resolver__link_key(uint32_t child, uint32_t link)
+{
+	return (uint64_t)child << LINK_BITS | link;
+}
+struct dependent *resolver__dependent(const struct resolver *r, uint32_t parent, uint32_t child,
+                                      uint32_t link);
 
 /* resolver_edge.c */
 void resolver__edge_add(struct resolver *r, uint32_t waiting, uint32_t window);
@@ -190,8 +221,14 @@ void resolver__turn_held(struct resolver *r, uint32_t waiting); /* refused: not 
 void resolver__turn_free(struct resolver *r, uint32_t waiting); /* ... until then, or it changes */
 void resolver__turn_came(struct resolver *r, const struct transition *tr);
 
-/* resolver_wait.c */
+/* resolver_slice.c */
 void resolver__attach(struct resolver *r, uint32_t waiting); /* to windows, times, the to-do list */
+bool resolver__enough(const struct resolver *r);             /* the piece at hand is over */
+void resolver__read_unread(struct resolver *r);              /* a piece of it */
+bool resolver__is_behind(const struct resolver *r);
+void resolver__slices_done(struct resolver *r);
+
+/* resolver_wait.c */
 void resolver__detach(struct resolver *r, uint32_t waiting); /* from its windows */
 void resolver__each_waiting(struct resolver *r, uint32_t task,
                             void (*each)(struct resolver *, uint32_t));
@@ -205,6 +242,7 @@ void resolver__follow(struct resolver *r, const struct transition *tr);
 /* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were
  * skipped for it are wanted again, unless their join is dead all the same. */
 void resolver__reopen(struct resolver *r, uint32_t parent, int64_t p);
+void resolver__look_at_doubts(struct resolver *r); /* a piece of what was left of these */
 /* Given back its skip by a cancel: is that still right? */
 void resolver__look_at_skip(struct resolver *r, uint32_t child, int64_t t);
 void resolver__load_reopens(struct resolver *r);    /* for parents forced before a restart */

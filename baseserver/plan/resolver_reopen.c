@@ -1,5 +1,7 @@
 /* A child skipped for a dead join is reopened when the parent that killed it is (design:
  * SEMANTICS section 2): when that parent's outcome is taken back, or forced. */
+#include <stdlib.h>
+
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -24,6 +26,22 @@ static void want_reopened(struct resolver *r, uint32_t child, int64_t t)
 {
 	r->reopens = mem_room(r->reopens, &r->reopens_cap, r->n_reopens + 1, sizeof *r->reopens);
 	r->reopens[r->n_reopens++] = (struct inst_key){ t, child, 0 };
+}
+
+static void keep_doubt(struct resolver *r, struct inst_key key)
+{
+	r->doubts = mem_room(r->doubts, &r->doubts_cap, r->n_doubts + 1, sizeof *r->doubts);
+	r->doubts[r->n_doubts++] = key;
+}
+
+static void reopen_one(struct resolver *r, struct inst_key key)
+{
+	const struct rtask *c = resolver__task(r, key.task);
+
+	if (resolver__enough(r))
+		keep_doubt(r, key);
+	else if (c && c->def && !join_dead(r, c->def, key.run_date))
+		want_reopened(r, key.task, key.run_date);
 }
 
 /* Where the window of t lies: all before p (-1), all after it (1), or around it (0). */
@@ -67,8 +85,9 @@ static void reopen_in(struct resolver *r, const struct task *child, const struct
 		int side = side_of(l, parent, child->plan, t, p);
 		if (side > 0 && l->kind != LK_WINDOW)
 			break;
-		if (side == 0 && !join_dead(r, child, t))
-			want_reopened(r, child->id, t);
+		if (side == 0)
+			reopen_one(r, (struct inst_key){ t, child->id, 0 });
+		r->spent++;
 	}
 }
 
@@ -93,10 +112,18 @@ void resolver__reopen(struct resolver *r, uint32_t parent, int64_t p)
 
 void resolver__look_at_skip(struct resolver *r, uint32_t child, int64_t t)
 {
-	const struct rtask *c = resolver__task(r, child);
+	reopen_one(r, (struct inst_key){ t, child, 0 });
+}
 
-	if (c && c->def && !join_dead(r, c->def, t))
-		want_reopened(r, child, t);
+void resolver__look_at_doubts(struct resolver *r)
+{
+	for (; r->next_doubt < r->n_doubts && !resolver__enough(r); r->next_doubt++)
+		reopen_one(r, r->doubts[r->next_doubt]);
+	if (r->next_doubt == r->n_doubts) {
+		free(r->doubts);
+		r->doubts = NULL;
+		r->next_doubt = r->n_doubts = r->doubts_cap = 0;
+	}
 }
 
 void resolver__load_reopens(struct resolver *r)

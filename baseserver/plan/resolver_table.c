@@ -23,6 +23,16 @@ bool resolver__link(const struct resolver *r, uint32_t child, uint32_t index, st
 	return p && p->def && p->in_force;
 }
 
+struct dependent *resolver__dependent(const struct resolver *r, uint32_t parent, uint32_t child,
+                                      uint32_t link)
+{
+	struct rtask *p = resolver__task(r, parent);
+	uint32_t at = map_get(&r->dependent_at, resolver__link_key(child, link));
+
+	CHECK(at == MAP_NONE || (p && at < p->n_dependents && p->dependents[at].child == child));
+	return at == MAP_NONE ? NULL : &p->dependents[at];
+}
+
 struct rtask *resolver__task_place(struct resolver *r, uint32_t id)
 {
 	if (id >= r->tasks_cap) {

@@ -1,6 +1,6 @@
 /* Instances that wait: found by the ledger's slot, listed by task. What comes is attached to the
- * window of each of its links; what starts or ends is detached, and a window that nobody waits on
- * goes. */
+ * window of each of its links (resolver_slice.c); what starts or ends is detached, and a window
+ * that nobody waits on goes. */
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/check.h"
@@ -28,38 +28,8 @@ void resolver__detach(struct resolver *r, uint32_t waiting)
 	}
 	w->edges = EDGE_END;
 	w->n_links = w->met = w->dead = 0;
-	w->waits_turn = false;
+	w->waits_turn = w->unread = false;
 	resolver__turn_free(r, waiting);
-}
-
-/* Links in full; due or not; on the to-do list. */
-void resolver__attach(struct resolver *r, uint32_t waiting)
-{
-	struct waiting *w = waiting_at(r, waiting);
-	const struct rtask *t = resolver__task(r, w->key.task);
-	int64_t now = actor_wall_us(r->me);
-
-	CHECK(w->edges == EDGE_END && w->n_links == 0); /* or they would be counted twice */
-	if (!t || !t->def)
-		return;
-	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
-	uint32_t scope = resolver__scope_of(r, waiting);
-	for (size_t k = 0; k < n && w->key.part == 0 && !w->no_links; k++) {
-		uint32_t win = resolver__window(r, w->key.task, (uint32_t)k, w->key.run_date,
-		                                scope);
-		w = waiting_at(r, waiting);
-		w->n_links += k < links;
-		if (win != SLAB_NONE)
-			resolver__edge_add(r, waiting, win);
-		else if (k < links)
-			w->met++;
-	}
-	w->due = w->eff_due_us <= now;
-	if (!w->due)
-		resolver__timer_set(r, waiting, w->eff_due_us);
-	else
-		resolver__look_at_passes(r, waiting, now);
-	resolver__want(r, waiting);
 }
 
 uint32_t resolver__of_slot(const struct resolver *r, uint32_t slot)

@@ -119,6 +119,7 @@ static void count_all(struct resolver *r, struct window *w, const struct task_li
 			count_date(w, window_judge(l, turn, outcomes_find(&parent->outcomes, p)),
 			           1);
 		}
+	r->spent += w->total;
 	for (int i = 0; i < n && beside; i++)
 		if (t >= spans[i].lo && t < spans[i].hi) {
 			w->total++;
@@ -152,17 +153,6 @@ static uint32_t find_exact(const struct resolver *r, uint32_t child, uint32_t li
 			return v;
 	}
 	return SLAB_NONE;
-}
-
-static struct dependent *dependent_of(struct resolver *r, uint32_t parent, uint32_t child,
-                                      uint32_t link)
-{
-	struct rtask *p = resolver__task(r, parent);
-
-	for (size_t i = 0; p && i < p->n_dependents; i++)
-		if (p->dependents[i].child == child && p->dependents[i].link == link)
-			return &p->dependents[i];
-	return NULL;
 }
 
 /* Index of the first listed window with lo >= `lo`. */
@@ -251,7 +241,7 @@ static uint32_t window_make(struct resolver *r, uint32_t child, uint32_t link,
 	if (exact)
 		index_add(&r->exact, index);
 	else
-		list_span(r, dependent_of(r, l->parent, child, link), index);
+		list_span(r, resolver__dependent(r, l->parent, child, link), index);
 	return index;
 }
 
@@ -293,7 +283,8 @@ uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int
 	if (exact)
 		spans[0] = (struct link_span){ first, first + 1 };
 	uint32_t found = exact ? find_exact(r, child, link, first, scope)
-	                       : find_span(r, dependent_of(r, l.parent, child, link), spans[0].lo,
+	                       : find_span(r, resolver__dependent(r, l.parent, child, link),
+	                                   spans[0].lo,
 	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi),
 	                                   scope);
 	return found != SLAB_NONE ? found
@@ -310,7 +301,8 @@ void resolver__window_drop(struct resolver *r, uint32_t index)
 		index_remove(&r->exact, index);
 	} else {
 		bool known = resolver__link(r, w->child, w->link, &l);
-		struct dependent *d = known ? dependent_of(r, l.parent, w->child, w->link) : NULL;
+		struct dependent *d = known ? resolver__dependent(r, l.parent, w->child, w->link)
+		                            : NULL;
 		for (size_t i = d ? span_place(r, d, w->lo, window_hi(w)) : 0; d && i < d->n_spans;
 		     i++)
 			if (d->spans[i] == index) {
@@ -382,6 +374,7 @@ void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
 	/* Off-plan rows satisfy no link, except among members of one command. */
 	if (pt->n_dependents == 0 || !pt->def || (r->n_scopes == 0 && !plan_has(pt->def->plan, p)))
 		return;
+	r->walked += pt->n_dependents;
 	for (size_t k = 0; k < pt->n_dependents; k++) {
 		struct dependent *d = &pt->dependents[k];
 		if (!resolver__link(r, d->child, d->link, &l))
@@ -398,6 +391,7 @@ void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
 		 * begin cuts off may hide one of a member that is not cut off, and ends later. */
 		for (size_t i = span_from(r, d, p + 1); i-- > 0;) {
 			const struct window *w = window_at(r, d->spans[i]);
+			r->walked++;
 			if (window_hi(w) > p)
 				recount(r, d->spans[i], &l, turn, p, was, is);
 			else if (w->lo != plan_begin(pt->def->plan))

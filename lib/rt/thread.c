@@ -321,6 +321,14 @@ static bool rest_all(struct thread *th)
 	return any;
 }
 
+static bool asked_to_stop(struct thread *th)
+{
+	pthread_mutex_lock(&th->mu);
+	bool stop = th->stop;
+	pthread_mutex_unlock(&th->mu);
+	return stop;
+}
+
 static void run_until_quiet(struct thread *th)
 {
 	CHECK(on_body(th));
@@ -329,7 +337,7 @@ static void run_until_quiet(struct thread *th)
 			busy = deliver(th, SIZE_MAX);
 			busy = turn_all(th) || busy;
 		}
-	} while (rest_all(th));
+	} while (rest_all(th) && !asked_to_stop(th));
 }
 
 int64_t thread_sim_next_us(const struct thread *th)
@@ -438,14 +446,6 @@ static void answer_start(struct thread *th, int code)
 	th->start_code = code;
 	pthread_cond_signal(&th->cv);
 	pthread_mutex_unlock(&th->mu);
-}
-
-static bool asked_to_stop(struct thread *th)
-{
-	pthread_mutex_lock(&th->mu);
-	bool stop = th->stop;
-	pthread_mutex_unlock(&th->mu);
-	return stop;
 }
 
 static void *thread_body(void *arg)
