@@ -14,7 +14,11 @@ struct commander_settings settings_of_commander(const struct param_baseserver *p
 		                            .types_dir = p->types_dir,
 		                            .secrets_key_file = p->secrets_key_file,
 		                            .infra_max = (int)p->infra_max,
-		                            .tasks_max = (size_t)p->graph_tasks_max };
+		                            .tasks_max = (size_t)p->graph_tasks_max,
+		                            .budget = { .window = p->window_dates_max,
+		                                        .project = p->project_dates_max,
+		                                        .year = p->document_year_max,
+		                                        .parts = p->document_parts_max } };
 }
 
 struct ledger_settings settings_of_ledger(const struct param_baseserver *p)

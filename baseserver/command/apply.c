@@ -121,6 +121,7 @@ static int take_workflow(struct apply *a, const struct workflow *wf, size_t firs
 	bool differs = !was || was->len != body.len ||
 	               memcmp(was->body, buf_str(&body), body.len) != 0 ||
 	               comes_back(a, first, workflow_tasks(wf));
+	a->differs[a->at] = differs;
 	const struct yaml_node *old = apply__root(was ? was->body : NULL, was ? was->len : 0,
 	                                          &old_docs, &n_old);
 	const struct yaml_node *now = apply__root(buf_str(&body), body.len, &new_docs, &n_new);
@@ -154,6 +155,8 @@ static int take_begin(struct apply *a)
 
 static int take_workflows(struct apply *a)
 {
+	if (!a->differs)
+		a->differs = mem_array(a->n_given + 1, sizeof *a->differs);
 	for (size_t n = 0; a->at < a->n_given; a->at++, n++) {
 		if (n && apply__enough(a))
 			return 1;
@@ -179,6 +182,8 @@ static int take_rest(struct apply *a)
 		r = apply__retire_libraries(a);
 	put_close(&a->changes, ']');
 	print_totals(a);
+	if (a->cmd->dry)
+		apply__print_cost(a, &a->changes);
 	apply__print_diags(&a->diags, true, "warnings", &a->changes);
 	return r < 0 ? r : apply__preview(a);
 }
@@ -192,7 +197,7 @@ static int check_sizes(const struct apply *a)
 		const struct workflow *wf = workflow_set_at(a->set, i);
 		if (workflow_tasks(wf) > max)
 			return refuse(a->f, E_INVALID, "args.documents", NULL,
-			              "%s has %zu tasks, graph_tasks_max allows %zu",
+			              "%s has %zu tasks, graph_tasks_max allows %zu; divide it",
 			              workflow_name(wf), workflow_tasks(wf), max);
 	}
 	return 0;
@@ -250,6 +255,8 @@ static int apply_work(struct apply *a)
 		return apply_judge(a);
 	case AP_TAKE:
 		return take_workflows(a);
+	case AP_COST:
+		return apply__cost(a);
 	default:
 		return take_rest(a);
 	}

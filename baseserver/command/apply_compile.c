@@ -54,6 +54,7 @@ void apply__free(struct apply *a)
 		workflow_free(a->libraries[i]);
 	free(a->tasks);
 	free(a->leaving);
+	apply__cost_free(a);
 	free(a->libraries);
 	free(a->expanded);
 	map_done(&a->index);

@@ -12,7 +12,7 @@ struct yaml_doc;
 struct yaml_node;
 
 struct apply {
-	enum { AP_READ, AP_COMPILE, AP_JUDGE, AP_TAKE, AP_REST } stage;
+	enum { AP_READ, AP_COMPILE, AP_JUDGE, AP_TAKE, AP_COST, AP_REST } stage;
 	bool sliced;      /* a piece in each turn of the commander; else in one go */
 	int64_t until_us; /* mono: of the piece at hand */
 	int64_t tell_us;  /* mono: when its progress is kept again */
@@ -49,6 +49,8 @@ struct apply {
 	struct edit *e;
 	struct buf changes;
 	size_t change_at; /* where the change at hand begins */
+	bool *differs;    /* of the documents given: is it saved anew? */
+	struct apply_cost *cost;
 	struct apply_totals {
 		size_t create, update, same, retire;
 		size_t left_out; /* told as a number only */
@@ -73,6 +75,11 @@ const struct task *apply__waits_for(const struct apply *a, uint32_t parent);
 const struct yaml_node *apply__root(const char *text, size_t len, struct yaml_doc ***docs,
                                     size_t *n);
 void apply__free_docs(struct yaml_doc **docs, size_t n);
+
+/* apply_cost.c */
+int apply__cost(struct apply *a); /* 1: it goes on. errors  E_INVALID: past a budget */
+void apply__print_cost(const struct apply *a, struct buf *out);
+void apply__cost_free(struct apply *a);
 
 /* apply_compile.c */
 struct apply *apply__new(struct commander *c, struct cmd *cmd);

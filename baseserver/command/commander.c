@@ -196,6 +196,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	c->types = manifests_new(set->types_dir ? set->types_dir : "");
 	c->me = actor_new(th, &ops, c);
 	c->in = stream_reader_new(ledger_stream(ledger), STREAM_OUTER, c->me);
+	budget__notice(c);
 	commander__resume(c);
 	*ret_commander = c;
 	return 0;

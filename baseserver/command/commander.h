@@ -14,6 +14,7 @@
 
 #include "baseserver/forecast/forecast.h"
 #include "baseserver/model/front.h"
+#include "sched/cost.h"
 
 struct actor;
 struct commander;
@@ -41,6 +42,7 @@ struct commander_settings {
 	const char *secrets_key_file;          /* vault.h, borrowed; NULL: no secrets */
 	int infra_max;                         /* of tasks; 0: the default */
 	size_t tasks_max;                      /* graph_tasks_max; 0: any */
+	struct cost_limits budget;             /* of documents and projects */
 	const struct commander_guests *guests; /* query_guests; NULL: it takes no query */
 };
 

@@ -412,6 +412,7 @@ void cmd__answer_all(struct cmd *cmd);
 
 /* commander_load.c */
 int commander__load(struct commander *c, struct store *store, struct err *err);
+void budget__notice(const struct commander *c);   /* what is stored past a budget, in the log */
 void commander__resume(struct commander *c);      /* commands that are not over */
 void commander__tell_scopes(struct commander *c); /* their members, to the resolver */
 /* What an edit that is durable says of documents and names. */

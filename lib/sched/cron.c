@@ -82,6 +82,18 @@ static uint32_t month_days(const struct cron *c, int64_t year, int32_t month)
 	return c->either ? a | b : a & b;
 }
 
+int64_t cron_yearly(const struct cron *c)
+{
+	int64_t days = 0, times = (int64_t)__builtin_popcount(c->hours) *
+	                          __builtin_popcountll(c->minutes) *
+	                          __builtin_popcountll(c->seconds);
+
+	for (int32_t month = 1; month <= 12 && !c->is_never; month++)
+		if (c->months >> month & 1)
+			days += __builtin_popcount(month_days(c, 2024, month));
+	return days * times;
+}
+
 static bool year_ok(const struct cron *c, int64_t year)
 {
 	if (!c->has_years)

@@ -46,6 +46,9 @@ const char *cron_text(const struct cron *c);
 int64_t cron_next(const struct cron *c, const struct tz *tz, int64_t t);
 int64_t cron_prev(const struct cron *c, const struct tz *tz, int64_t t);
 
+/* How often it fires in a leap year. */
+int64_t cron_yearly(const struct cron *c);
+
 /* The largest unit of which no period holds two fires, on local fields; CU_FIRE if none. */
 enum cycle_unit cron_unit(const struct cron *c);
 

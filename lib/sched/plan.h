@@ -81,6 +81,10 @@ int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max);
  * years of minutes cost a few thousand steps; with a calendar of due dates, date by date. */
 int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi);
 
+/* About as many as there are in [lo, hi), without a look at any: as if they came evenly, and every
+ * day were in the calendar. */
+int64_t plan_about(const struct plan *p, int64_t lo, int64_t hi);
+
 int64_t plan_period_end(const struct plan *p, int64_t run_date); /* [run_date, this) */
 int64_t plan_due(const struct plan *p, int64_t run_date);
 

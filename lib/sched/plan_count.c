@@ -1,5 +1,6 @@
 /* How many dates there are, without a walk over them. */
 #include "sched/civil.h"
+#include "sched/cron.h"
 #include "sched/plan_impl.h"
 #include "sched/tz.h"
 #include "util/check.h"
@@ -82,4 +83,32 @@ int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi)
 	if (p->s.calendar || !is_elapsed)
 		return n + count_walk(p, lo, hi);
 	return n + floor_div(hi - c.base, c.step_s) - floor_div(lo - 1 - c.base, c.step_s);
+}
+
+/* Of a long one, the shortest. */
+static double period_s(const struct plan *p)
+{
+	static const double days[] = {
+		[CU_DAY] = 1, [CU_WEEK] = 7, [CU_MONTH] = 28, [CU_YEAR] = 365
+	};
+
+	int64_t fires = p->s.cron ? cron_yearly(p->s.cron) : 0;
+
+	if (fires > 0)
+		return 366.0 * DAY_S / (double)fires;
+	if (p->s.cron || p->unit == CU_NONE || p->unit == CU_ONCE)
+		return 1e18;
+	if (!unit_is_long(p->unit))
+		return (double)plan_cycle(p).step_s;
+	return days[p->unit] * (double)DAY_S * p->s.step;
+}
+
+int64_t plan_about(const struct plan *p, int64_t lo, int64_t hi)
+{
+	lo = lo > p->s.start ? lo : p->s.start;
+	hi = hi <= p->s.end ? hi : p->s.end + 1;
+	if (lo >= hi || p->unit == CU_NONE)
+		return 0;
+	double n = (double)(hi - lo) / period_s(p);
+	return n < 1 ? 1 : n > 1e15 ? (int64_t)1e15 : (int64_t)(n + 0.5);
 }

@@ -7,6 +7,7 @@
 #include "admin-console/cli/online/online.h"
 
 #include "rt/manifests.h"
+#include "sched/cost.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/type.h"
@@ -50,6 +51,8 @@ static int64_t begin_now(const struct plan *plan, int64_t now)
 
 static const struct task *task_of(const struct workflow_files *f, uint32_t id)
 {
+	if (id && id <= f->n && f->tasks[id - 1]->id == id) /* offline they count from 1 */
+		return f->tasks[id - 1];
 	for (size_t i = 0; i < f->n; i++)
 		if (f->tasks[i]->id == id)
 			return f->tasks[i];
@@ -90,6 +93,37 @@ static void put_begin(const struct workflow_files *f, struct buf *out)
 		           n);
 }
 
+static const struct task *cost_parent(void *ctx, uint32_t id)
+{
+	return task_of(ctx, id);
+}
+
+/* What the server would have to look at, and what is past the limits of one that has its own. */
+static void put_cost(struct workflow_files *f, struct buf *out)
+{
+	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
+	struct cost all = { 0 };
+	size_t task = 0;
+
+	for (size_t i = 0; i < workflow_set_count(f->set); i++) {
+		const struct workflow *wf = workflow_set_at(f->set, i);
+		struct cost cost = { 0 };
+		struct buf why;
+		buf_init(&why);
+		for (size_t k = 0; k < workflow_tasks(wf); k++)
+			cost_add(&cost, f->tasks[task++], now, cost_parent, f);
+		if (!cost_within(&cost, &cost_limits_default, workflow_name(wf), cost_parent, f,
+		                 &why))
+			buf_printf(out, "a server with its own limits refuses it: %s\n",
+			           buf_str(&why));
+		buf_done(&why);
+		cost_join(&all, &cost);
+	}
+	buf_puts(out, "cost: ");
+	cost_print(&all, out);
+	buf_puts(out, "\n");
+}
+
 /* By what the parameters were judged. */
 static void put_judged(const struct type_set *types, const char *dir, struct buf *out)
 {
@@ -104,7 +138,7 @@ static void put_judged(const struct type_set *types, const char *dir, struct buf
 		              "--online)\n");
 }
 
-static int check_answer(const struct cli *cli, const struct workflow_files *f, const char *dir)
+static int check_answer(const struct cli *cli, struct workflow_files *f, const char *dir)
 {
 	struct buf out;
 	int code;
@@ -126,6 +160,8 @@ static int check_answer(const struct cli *cli, const struct workflow_files *f, c
 			put_judged(f->world.types, dir, &out);
 		if (!f->diags.errors)
 			put_begin(f, &out);
+		if (f->n)
+			put_cost(f, &out);
 	}
 	code = cli_print(&out);
 	buf_done(&out);
