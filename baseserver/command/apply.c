@@ -79,21 +79,19 @@ static void change_task(struct apply *a, const struct task *t, const struct stor
 
 /* --- one workflow ------------------------------------------------------------------------- */
 
-static void take_tasks(struct apply *a, size_t first, size_t n, bool differs,
-                       const struct yaml_node *was, const struct yaml_node *is)
+static void take_task(struct apply *a, size_t i, bool differs)
 {
-	for (size_t i = first; i < first + n; i++) {
-		struct task *t = a->tasks[i];
-		const struct cat_task *now = catalog_task(&a->c->cat, t->id);
-		bool is_new = !now || catalog_retired(now);
-		if (!is_new && !differs)
-			t->version = now->def->version; /* its document stays */
-		const struct store_task *row = NULL;
-		if (is_new || differs || apply__replanned(a, t) ||
-		    begin_moves(now, t->plan, &a->cmd->o))
-			row = apply__add_task(a, t);
-		change_task(a, t, row, is_new, differs, was, is);
-	}
+	const struct taking *k = &a->taking;
+	struct task *t = a->tasks[i];
+	const struct cat_task *now = catalog_task(&a->c->cat, t->id);
+	bool is_new = !now || catalog_retired(now);
+	const struct store_task *row = NULL;
+
+	if (!is_new && !differs)
+		t->version = now->def->version; /* its document stays */
+	if (is_new || differs || apply__replanned(a, t) || begin_moves(now, t->plan, &a->cmd->o))
+		row = apply__add_task(a, t);
+	change_task(a, t, row, is_new, differs, k->old, k->now);
 }
 
 /* What is about to go when its last run has ended is wanted again: a version of its own. */
@@ -105,44 +103,50 @@ static bool comes_back(const struct apply *a, size_t first, size_t n)
 	return false;
 }
 
-/* `first`: of its tasks, the index. */
-static int take_workflow(struct apply *a, const struct workflow *wf, size_t first)
+static void take_workflow(struct apply *a, const struct workflow *wf)
 {
 	const char *name = workflow_name(wf);
 	const struct doc *was = docs_find(&a->c->documents.all, name);
-	struct yaml_doc **old_docs, **new_docs;
-	size_t n_old, n_new;
-	struct buf body;
-	uint32_t id, version;
+	struct taking *k = &a->taking;
 
-	buf_init(&body);
-	workflow_print(wf, &body);
-	a->world.w.workflow(&a->world, name, &id, &version);
-	bool differs = !was || was->len != body.len ||
-	               memcmp(was->body, buf_str(&body), body.len) != 0 ||
-	               comes_back(a, first, workflow_tasks(wf));
+	k->on = true;
+	buf_init(&k->body);
+	workflow_print(wf, &k->body);
+	a->world.w.workflow(&a->world, name, &k->id, &k->version);
+	bool differs = !was || was->len != k->body.len ||
+	               memcmp(was->body, buf_str(&k->body), k->body.len) != 0 ||
+	               comes_back(a, a->first, workflow_tasks(wf));
 	a->differs[a->at] = differs;
-	const struct yaml_node *old = apply__root(was ? was->body : NULL, was ? was->len : 0,
-	                                          &old_docs, &n_old);
-	const struct yaml_node *now = apply__root(buf_str(&body), body.len, &new_docs, &n_new);
+	k->old = apply__root(was ? was->body : NULL, was ? was->len : 0, &k->old_docs, &k->n_old);
+	k->now = apply__root(buf_str(&k->body), k->body.len, &k->new_docs, &k->n_new);
 	apply__change(a, workflow_is_library(wf) ? "library" : "workflow", name,
 	              !was      ? "create"
 	              : differs ? "update"
 	                        : "same",
-	              differs ? version : was->version, old, now);
-	take_tasks(a, first, workflow_tasks(wf), differs, old, now);
+	              differs ? k->version : was->version, k->old, k->now);
+}
+
+/* 1: it goes on */
+static int take_tasks(struct apply *a, const struct workflow *wf)
+{
+	struct taking *k = &a->taking;
+	const char *name = workflow_name(wf);
+	bool differs = a->differs[a->at];
+
+	for (; k->task < workflow_tasks(wf); k->task++) {
+		if (k->task && apply__enough(a))
+			return 1;
+		take_task(a, a->first + k->task, differs);
+	}
 	if (differs)
 		apply__add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
-		                                       .id = id,
-		                                       .version = version,
+		                                       .id = k->id,
+		                                       .version = k->version,
 		                                       .name = name,
-		                                       .body = buf_str(&body),
-		                                       .body_len = body.len });
-	int r = apply__retire_missing(a, name);
-	apply__free_docs(old_docs, n_old);
-	apply__free_docs(new_docs, n_new);
-	buf_done(&body);
-	return r;
+		                                       .body = buf_str(&k->body),
+		                                       .body_len = k->body.len });
+	apply__taken(a);
+	return apply__retire_missing(a, name);
 }
 
 static int take_begin(struct apply *a)
@@ -161,8 +165,10 @@ static int take_workflows(struct apply *a)
 		if (n && apply__enough(a))
 			return 1;
 		const struct workflow *wf = workflow_set_at(a->set, a->at);
-		int r = take_workflow(a, wf, a->first);
-		if (r < 0)
+		if (!a->taking.on)
+			take_workflow(a, wf);
+		int r = take_tasks(a, wf);
+		if (r)
 			return r;
 		a->first += workflow_tasks(wf);
 	}

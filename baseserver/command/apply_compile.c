@@ -15,7 +15,7 @@ struct apply *apply__new(struct commander *c, struct cmd *cmd)
 
 	*a = (struct apply){ .c = c, .cmd = cmd, .set = workflow_set_new() };
 	a->e = mem_new(sizeof *a->e);
-	a->sliced = args__are_brief(cmd->args) && cmd->tries == 0;
+	a->sliced = cmd->tries == 0;
 	diags_init(&a->diags);
 	buf_init(&a->changes);
 	map_init(&a->index);
@@ -40,6 +40,18 @@ static void make_world(struct apply *a)
 	a->world.w.infra_max = c->set.infra_max;
 }
 
+void apply__taken(struct apply *a)
+{
+	struct taking *k = &a->taking;
+
+	if (!k->on)
+		return;
+	apply__free_docs(k->old_docs, k->n_old);
+	apply__free_docs(k->new_docs, k->n_new);
+	buf_done(&k->body);
+	*k = (struct taking){ 0 };
+}
+
 void apply__free(struct apply *a)
 {
 	if (!a)
@@ -55,6 +67,7 @@ void apply__free(struct apply *a)
 	free(a->tasks);
 	free(a->leaving);
 	apply__cost_free(a);
+	apply__taken(a);
 	free(a->libraries);
 	free(a->expanded);
 	map_done(&a->index);

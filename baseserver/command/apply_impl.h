@@ -50,6 +50,15 @@ struct apply {
 	struct buf changes;
 	size_t change_at; /* where the change at hand begins */
 	bool *differs;    /* of the documents given: is it saved anew? */
+	struct taking {
+		bool on;
+		uint32_t id, version;
+		size_t task; /* of its tasks, the next */
+		struct buf body;
+		struct yaml_doc **old_docs, **new_docs;
+		size_t n_old, n_new;
+		const struct yaml_node *old, *now;
+	} taking; /* AP_TAKE: the workflow at hand */
 	struct apply_cost *cost;
 	struct apply_totals {
 		size_t create, update, same, retire;
@@ -83,6 +92,7 @@ void apply__cost_free(struct apply *a);
 
 /* apply_compile.c */
 struct apply *apply__new(struct commander *c, struct cmd *cmd);
+void apply__taken(struct apply *a);  /* the workflow at hand is over, if there is one */
 void apply__free(struct apply *a);   /* NULL is fine */
 int apply__compile(struct apply *a); /* makes a->world. 1: it goes on */
 

@@ -16,7 +16,7 @@
 #include "util/clock.h"
 #include "util/json_put.h"
 
-enum { COUNT_MAX = 1000000 };
+enum { COUNT_MAX = 250000, WALK_MAX = 1000 };
 
 /* Where a plan begins that goes into force at `from`: the first run_date not due before. Who says
  * "from 2026-03-01" means the instance of that midnight too. */
@@ -181,12 +181,40 @@ static int64_t open_from(const struct cat_task *was, const struct plan *plan,
 	return plan_off_until(plan) > from ? plan_off_until(plan) : from;
 }
 
+struct due_now {
+	int64_t keep; /* catch-up leaves out what is before */
+	int64_t n, left_out, first, last;
+};
+
+/* Dates from `next` on that have come due and have no row. Of a task without any row they are not
+ * walked over: there may be millions. */
+static void count_due(const struct catalog *cat, const struct cat_task *was,
+                      const struct plan *plan, int64_t next, int64_t now, struct due_now *ret)
+{
+	bool has_rows = was && (was->live != SLAB_NONE || was->outcomes.len > 0);
+
+	if (!has_rows && plan_about(plan, next, now) > WALK_MAX) {
+		ret->first = next;
+		ret->last = instantiator_last_due(plan, now);
+		ret->n = plan_count_all(plan, next, ret->last);
+		ret->left_out = ret->keep > next ? plan_count_all(plan, next, ret->keep - 1) : 0;
+		return;
+	}
+	for (; next != PLAN_NEVER && plan_due(plan, next) <= now && ret->n < COUNT_MAX;
+	     next = plan_next(plan, next)) {
+		if (has_row(cat, was, next))
+			continue;
+		ret->first = ret->n++ ? ret->first : next;
+		ret->last = next;
+		ret->left_out += next < ret->keep;
+	}
+}
+
 void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,
                  const struct plan *plan, const struct store_task *row, int64_t now,
                  struct buf *out)
 {
 	int64_t next = next_from(plan, open_from(was, plan, row));
-	int64_t n = 0, left_out = 0, first = PLAN_NEVER, last = PLAN_NEVER;
 	int64_t keep = instantiator_keeps_from(def, plan, next, now - INSTANTIATOR_MISSED_AFTER_S);
 
 	if (row->state != TS_ONLINE && row->state != TS_OVER)
@@ -195,20 +223,15 @@ void begin_print(const struct catalog *cat, const struct cat_task *was, const st
 		put_bool(out, "no_dates", true);
 	if (!in_force(was) && next != PLAN_NEVER)
 		put_time(out, "begins", next);
-	for (; next != PLAN_NEVER && plan_due(plan, next) <= now && n < COUNT_MAX;
-	     next = plan_next(plan, next)) {
-		if (has_row(cat, was, next))
-			continue;
-		first = n++ ? first : next;
-		last = next;
-		left_out += next < keep;
-	}
-	if (n == 0)
+	struct due_now due = { .keep = keep };
+	if (next != PLAN_NEVER && plan_due(plan, next) <= now)
+		count_due(cat, was, plan, next, now, &due);
+	if (due.n == 0)
 		return;
-	put_int(out, "run_dates", n);
-	put_int(out, "left_out", left_out);
-	put_time(out, "first", first);
-	put_time(out, "last", last);
+	put_int(out, "run_dates", due.n);
+	put_int(out, "left_out", due.left_out);
+	put_time(out, "first", due.first);
+	put_time(out, "last", due.last);
 }
 
 void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out)

@@ -90,8 +90,7 @@ static void arm(struct instantiator *in, struct planned *p)
 	heap_set(&in->times, &p->node, plan_due(p->def->plan, p->next) * US_PER_S);
 }
 
-/* The last run_date that is due by `now` (s), or PLAN_BEFORE. */
-static int64_t last_due(const struct plan *plan, int64_t now)
+int64_t instantiator_last_due(const struct plan *plan, int64_t now)
 {
 	int64_t t = plan_prev(plan, now < PLAN_NEVER ? now + 1 : now);
 
@@ -104,7 +103,7 @@ static int64_t last_due(const struct plan *plan, int64_t now)
 int64_t instantiator_keeps_from(const struct task *def, const struct plan *plan, int64_t from,
                                 int64_t now)
 {
-	int64_t last = last_due(plan, now);
+	int64_t last = instantiator_last_due(plan, now);
 	int64_t max = def->catchup_max;
 
 	if (last == PLAN_BEFORE || last < from)

@@ -34,6 +34,8 @@ void instantiator_set_rows_max(struct instantiator *in, int64_t dates);
 /* Tasks held in the heap. Its thread. */
 size_t instantiator_scheduled(const struct instantiator *in);
 
+/* The last run_date that is due by `now` (s), or PLAN_BEFORE. Pure. */
+int64_t instantiator_last_due(const struct plan *plan, int64_t now);
 /* Of the dates of a plan from `from` on that were missed by `now` (s), catch-up runs those from the
  * answer on; INT64_MIN: all. Pure. */
 int64_t instantiator_keeps_from(const struct task *def, const struct plan *plan, int64_t from,

@@ -8,6 +8,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import TESTS, Site, main, rfc3339, test, until  # noqa: E402
+from test_large_apply import Others  # noqa: E402
 from test_settings import anew  # noqa: E402
 
 TESTS.clear()
@@ -102,6 +103,19 @@ def others_commands_and_starts_go_on_while_it_is_counted_and_after_a_restart(s):
     assert counted(s, "due")
     assert s.base.stop() == 0  # in the middle of it
     s.base.start()
+
+
+@test
+def others_are_answered_while_a_dry_run_counts_the_dates_that_came_due(s):
+    tasks = "".join(f"  t{i}: {{}}\n" for i in range(1000))
+    text = f"project: past\nworkflow: w\ndefaults: {{type: noop, cycle: minute, start_date: 2020-01-01}}\ntasks:\n{tasks}"
+    with Others(s) as others:
+        until("the other client is served", lambda: len(others.took) > 5)
+        before = len(others.took)
+        answer = s.apply(text, dry_run=True, **{"from": "2020-01-01"})
+        meanwhile = len(others.took) - before
+    assert answer["changes"][1]["run_dates"] > 6 * 365 * 1440, answer["changes"][1]
+    assert meanwhile > 5, meanwhile  # of a server that counts them one by one none
 
 
 @test
