@@ -232,8 +232,9 @@ int32_t link_depend_type(const struct task_link *l)
 
 /* --- lead ------------------------------------------------------------------------------------ */
 
-#define LEAD_YEARS   6  /* a leap year is among them */
-#define LEAD_STRETCH 30 /* run_dates looked at around each turn of a month */
+#define LEAD_YEARS   6   /* a leap year is among them */
+#define LEAD_STRETCH 30  /* run_dates looked at around each turn of a month */
+#define LEAD_STRIDE  100 /* further back is counted in strides of so many */
 #define LEAD_NOTHING (-TIME_MAX)
 
 static int64_t lead_at(const struct task_link *l, const struct plan *parent,
@@ -263,7 +264,8 @@ static int64_t lead_from(const struct plan *parent, const struct plan *child)
 
 /* Plans repeat themselves but for months of unequal length and changed clocks: looking at
  * each turn of a month and its middle, over six years, finds the largest. */
-int64_t link_lead(const struct task_link *l, const struct plan *parent, const struct plan *child)
+static int64_t lead_walked(const struct task_link *l, const struct plan *parent,
+                           const struct plan *child)
 {
 	int64_t first = lead_from(parent, child), lead = LEAD_NOTHING;
 
@@ -282,4 +284,20 @@ int64_t link_lead(const struct task_link *l, const struct plan *parent, const st
 		}
 	}
 	return lead;
+}
+
+/* So far back in strides: what is walked over adds up to no less. */
+int64_t link_lead(const struct task_link *l, const struct plan *parent, const struct plan *child)
+{
+	struct task_link stride = *l, rest = *l;
+
+	if (l->kind != LK_PREV || l->prev <= LEAD_STRIDE)
+		return lead_walked(l, parent, child);
+	stride.prev = LEAD_STRIDE;
+	rest.prev = l->prev % LEAD_STRIDE;
+	int64_t lead = lead_walked(&stride, parent, child);
+	if (lead == LEAD_NOTHING)
+		return lead;
+	lead *= l->prev / LEAD_STRIDE;
+	return rest.prev ? lead + lead_walked(&rest, parent, child) : lead;
 }

@@ -148,7 +148,8 @@ static void compile_piece(struct wf_compiler *c)
 	} else if (c->phase == CP_SET) {
 		check_set(c);
 	} else if (c->phase == CP_CIRCLES && c->d->errors == c->errors) {
-		wf__check_cycles(c);
+		if (!wf__check_cycles(c))
+			return;
 	} else if (c->phase == CP_PREPARED) {
 		c->tasks = mem_array(c->n + 1, sizeof *c->tasks);
 	}
@@ -176,6 +177,7 @@ void wf__compiler_done(struct wf_compiler *c)
 		cron_free(m->cron);
 		calendar_free(m->calendar);
 	}
+	wf__web_free(c);
 	map_done(&c->cron_index);
 	pile_free(c->pile);
 }
@@ -195,7 +197,7 @@ bool workflow_compile_some(struct wf_compiler *c, bool (*enough)(void *ctx), voi
 		if (c->phase == CP_PREPARED && c->d->errors != c->errors)
 			return true;
 		compile_piece(c);
-		if (n % 32 == 0 && enough && enough(ctx))
+		if ((n % 32 == 0 || c->web) && enough && enough(ctx))
 			return c->phase == CP_OVER;
 	}
 	return true;

@@ -361,7 +361,8 @@ struct wf_compiler {
 		CP_PACK,
 		CP_OVER
 	} phase;
-	size_t at; /* of made, within the phase */
+	size_t at;       /* of made, within the phase */
+	struct web *web; /* CP_CIRCLES, while it is looked through */
 	struct task **tasks;
 };
 
@@ -395,8 +396,9 @@ enum code_kind wf__code_of(const struct wf_made *m, const char *name);
 bool wf__cycles_nest(const struct plan *longer, const struct plan *shorter);
 /* -1 shorter, 0 the same, 1 longer; of units minute..year. */
 int wf__cycles_compare(const struct plan *a, const struct plan *b);
-/* workflow_web.c: no circle of links, also through tasks outside. */
-void wf__check_cycles(struct wf_compiler *c);
+/* workflow_web.c: no circle of links, also through tasks outside. A link at a time; true: over. */
+bool wf__check_cycles(struct wf_compiler *c);
+void wf__web_free(struct wf_compiler *c);
 /* workflow_pack.c: everything in one block. */
 struct task *wf__pack(const struct wf_made *m);
 /* workflow_library.c: is what every task uses known? */

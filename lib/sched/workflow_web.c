@@ -21,6 +21,8 @@ struct web {
 	struct graph_edge *edges;
 	struct web_link *links; /* of each edge */
 	size_t n_edges, edges_room;
+	uint32_t *part; /* of each node */
+	size_t at;      /* of the edges: whose lead is next */
 	struct map node_by_id;
 	/* Leads take a while to find, and most links are like others. */
 	struct web_link kept[LEADS_KEPT];
@@ -118,15 +120,18 @@ static int64_t lead_of(struct web *w, const struct web_link *l)
 	return lead;
 }
 
-/* Only links between tasks that wait for each other in some way can close a circle. */
-static void find_leads(struct web *w)
+/* Only links between tasks that wait for each other in some way can close a circle. One of them;
+ * false: there is none left. */
+static bool find_lead(struct web *w)
 {
-	uint32_t *part = graph_parts(w->c->n + w->n_outside, w->edges, w->n_edges);
-
-	for (size_t i = 0; i < w->n_edges; i++)
-		if (part[w->edges[i].child] == part[w->edges[i].parent])
-			w->edges[i].lead = lead_of(w, &w->links[i]);
-	free(part);
+	for (; w->at < w->n_edges; w->at++) {
+		struct graph_edge *e = &w->edges[w->at];
+		if (w->part[e->child] != w->part[e->parent])
+			continue;
+		e->lead = lead_of(w, &w->links[w->at++]);
+		return true;
+	}
+	return false;
 }
 
 static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
@@ -155,26 +160,49 @@ static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
 	buf_done(&names);
 }
 
-void wf__check_cycles(struct wf_compiler *c)
+static void web_new(struct wf_compiler *c)
 {
-	struct web w = { .c = c };
+	struct web *w = c->web = mem_new(sizeof *w);
 
-	map_init(&w.node_by_id);
+	w->c = c;
+	map_init(&w->node_by_id);
 	for (size_t i = 0; i < c->n; i++)
-		map_add(&w.node_by_id, c->made[i].known.id, (uint32_t)i);
-	web_gather(&w);
-	find_leads(&w);
-	uint32_t *cycle = mem_array(c->n + w.n_outside + 1, sizeof *cycle);
-	size_t n = graph_cycle(c->n + w.n_outside, w.edges, w.n_edges, cycle);
+		map_add(&w->node_by_id, c->made[i].known.id, (uint32_t)i);
+	web_gather(w);
+	w->part = graph_parts(c->n + w->n_outside, w->edges, w->n_edges);
+}
+
+void wf__web_free(struct wf_compiler *c)
+{
+	struct web *w = c->web;
+
+	if (!w)
+		return;
+	map_done(&w->node_by_id);
+	free(w->outside);
+	free(w->edges);
+	free(w->links);
+	free(w->part);
+	free(w);
+	c->web = NULL;
+}
+
+bool wf__check_cycles(struct wf_compiler *c)
+{
+	if (!c->web)
+		web_new(c);
+	struct web *w = c->web;
+	if (find_lead(w))
+		return false;
+	uint32_t *cycle = mem_array(c->n + w->n_outside + 1, sizeof *cycle);
+	size_t n = graph_cycle(c->n + w->n_outside, w->edges, w->n_edges, cycle);
 	/* One that runs outside the set alone is not the set's fault. */
 	bool ours = false;
 	for (size_t i = 0; i < n; i++)
 		ours |= cycle[i] < c->n;
 	if (ours)
-		name_cycle(&w, cycle, n);
+		name_cycle(w, cycle, n);
 	free(cycle);
-	map_done(&w.node_by_id);
-	free(w.outside);
-	free(w.edges);
-	free(w.links);
+	wf__web_free(c);
+	return true;
 }

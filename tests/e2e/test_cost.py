@@ -119,6 +119,21 @@ def others_are_answered_while_a_dry_run_counts_the_dates_that_came_due(s):
 
 
 @test
+def others_are_answered_while_circles_are_looked_for(s):
+    need = "{{needs: [{{task: t{}, window: \"[@day-{}d, @day)\", strategy: any}}]}}"
+    tasks = "".join(f"  t{i}: {need.format((i + 1) % 300, i % 7 + 1)}\n" for i in range(300))
+    head = "project: ring\nworkflow: w\ndefaults: {type: noop, cycle: minute, start_date: 2020-01-01}\ntasks:\n"
+    with Others(s) as others:
+        until("the other client is served", lambda: len(others.took) > 5)
+        before = len(others.took)
+        s.apply(head + tasks, dry_run=True)
+        meanwhile = len(others.took) - before
+    assert meanwhile > 10, meanwhile  # of a server that looks for them in one go two or three
+    back = "  a: {needs: [{task: b, depend: -40000}]}\n  b: {needs: [{task: a, depend: -40000}]}\n"
+    s.apply(head + back, dry_run=True)  # each of thousands of dates was walked back from
+
+
+@test
 def what_was_stored_before_goes_on_with_a_notice_and_stops_no_save_of_something_else(s):
     anew(s, **WIDE)
     stored = wide("before", 3).replace("cycle: minute", "cron: \"* * * * *\", state: frozen")
