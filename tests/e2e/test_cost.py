@@ -85,6 +85,7 @@ def each_budget_is_a_setting(s):
     on = "project: p\nworkflow: parts\ntasks:\n  a: {{type: noop, cycle: day, machines: [{}], dispatch: broadcast}}\n"
     refused(s, on.format("m1, m2, m3, m4"), "have 4 parts, document_parts_max allows 3")
     s.apply(on.format("m1, m2, m3"))
+    anew(s)
 
 
 @test
@@ -103,6 +104,7 @@ def others_commands_and_starts_go_on_while_it_is_counted_and_after_a_restart(s):
     assert counted(s, "due")
     assert s.base.stop() == 0  # in the middle of it
     s.base.start()
+    until("the server answers again", s.up, 60)
 
 
 @test
