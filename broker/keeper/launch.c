@@ -28,16 +28,10 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/sanitized.h"
 
 /* The child of a clone with CLONE_VM writes over this process's memory: no sanitizer there. */
 #define BARE __attribute__((no_sanitize("address", "undefined", "thread")))
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 /* What the child did and could not do, in memory that both see. */
 struct verdict {

@@ -66,8 +66,8 @@ static void judged_done(struct judged *j)
 	free(j->sql);
 }
 
-static int judge(enum code_kind kind, const char *text, const struct macro_scope *scope,
-                 struct judged *j, struct err *err)
+static int judge_text(enum code_kind kind, const char *text, const struct macro_scope *scope,
+                      struct judged *j, struct err *err)
 {
 	*j = (struct judged){ 0 };
 	buf_init(&j->text);
@@ -151,7 +151,7 @@ int code_check(enum code_kind kind, const char *text, struct err *err, char *ret
 	struct judged j;
 	int r = 0;
 
-	if (kind != CODE_NONE && judge(kind, text, NULL, &j, NULL) == 0)
+	if (kind != CODE_NONE && judge_text(kind, text, NULL, &j, NULL) == 0)
 		r = code_refuse(kind, text, &j, err, ret_hint);
 	if (kind != CODE_NONE)
 		judged_done(&j);
@@ -192,7 +192,7 @@ int code_expand(enum code_kind kind, const char *text, const struct macro_scope 
 {
 	struct judged j;
 	size_t from = 0;
-	int r = judge(kind, text, scope, &j, err);
+	int r = judge_text(kind, text, scope, &j, err);
 
 	CHECK(kind != CODE_NONE);
 	if (r == 0)

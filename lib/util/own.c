@@ -17,14 +17,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "util/sanitized.h"
 
 void own_memory(void)
 {
