@@ -140,6 +140,7 @@ static const struct {
 	{ RE_STOPPING, REJECTED, BY_CODE, 0, ST_DEPEND, RE_STOPPING, 0, 0 },
 	{ RE_FULL, REJECTED, BY_CODE, 0, ST_DEPEND, RE_FULL, 0, 0 },
 	{ RE_UNKILLABLE, HANGED, BY_CODE, 0, ST_HANGED, RE_UNKILLABLE, 1, 0 },
+	{ RE_NO_USER, NOT_STARTED, INFRA, 0, ST_DEPEND, RE_NO_USER, 0, 0 },
 };
 
 /* No loader gives these: the server has its own grounds for them. */
