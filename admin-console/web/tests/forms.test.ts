@@ -130,7 +130,7 @@ describe('forms of operators', () => {
 	})
 	it('take rights as they are and give them back', () => {
 		expect(rights(rightsOf(['force-success']))).toEqual(['force-success'])
-		expect(rights({ backfill: true, force: true })).toEqual(['backfill', 'force-success'])
+		expect(rights({ backfill: true, force: true, unsafe: true })).toEqual(['backfill', 'force-success', 'unsafe'])
 		expect(words(' a, b\nc')).toEqual(['a', 'b', 'c'])
 	})
 })
