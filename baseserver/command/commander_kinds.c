@@ -151,7 +151,7 @@ static const struct kind kinds[CK_COUNT] = {
 	/* --- people --------------------------------------------------------------------------- */
 	[CK_USER_SET] = { .keys = { "user", "role", "projects", "rights", "mail", "phone", "chat",
 	                            "full_name", "disabled", "secret", "source", "subject",
-	                            "groups" },
+	                            "groups", "since" },
 	                  .parse = order__parse_person,
 	                  .begin = person__begin,
 	                  .hides = { "secret" } },
@@ -166,7 +166,7 @@ static const struct kind kinds[CK_COUNT] = {
 	                      .parse = order__parse_person,
 	                      .begin = person__begin },
 	[CK_TOKEN_SET] = { .keys = { "token", "owner", "role", "projects", "rights", "app", "hash",
-	                             "created", "expires" },
+	                             "created", "expires", "since" },
 	                   .parse = order__parse_person,
 	                   .begin = person__begin,
 	                   .hides = { "hash" } },

@@ -225,6 +225,24 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum store_doc_kind 
 	return 0;
 }
 
+/* A password that was right may be another by now: whoever came in by it has no say any more. */
+static int check_since(const struct commander *c, const struct cmd *cmd, struct refusal *f)
+{
+	const struct jval *owner = jv_get(cmd->o.args, "owner");
+	const char *name = cmd->kind == CK_USER_SET ? cmd->o.user : owner ? owner->text : "";
+	const struct doc *u = docs_find(&c->docs[DOC_USER], name);
+	int64_t since;
+
+	if (person_since(&cmd->o, &since, f) < 0)
+		return f->code;
+	if (since < 0 || (u && jv_int(doc_json(u), "since", 0) == since))
+		return 0;
+	return refuse(f, E_CONFLICT, "args.since", "sign in again",
+	              "args.since: the password, the role or another credential of '%.64s' was "
+	              "changed meanwhile",
+	              name);
+}
+
 int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	enum store_doc_kind kind = person_kind_of(cmd->kind);
@@ -236,6 +254,8 @@ int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (cmd->kind == CK_USER_REMOVE || cmd->kind == CK_GROUP_REMOVE ||
 	    cmd->kind == CK_TOKEN_REMOVE || cmd->kind == CK_DEVICE_REMOVE)
 		return remove_one(c, cmd, kind, f);
+	if (check_since(c, cmd, f) < 0)
+		return f->code;
 	if (is && kind == DOC_TOKEN)
 		return refuse(f, E_EXISTS, "args.token", NULL,
 		              "args.token: there is a token '%.64s' already", cmd->o.user);

@@ -217,12 +217,19 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 	}
 }
 
+int person_since(const struct order *o, int64_t *ret, struct refusal *f)
+{
+	*ret = -1;
+	return arg_number(o->args, "args", "since", 0, UINT32_MAX, ret, f);
+}
+
 int order__parse_person(struct order *o, struct refusal *f)
 {
 	enum store_doc_kind kind = person_kind_of(o->kind);
 	const struct person_noun *n = &person_nouns[kind];
+	int64_t since;
 	char at[40];
-	int r = 0;
+	int r = person_since(o, &since, f);
 
 	for (size_t i = 0; i < n->n_members && r == 0; i++)
 		r = parse_member(o, &n->members[i], f);

@@ -13,6 +13,8 @@
 
 struct buf;
 struct jval;
+struct order;
+struct refusal;
 
 enum { PERSON_LINE_MAX = 400, DEVICE_ENDPOINT_MAX = 1000, DEVICE_KEY_MAX = 100 };
 
@@ -50,6 +52,8 @@ struct person_noun {
 extern const struct person_noun person_nouns[DOC_END]; /* users, groups, tokens, devices */
 
 enum store_doc_kind person_kind_of(enum command_kind kind);
+/* The person's `since` when he, or who speaks for him, was let in; -1: it is not said. */
+int person_since(const struct order *o, int64_t *ret, struct refusal *f);
 /* Letters, digits, . _ @ - */
 bool person_name_ok(const char *s);
 /* A value of a document, or of a command's record: there `secret` is not told. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cgi/handlers/handle_docs.h"
 #include "cgi/handlers/handle_sessions.h"
 #include "cgi/handlers/handle_tokens.h"
 #include "cgi/handlers/handle_users.h"
@@ -31,8 +32,8 @@ struct login {
 	struct token_new made; /* with a name: a token instead of a session */
 	char user[64], password[513], other[513], secret[128];
 	char own[SESSION_ID_MAX]; /* of a change of password: the session that stays */
-	int64_t since;
-	const char *via; /* static */
+	int64_t since;            /* of the person whose password was right */
+	const char *via;          /* static */
 	struct outsider outsider;
 };
 
@@ -68,6 +69,7 @@ static int login_work(struct call *c, struct reader *r)
 	code = auth_password_verify(c->cgi->auth, l->user, p, l->password, &c->err);
 	auth_tried(c->cgi->auth, c, code == 0);
 	sodium_memzero(l->password, sizeof l->password);
+	l->since = p ? p->since : 0;
 	person_unref(p);
 	return code;
 }
@@ -117,7 +119,9 @@ static int login_done(struct call *c)
 			                 l->user);
 		}
 		own = p->role;
-		l->since = p->since;
+		if (l->outsider.source) /* no password of ours: vouched for just now */
+			l->since = p->since;
+		l->made.since = l->since;
 		snprintf(l->made.owner, sizeof l->made.owner, "%s", l->user);
 	}
 	person_unref(p);
@@ -246,6 +250,7 @@ static int password_work(struct call *c, struct reader *r)
 	(void)r;
 	(void)people_find(c->cgi->people, c->user, &p);
 	code = auth_password_verify(c->cgi->auth, c->user, p, l->password, &c->err);
+	l->since = p ? p->since : 0;
 	person_unref(p);
 	auth_tried(c->cgi->auth, c, code == 0);
 	if (code == 0 && strcmp(c->user, "admin") == 0)
@@ -268,17 +273,26 @@ static int password_over(struct call *c)
 static int password_kept(struct call *c)
 {
 	struct login *l = c->extra;
-	const struct person *p = NULL;
 	char user[64];
 	int ended;
 
-	if (c->err.code < 0)
+	if (c->err.code < 0) { /* the session is its person's only while he is as he was */
+		auth_session_hold(c->cgi->auth, l->own, false);
 		return c->err.code;
-	if (people_find(c->cgi->people, c->user, &p) == 1)
-		auth_session_renew(c->cgi->auth, l->own, p->since);
-	person_unref(p);
+	}
+	/* The one that this change made; were he changed once more, the session would be over. */
+	if (strcmp(c->user, "admin") != 0)
+		auth_session_renew(c->cgi->auth, l->own, l->since + 1);
 	ended = auth_sessions_end(c->cgi->auth, c->user, NULL, l->own, user);
 	return sessions_ended(c, c->user, ended, password_over);
+}
+
+static int password_sent(struct call *c)
+{
+	if (c->err.code < 0)
+		return password_kept(c);
+	c->then = password_kept;
+	return call_read(c, people_work);
 }
 
 /* A person's own is kept by the server, like all of him. */
@@ -292,12 +306,14 @@ static int password_hashed(struct call *c)
 		return c->err.code;
 	if (strcmp(c->user, "admin") == 0)
 		return password_kept(c);
-	auth_session_hold(c->cgi->auth, l->own);
+	auth_session_hold(c->cgi->auth, l->own, true);
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "user", c->user);
 	cJSON_AddStringToObject(args, "secret", l->secret);
+	cJSON_AddNumberToObject(args, "since", (double)l->since);
 	sodium_memzero(l->secret, sizeof l->secret);
-	r = user_command(c, "user-set", args, password_kept);
+	c->then = password_sent;
+	r = doc_command(c, "user-set", args);
 	cJSON_Delete(args);
 	return r;
 }

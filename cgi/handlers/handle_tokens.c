@@ -132,8 +132,10 @@ int token_keep(struct call *c, struct token_new *t, int (*then)(struct call *c))
 
 	auth_token_new(t->is_app, t->token, hex);
 	cJSON_AddStringToObject(args, "token", t->name);
-	if (t->owner[0] != '\0')
+	if (t->owner[0] != '\0') {
 		cJSON_AddStringToObject(args, "owner", t->owner);
+		cJSON_AddNumberToObject(args, "since", (double)t->since);
+	}
 	cJSON_AddStringToObject(args, "role", role_name(t->role));
 	cJSON_AddBoolToObject(args, "app", t->is_app);
 	cJSON_AddStringToObject(args, "hash", hex);
@@ -247,6 +249,7 @@ int tokens_post(struct call *c)
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
 	if (strcmp(c->user, "admin") != 0)
 		snprintf(t->owner, sizeof t->owner, "%s", c->user);
+	t->since = c->person ? c->person->since : 0;
 	return token_make(c, t);
 }
 

@@ -13,6 +13,7 @@ struct token_new {
 	char name[64], owner[64]; /* owner "": nobody's */
 	char token[AUTH_TEXT_MAX];
 	enum role role;
+	int64_t since;       /* the owner's, when he was let in */
 	int64_t days;        /* 0: until it is ended */
 	bool is_app, as_app; /* as_app: asked for as one of /api/v1/apps */
 	char *projects,

@@ -51,6 +51,8 @@ static int user_send(struct call *c)
 		cJSON_AddStringToObject(args, "role", role_name(ROLE_DEVELOPER));
 		cJSON_AddItemToArray(projects, cJSON_CreateString(seed_project(c)));
 	}
+	if (c->person && strcmp(s->name, c->user) == 0)
+		cJSON_AddNumberToObject(args, "since", (double)c->person->since);
 	sodium_memzero(s->secret, sizeof s->secret);
 	r = user_command(c, "user-set", args, chin_done);
 	cJSON_Delete(args);

@@ -75,9 +75,10 @@ bool auth_session_end(struct auth *a, struct call *c);
 
 /* The id of the call's own session; "" for tokens. */
 void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX]);
-/* Its person's password is being changed by himself: for a minute his `since` may grow. */
-void auth_session_hold(struct auth *a, const char *id);
-/* That is over: this is it now. */
+/* Its person's password is being changed by himself: until that is over, or for a minute, his
+ * `since` may grow. */
+void auth_session_hold(struct auth *a, const char *id, bool on);
+/* It is changed: this is it now. */
 void auth_session_renew(struct auth *a, const char *id, int64_t since);
 
 /* Items of a JSON list: of this person, NULL: of all; `own` is marked. */

@@ -203,14 +203,14 @@ bool auth_session_end(struct auth *a, struct call *c)
 	return was;
 }
 
-void auth_session_hold(struct auth *a, const char *id)
+void auth_session_hold(struct auth *a, const char *id, bool on)
 {
 	struct session *s;
 
 	pthread_mutex_lock(&a->mu);
 	s = by_id(a, id);
 	if (s)
-		s->changing_us = clock_mono_us(&clock_machine) + CHANGING_US;
+		s->changing_us = on ? clock_mono_us(&clock_machine) + CHANGING_US : 0;
 	pthread_mutex_unlock(&a->mu);
 }
 

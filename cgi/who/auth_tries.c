@@ -150,6 +150,8 @@ static void tried(struct auth *a, struct call *c, bool is_judged, bool right)
 
 void auth_tried(struct auth *a, struct call *c, bool right)
 {
+	if (right)
+		log_info("password.right", "user=%s address=%s", c->tries, c->address);
 	tried(a, c, true, right);
 	if (!right)
 		log_warn("login.wrong", "address=%s", c->address);

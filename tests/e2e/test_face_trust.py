@@ -6,12 +6,13 @@ import http.client
 import json
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import Site, main, stand_still, test, until  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD, OTHER = "a long enough word", "another long word"
@@ -190,6 +191,89 @@ def the_command_line_says_that_tokens_end_with_the_password(s):
     assert "sirdar login" in done.stderr and "token" in done.stderr, done.stderr
     assert s.sirdar("session", "list", "--token-file", str(path), expect=None).returncode == 5
     session(s, "hal", OTHER)
+
+
+def rights_seen(s, name, mark):
+    """How often his password was the right one since then."""
+    with open(s.cgi.log, "rb") as f:
+        f.seek(mark)
+        return len(re.findall(rf"password\.right user={name} ", f.read().decode()))
+
+
+def while_it_stands(s, name, *asks):
+    """-> the answers to calls of which each was let in by his password before the server carries any out."""
+    mark, pid = s.cgi.log.stat().st_size, s.base.proc.pid
+    with concurrent.futures.ThreadPoolExecutor(len(asks)) as pool:
+        stand_still(pid)
+        try:
+            waits = []
+            for n, one in enumerate(asks, 1):
+                waits.append(pool.submit(one))
+                until(f"{n} of {name} are verified", lambda n=n: rights_seen(s, name, mark) == n)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        return [w.result() for w in waits]
+
+
+@test
+def of_two_that_change_a_password_with_the_same_old_one_one_is_refused(s):
+    user(s, "nils", role="viewer")
+    heads, words = [session(s, "nils") for _ in range(2)], (OTHER + " one", OTHER + " two")
+    made = while_it_stands(s, "nils", *[
+        lambda n=n: ask(s, "POST", "/api/v1/password", {"old": WORD, "new": words[n]}, **heads[n]) for n in range(2)])
+    assert sorted(m[0] for m in made) == [200, 409], made
+    won = [m[0] for m in made].index(200)
+    error = made[1 - won][1]["error"]
+    assert error["code"] == "CONFLICT" and "changed meanwhile" in error["message"], error
+    assert ask(s, "GET", "/api/v1/session", **heads[won])[0] == 200, "the session that changed it ended"
+    assert ask(s, "GET", "/api/v1/session", **heads[1 - won])[0] == 401, "the one that was refused goes on"
+    session(s, "nils", words[won])
+    for old in (words[1 - won], WORD):
+        assert ask(s, "POST", "/api/v1/login", {"user": "nils", "password": old})[0] == 401, "two passwords are in force"
+
+
+@test
+def of_two_that_change_admins_password_with_the_same_old_one_one_is_refused(s):
+    heads, words = [session(s, "admin", admin_word(s)) for _ in range(2)], (OTHER + " one", OTHER + " two")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        waits = [pool.submit(ask, s, "POST", "/api/v1/password", {"old": admin_word(s), "new": words[n]}, **heads[n])
+                 for n in range(2)]
+    made = [w.result()[0] for w in waits]
+    assert sorted(made) == [200, 401], made
+    s.word = words[made.index(200)]
+    assert ask(s, "GET", "/api/v1/session", **heads[made.index(200)])[0] == 200
+    session(s, "admin", s.word)
+
+
+@test
+def a_token_for_a_password_that_was_changed_meanwhile_is_not_made(s):
+    user(s, "olga", role="viewer")
+    here = session(s, "olga")
+    changed, made = while_it_stands(
+        s, "olga", lambda: ask(s, "POST", "/api/v1/password", {"old": WORD, "new": OTHER}, **here),
+        lambda: ask(s, "POST", "/api/v1/login", {"user": "olga", "password": WORD, "name": "olga-late"}))
+    assert changed[0] == 200 and made[0] in (200, 409), (changed, made)
+    assert not [t for t in s.get("/api/v1/tokens")["tokens"] if t["user"] == "olga"], "the old password made a token"
+    assert made[0] == 409 or ask(s, "GET", "/api/v1/session", **bearer(made[1]["token"]))[0] == 401
+
+
+@test
+def what_was_verified_before_an_administrators_reset_changes_nothing_after_it(s):
+    def send(kind, **args):
+        status, answer = s.ask("POST", "/api/v1/commands", {"kind": kind, "args": args})
+        assert status in (202, 409), (status, answer)
+        return status if status == 202 else (status, answer["error"]["code"], answer["error"]["place"])
+
+    user(s, "pete", role="viewer")
+    user(s, "pete", password=OTHER)
+    late = {"role": "viewer", "hash": "cd" * 32, "created": 1, "owner": "pete"}
+    assert send("user-set", user="pete", secret=SECRET, since=1) == (409, "CONFLICT", "args.since")
+    assert send("token-set", token="pete-late", since=1, **late) == (409, "CONFLICT", "args.since")
+    assert send("user-set", user="nobody-yet", role="viewer", since=1) == (409, "CONFLICT", "args.since")
+    session(s, "pete", OTHER)
+    assert not [t for t in s.get("/api/v1/tokens")["tokens"] if t["user"] == "pete"]
+    assert send("token-set", token="pete-now", since=2, **late) == 202
+    assert send("user-set", user="pete", secret=SECRET, since=2) == 202
 
 
 @test
