@@ -15,6 +15,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/fs.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
 
@@ -65,15 +66,16 @@ int peer_parse(struct order *o, struct refusal *f)
 {
 	static const char *const states[] = { "active", NULL };
 	int state = 0, r = arg_text(o->args, "args", "peer", PEER_NAME_BYTES, &o->peer, f);
-	char why[NAME_WHY_BYTES];
 
 	if (r < 0)
 		return r;
 	if (!o->peer)
 		return refuse(f, E_INVALID, "args.peer", "sirdar peer list",
 		              "args.peer: is missing");
-	if (word_wrong(o->peer, why))
-		return refuse_name(f, "args.peer", o->peer, why);
+	if (!fs_name_ok(o->peer,
+	                PEER_NAME_BYTES)) /* as key-add has it: hosts are called 10-0-0-5 */
+		return refuse(f, E_INVALID, "args.peer", "A-Z a-z 0-9 . _ -, not . or - first",
+		              "args.peer: '%.63s' is not a name of a key", o->peer);
 	if (o->kind == CK_PEER_REVOKE)
 		return 0;
 	o->mode = -1;

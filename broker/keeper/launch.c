@@ -245,6 +245,11 @@ static int place_make(const struct launch *l, struct err *err)
 		rmdir(l->place);
 	if (lstat(l->place, &st) < 0)
 		return err_sys(err, of_machine(errno), errno, "directory %.200s", l->place);
+	/* What a job did to its own place must not look like a fault of the machine. The name
+	 * stands in a directory that is ours, so nobody can put a link there meanwhile. */
+	if (S_ISDIR(st.st_mode) && st.st_uid == l->uid && (st.st_mode & 07777) != 0700 &&
+	    chmod(l->place, 0700) == 0)
+		return 0;
 	if (!S_ISDIR(st.st_mode) || st.st_uid != l->uid || st.st_mode & 077)
 		return err_set(
 			err, E_MACHINE,

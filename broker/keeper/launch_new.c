@@ -3,7 +3,7 @@
  * Nothing of the message is used after this, and nothing is started here. The environment is made
  * anew: a few names of ours, then the job's own, then what tells whose job it is; the last of a
  * name wins, so that a job cannot hide its token. A job runs as our own user; where we are root, as
- * another one with a number of UID_MIN or more, and as root only where the machine's settings say
+ * another one with a number of JOB_UID_MIN or more, and as root only where the machine's settings say
  * so and no user is named. A number ("#59000") is a user without an account. Files given to a job
  * may be secrets: they are wiped when freed.
  */
@@ -21,9 +21,9 @@
 #include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/param.h"
 
 /* Below are the system's own users, with files and services of theirs. */
-enum { UID_MIN = 1000 };
 enum { ENV_OWN_MAX = 16, GROUPS_MAX = 256, FILES_MAX = 256, PASSWD_BYTES = 16384 };
 
 static const char *const env_through[] = { "PATH", "LANG", "LC_ALL",  "LC_CTYPE", "TZ",
@@ -169,11 +169,11 @@ static int user_find(struct launch *l, const Sirdar__KeeperStart *m, struct pass
 		return 0;
 	if (geteuid() != 0)
 		return err_set(err, E_FORBIDDEN, "the keeper may not run jobs as %.64s", l->user);
-	if (l->uid < UID_MIN || l->gid == 0)
+	if (l->uid < JOB_UID_MIN || l->gid == 0)
 		return err_set(err, m->own_user ? E_MACHINE : E_FORBIDDEN,
 		               "user %.64s has number %u and group %u: jobs run as users from %d "
 		               "on, never as root",
-		               l->user, (unsigned)l->uid, (unsigned)l->gid, UID_MIN);
+		               l->user, (unsigned)l->uid, (unsigned)l->gid, JOB_UID_MIN);
 	return groups_find(l, err);
 }
 

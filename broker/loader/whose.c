@@ -277,13 +277,38 @@ static int find_number(const struct whose *w, const char *project, char **ret_us
 	return r;
 }
 
+/* A line that names nobody, or a user of the system, is no fault of the machine either: it would
+ * keep other projects' jobs from it. */
+static int account_check(const char *project, const char *user, struct err *err)
+{
+	struct passwd entry, *found = NULL;
+	char text[2048];
+
+	if (getpwnam_r(user, &entry, text, sizeof text, &found) != 0 || !found)
+		return err_set(err, E_NOT_FOUND,
+		               "project %.64s has no user on this machine: its line names %.64s, "
+		               "who has no account",
+		               project, user);
+	if (entry.pw_uid < JOB_UID_MIN)
+		return err_set(err, E_NOT_FOUND,
+		               "project %.64s has no user on this machine: its line names %.64s, "
+		               "number %u: jobs run as users from %d on, never as root",
+		               project, user, (unsigned)entry.pw_uid, JOB_UID_MIN);
+	return 0;
+}
+
 static int find_in_map(const struct whose *w, const char *project, const char *wish,
                        const char *users, char **ret_user, struct err *err)
 {
 	CHECK(wish && users);
 	*ret_user = project || wish[0] ? lines_pick(users, wish) : NULL;
-	if (*ret_user)
-		return 0;
+	if (*ret_user) {
+		int r = wish[0] ? 0 : account_check(project, *ret_user, err);
+
+		if (r < 0)
+			free(*ret_user), *ret_user = NULL;
+		return r;
+	}
 	if (wish[0] && w->is_listed) {
 		*ret_user = mem_str(wish);
 		return 0;

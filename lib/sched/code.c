@@ -25,7 +25,8 @@ static const struct {
 	[SHELL_SINGLE] = { "in single quotes",
 	                   "\"${%s}\" in double quotes, or '...'\"${%s}\"'...'" },
 	[SHELL_HEREDOC] = { "in a heredoc",
-	                    "VALUE=${%s} on a line before it, and $VALUE in the heredoc" },
+	                    "VALUE=${%s} on a line before it, and $VALUE in the heredoc, whose "
+	                    "delimiter stands without quotes" },
 	[SHELL_BACKTICK] = { "between backticks", "$(...) with ${%s} in place of the backticks" },
 	[SHELL_ARITH] = { "where the shell computes",
 	                  "VALUE=${%s} on a line before, and check it before it is computed with" },

@@ -143,6 +143,8 @@ void param_args_done(struct param_args *a);
 int param_again(const struct param_table *t, void *fresh, const struct param_args *a,
                 struct err *err);
 
+enum { JOB_UID_MIN = 1000 }; /* below are users of the system: no job is one of theirs */
+
 /* "59000-59999": the numbers of users, from 1000 on. False: it is none. */
 bool param_uids_parse(const char *text, uint32_t *ret_first, uint32_t *ret_last);
 

@@ -109,7 +109,6 @@ static bool is_loopback(const char *address)
 }
 
 enum { ETCD_LEAD_MS_MIN = 3000 };
-enum { UIDS_MIN = 1000 }; /* below are the system's own users */
 
 /* What all daemons have of etcd's settings. A password does not leave the machine in the clear. */
 static int etcd_check(const struct param_list *endpoints, const char *prefix, const char *user_file,
@@ -213,7 +212,7 @@ bool param_uids_parse(const char *text, uint32_t *ret_first, uint32_t *ret_last)
 	if (strspn(text, "0123456789-") != strlen(text) || text[0] == '-' ||
 	    sscanf(text, "%9" SCNu32 "-%9" SCNu32 "%c", ret_first, ret_last, &after) != 2)
 		return false;
-	return *ret_first >= UIDS_MIN && *ret_first <= *ret_last;
+	return *ret_first >= JOB_UID_MIN && *ret_first <= *ret_last;
 }
 
 /* As whom jobs run. */
@@ -228,7 +227,7 @@ static int users_check(const struct param_taskbroker *p, struct err *err)
 	if (p->job_uids[0] && !param_uids_parse(p->job_uids, &first, &last))
 		return err_set(err, E_INVALID,
 		               "job_uids is '%s', want FIRST-LAST, from %d on, as 59000-59999",
-		               p->job_uids, UIDS_MIN);
+		               p->job_uids, JOB_UID_MIN);
 	if (p->jobs_as_root && (p->users.n || p->job_users_file[0] || p->job_uids[0]))
 		return err_set(err, E_INVALID,
 		               "jobs_as_root is on beside users, job_users_file or job_uids: "

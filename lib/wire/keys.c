@@ -308,9 +308,10 @@ int keys_add(const char *path, const char *name, enum peer_kind kind, uint8_t re
 	struct buf text;
 	int lock = -1;
 
-	if (!fs_name_ok(name, KEY_NAME_MAX))
+	/* One less than a line may have: a greeting holds no more. */
+	if (!fs_name_ok(name, KEY_NAME_MAX - 1))
 		return err_set(err, E_INVALID, "a key's name is 1 to %d of A-Z a-z 0-9 . _ -",
-		               KEY_NAME_MAX);
+		               KEY_NAME_MAX - 1);
 	int r = lock_take(path, &lock, err);
 	if (r < 0)
 		return r;

@@ -17,7 +17,7 @@ BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": 
           "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users",
           "TargetNew": "/api/v1/servers", "Acknowledge": "/api/v1/alerts/1/acknowledge", "ChannelTest": "/api/v1/channels/mail/test",
           "SilenceNew": "/api/v1/silences", "GroupNew": "/api/v1/groups", "AppNew": "/api/v1/apps",
-          "DeviceNew": "/api/v1/push", "Empty": "/api/v1/push/none/test"}
+          "DeviceNew": "/api/v1/push", "PeerNew": "/api/v1/peers", "PeerRevoke": "/api/v1/peers/none/revoke", "Empty": "/api/v1/push/none/test"}
 ELSEWHERE = {"PreferencesNew"}  # a person's own, in a session: test_people.py
 GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
@@ -25,6 +25,7 @@ GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"ol
         "GroupNew": {"name": "body", "role": "viewer"}, "AppNew": {"name": "body", "role": "viewer"},
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
         "DeviceNew": {"endpoint": "https://fcm.googleapis.com/x", "p256dh": "x", "auth": "x"}, "Empty": {},
+        "PeerNew": {"peer": "body", "kind": "broker"}, "PeerRevoke": {},
         "Acknowledge": {}, "ChannelTest": {}, "SilenceNew": {"kind": "late", "until": (date.today() + timedelta(days=90)).isoformat() + "T00:00:00Z", "reason": "x"},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
 
@@ -114,7 +115,7 @@ def a_field_that_must_be_there_is_missed_by_name(s):
     assert not bad, "\n".join(bad)
 
 
-NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "server": "db", "type": "odd", "version": "1", "sha256": "0" * 64, "project": "p", "user": "u", "role": "viewer"}
+NEEDED = {"peer": "body", "documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "server": "db", "type": "odd", "version": "1", "sha256": "0" * 64, "project": "p", "user": "u", "role": "viewer"}
 
 
 @test
@@ -153,7 +154,7 @@ WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
               "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": [], "user": [""]}
 NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w", "/api/v1/grid/{name}": "p/w", "/api/v1/lineage/{name}": "p/w",
-         "/api/v1/users/{name}": "u", "/api/v1/groups/{name}": "g", "/api/v1/servers/{name}": "s"}
+         "/api/v1/users/{name}": "u", "/api/v1/groups/{name}": "g", "/api/v1/servers/{name}": "s", "/api/v1/peers/{name}": "cgi"}
 
 
 def queries():

@@ -65,6 +65,27 @@ def a_user_of_the_list_may_be_named_by_any_project(s):
 
 
 @test
+def what_a_job_does_to_its_own_place_stops_neither_its_project_nor_others(s):
+    for mode in ("000", "755", "777"):
+        i = over(s, job(s, "own", f"place{mode}", f"chmod {mode} $HOME", group="mapped"))
+        assert i["state"] == "Succ", (mode, told(s, i))
+        i = over(s, job(s, "own", f"after{mode}", "stat -c %a $HOME", group="mapped"))
+        assert i["state"] == "Succ" and said(s, i) == ["700"], (mode, said(s, i), told(s, i))
+
+
+@test
+def a_line_that_names_a_user_of_the_system_holds_back_its_project_alone(s):
+    tasks = [job(s, "other", f"sys{n}", WHO, group="mapped") for n in range(4)]
+    i = over(s, job(s, "lined", "besidesys", WHO, group="mapped"))
+    assert i["state"] == "Succ", told(s, i)
+    for task in tasks:
+        until("why says it", lambda task=task: any("project other has no user on b1" in str(s.get(f"/api/v1/instances/{i['id']}/why"))
+                                                   for i in s.instances(task)), 60)
+    b = next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "b1")
+    assert next(t["starts"] for t in b["types"] if t["type"] == "shell") == "", b
+
+
+@test
 def others_start_there_at_once_while_one_has_no_user(s):
     tasks = [job(s, "stray", f"more{n}", WHO, group="listed") for n in range(4)]
     i = over(s, job(s, "stray", "beside", WHO, run_as="nobody", group="listed"))
