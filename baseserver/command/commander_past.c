@@ -126,7 +126,7 @@ const struct past *pasts__repeated(const struct pasts *ps, const char *request_i
 
 bool past__same(const struct past *p, enum command_kind kind, const char *args)
 {
-	uint8_t wanted[HASH_BYTES];
+	uint8_t wanted[HASH_BYTES] = { 0 };
 
 	if (args)
 		args__hash(args, strlen(args), wanted);

@@ -180,7 +180,7 @@ static int parse_dates(const struct jval *v, struct selection *s, struct refusal
 		r = parse_when(from, "args.selection.from", &s->from, f);
 	if (r == 0 && to)
 		r = parse_when(to, "args.selection.to", &s->to, f);
-	if (r == 0 && s->has_from && s->has_to && is_after(&s->from, &s->to))
+	if (r == 0 && from && to && is_after(&s->from, &s->to))
 		r = refuse(f, E_INVALID, "args.selection.from", NULL,
 		           "args.selection.from: %.60s is after to, %.60s", from->text, to->text);
 	if (r < 0 || !list)

@@ -3,9 +3,9 @@
  * Nothing of the message is used after this, and nothing is started here. The environment is made
  * anew: a few names of ours, then the job's own, then what tells whose job it is; the last of a
  * name wins, so that a job cannot hide its token. A job runs as our own user; where we are root, as
- * another one with a number of JOB_UID_MIN or more, and as root only where the machine's settings say
- * so and no user is named. A number ("#59000") is a user without an account. Files given to a job
- * may be secrets: they are wiped when freed.
+ * another one with a number of JOB_UID_MIN or more, and as root only where the settings of the
+ * machine say so and no user is named. A number ("#59000") is a user without an account. Files
+ * given to a job may be secrets: they are wiped when freed.
  */
 #include <dirent.h>
 #include <fcntl.h>

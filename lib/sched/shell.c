@@ -493,7 +493,8 @@ static void take_inside(struct reading *x)
 	if (take_common(x))
 		return;
 	x->at++;
-	if (c == '"' && f->kind == QUOTES) {
+	if ((c == '"' && f->kind == QUOTES) || (c == '}' && f->kind == BRACE) ||
+	    (f->kind == ARITH && c == f->close && --f->depth == 0)) {
 		leave_frame(x);
 	} else if (c == '"') {
 		enter_frame(x, (struct frame){ .kind = QUOTES });
@@ -501,12 +502,8 @@ static void take_inside(struct reading *x)
 		/* Whether they quote in "${x:-'...'}" shells do not agree. */
 		x->is_lost = x->is_lost || in_quotes(x);
 		skip_single(x, false);
-	} else if (c == '}' && f->kind == BRACE) {
-		leave_frame(x);
 	} else if (f->kind == ARITH && c == (f->close == ')' ? '(' : '[')) {
 		f->depth++;
-	} else if (f->kind == ARITH && c == f->close && --f->depth == 0) {
-		leave_frame(x);
 	}
 }
 

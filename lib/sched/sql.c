@@ -121,9 +121,8 @@ static void take(struct walk *w)
 		skip_quoted(w, '`', false, SQL_NAME);
 	else if (c == '[' && w->dialect == LITE)
 		skip_quoted(w, ']', false, SQL_NAME);
-	else if (c == '-' && next == '-' && (!my || (unsigned char)byte_at(w, 2) <= ' '))
-		skip_line(w);
-	else if (c == '#' && my)
+	else if ((c == '#' && my) ||
+	         (c == '-' && next == '-' && (!my || (unsigned char)byte_at(w, 2) <= ' ')))
 		skip_line(w);
 	else if (c == '/' && next == '*')
 		skip_comment(w);

@@ -207,11 +207,15 @@ static int baseserver_check(const void *self, struct err *err)
 
 bool param_uids_parse(const char *text, uint32_t *ret_first, uint32_t *ret_last)
 {
-	char after;
+	enum { DIGITS = 9 };
+	size_t first = strspn(text, "0123456789"), dash = text[first] == '-';
+	const char *second = text + first + dash;
+	size_t last = strspn(second, "0123456789");
 
-	if (strspn(text, "0123456789-") != strlen(text) || text[0] == '-' ||
-	    sscanf(text, "%9" SCNu32 "-%9" SCNu32 "%c", ret_first, ret_last, &after) != 2)
+	if (first == 0 || first > DIGITS || !dash || last == 0 || last > DIGITS || second[last])
 		return false;
+	*ret_first = (uint32_t)strtoul(text, NULL, 10);
+	*ret_last = (uint32_t)strtoul(second, NULL, 10);
 	return *ret_first >= JOB_UID_MIN && *ret_first <= *ret_last;
 }
 

@@ -1,5 +1,6 @@
-/* sanitized.h — SANITIZED is defined in a build with AddressSanitizer or ThreadSanitizer: gcc and clang
- * say so in different ways. Their checks read the process's own memory and stop all of its threads. */
+/* sanitized.h — SANITIZED is defined in a build with AddressSanitizer or ThreadSanitizer.
+ * gcc and clang say so in different ways. Their checks read the process's own memory and stop all
+ * of its threads. */
 #ifndef UTIL_SANITIZED_H
 #define UTIL_SANITIZED_H
 
