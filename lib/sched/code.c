@@ -36,6 +36,10 @@ static const struct {
 	                    "${%s} alone; $${NAME} leaves a variable to the shell" },
 	[SHELL_EVAL] = { "where it is run as code once more (eval, sh -c, ...)",
 	                 "an argument: sh -c '... \"$1\"' sh ${%s}" },
+	[SHELL_WHOLE] = { "for the whole script: a value is no code",
+	                  "`raw: true` beside it, which needs the right unsafe, or the script "
+	                  "itself "
+	                  "in place of ${%s}" },
 	[SHELL_LOST] = { "where the quotes around it are not clear",
 	                 "VALUE=${%s} on a line of its own at the top" },
 };
@@ -67,6 +71,17 @@ static void judged_done(struct judged *j)
 	free(j->sql);
 }
 
+static void shell_judge(struct judged *j, const size_t *at)
+{
+	const char *text = buf_str(&j->text);
+	size_t n = j->holes.n, before = strspn(text, " \t\n");
+
+	shell_places(text, j->text.len, at, n, j->shell);
+	if (n == 1 && at[0] == before &&
+	    strspn(text + at[0] + 1, " \t\n") + at[0] + 1 == j->text.len)
+		j->shell[0] = SHELL_WHOLE;
+}
+
 static int judge_text(enum code_kind kind, const char *text, const struct macro_scope *scope,
                       struct judged *j, struct err *err)
 {
@@ -81,7 +96,7 @@ static int judge_text(enum code_kind kind, const char *text, const struct macro_
 	j->sql = mem_array(n + 1, sizeof *j->sql);
 	j->is_shell = shell_is_script(buf_str(&j->text));
 	if (kind == CODE_SHELL)
-		shell_places(buf_str(&j->text), j->text.len, at, n, j->shell);
+		shell_judge(j, at);
 	else if (kind == CODE_SQL)
 		sql_places(buf_str(&j->text), j->text.len, at, n, j->sql);
 	free(at);

@@ -23,7 +23,8 @@ enum shell_place {
 	SHELL_BRACE,   /* in ${...} of the shell */
 	SHELL_ESCAPED, /* behind a backslash or a dollar sign */
 	SHELL_EVAL,    /* a word that a builtin evaluates once more: eval, let, sh -c */
-	SHELL_LOST
+	SHELL_LOST,
+	SHELL_WHOLE /* of code.c: there is nothing else, it would be the name of a command */
 };
 
 static inline bool shell_place_fits(enum shell_place p)

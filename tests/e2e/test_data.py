@@ -99,6 +99,7 @@ def dates_stay_text(s):
 @test
 def a_value_that_no_quotes_make_data_is_refused_with_the_cure(s):
     for script, where, cure in (
+            ("${up.name}\n", "line 1, column 1: ${up.name} stands for the whole script", "raw: true"),
             ("echo '${up.name}'", "line 1, column 7: ${up.name} stands in single quotes", '"${up.name}"'),
             ("cat <<E\nx ${up.name}\nE", "line 2, column 3: ${up.name} stands in a heredoc", "VALUE=${up.name} on a line"),
             ("echo `echo ${up.name}`", "between backticks", "$(...) with ${up.name}"),
