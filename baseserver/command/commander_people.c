@@ -225,7 +225,8 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum store_doc_kind 
 	return 0;
 }
 
-/* A password that was right may be another by now: whoever came in by it has no say any more. */
+/* Somebody may have changed the password after the face verified it. Whoever came in by the old one
+ * commands nothing more. */
 static int check_since(const struct commander *c, const struct cmd *cmd, struct refusal *f)
 {
 	const struct jval *owner = jv_get(cmd->o.args, "owner");

@@ -1,10 +1,9 @@
 /* holder.h — whose a lease is.
  *
- * Tokens can be guessed, the number that a machine drew can be read there, and a name can pass
- * from one machine to another. So a lease is of the broker and of the machine that it was granted
- * to, and only their word together counts: who has the key of another name, or has taken the name
- * over, says nothing of what others hold. A machine that gets another name leaves its jobs to the
- * old one.
+ * A peer can guess tokens, read the number that a machine drew, and take over a name. So a lease
+ * belongs to one broker on one machine, and only both together prove it: the key of another name
+ * proves nothing, and neither does the number of another machine. A machine that gets another name
+ * leaves its jobs to the old one.
  */
 #ifndef BASESERVER_HOLDER_H
 #define BASESERVER_HOLDER_H

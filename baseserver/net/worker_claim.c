@@ -1,9 +1,9 @@
 /* Who may speak of a lease: the one place where what a frame says of a token is judged.
  *
- * A lease is its broker's, and of the machine that it was granted to (ledger/holder.h). What was
- * right once, or what nobody knows any more, is stale: an honest peer that was cut off says it too,
- * and it is answered so and does no harm. A lease that is known to be another broker's is no
- * mistake: the frame is refused, and the registrar counts it against who sent it. */
+ * A lease belongs to one broker on one machine (ledger/holder.h). A token that was right once, or
+ * that nobody knows any more, is stale: an honest peer that was cut off names it too, so the answer
+ * says so and nothing else happens. A lease of another broker is no mistake: the worker refuses the
+ * frame, and the registrar counts it against the sender. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

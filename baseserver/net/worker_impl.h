@@ -137,8 +137,8 @@ void worker__news_flush(struct worker *w);
 void worker__news_free(struct worker *w);
 
 /* worker_claim.c: may c speak of that lease in a frame of this kind? *ret is set with 0 only.
- *   errors  E_STALE nobody's, or over, or not to be spoken of there; E_FORGED another broker's, and
- *           the registrar is told */
+ *   errors  E_STALE: nobody holds the lease, it is over, or this frame may not name it;
+ *           E_FORGED: another broker holds it, and the registrar counts that */
 int worker__claim(struct conn *c, enum frame_kind kind, uint64_t token, struct lease **ret);
 /* The same, where the answer was given already: nobody is told again. NULL: not its own. */
 struct lease *worker__own(struct conn *c, enum frame_kind kind, uint64_t token);

@@ -27,7 +27,8 @@
 #define WALL_RECHECK_US (10 * US_PER_S)
 
 enum { TODO_KEEP = 65536, UNREAD_US = 100 * 1000 };
-/* Dates of a piece: one or two milliseconds; of a start, before others are there: a second. */
+/* How many dates the resolver looks at in one piece. PIECE takes one or two milliseconds. A start
+ * takes about a second at once: nobody else is served yet. */
 enum { PIECE = 1 << 15, START_PIECE = 1 << 24, PAUSE_US = 500 };
 
 static void fold_outcome(struct resolver *r, const struct transition *tr)

@@ -6,7 +6,8 @@
  * project's first start and kept in STATE/job_uids, which all loaders of this machine append to
  * under a lock; a number that stands there is given to nobody else, whatever becomes of its
  * project, for files of that number may be anywhere. It is synced before the job may start. A line
- * that a crash cut keeps its number. The jobkeeper looks whether such a number has an account.
+ * that a crash cut keeps its number. The jobkeeper refuses a number that has an account. A line
+ * whose user has no account, or is one of the system's, leaves its project without a user.
  */
 #include "broker/loader/whose.h"
 

@@ -1,5 +1,5 @@
-/* budget.h — what one person, or one app, may cost the others: requests in a time, requests that
- * are being answered at once, open streams. Thread: any. */
+/* budget.h — what one person, or one app, may cost the others. A budget bounds requests in a time,
+ * requests that wait for their answer at once, and open streams. Thread: any. */
 #ifndef CGI_BUDGET_H
 #define CGI_BUDGET_H
 

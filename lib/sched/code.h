@@ -31,7 +31,7 @@ extern const char *const code_kind_names[CODE_KINDS];
 /* Is every value in a place that fits?
  *
  *   errors  E_INVALID: which is not, with line and column; *ret_hint (room of CODE_HINT_BYTES):
- *           what to write instead. What else is wrong with macros is macro_check()'s to say. */
+ *           what to write instead. macro_check() tells every other fault of macros. */
 #define CODE_HINT_BYTES 300
 int code_check(enum code_kind kind, const char *text, struct err *err, char *ret_hint);
 /* Does it take values at all? */

@@ -1,8 +1,9 @@
-/* Contexts of quoting in a shell script: a stack of frames, one for each thing that is open (a list
- * of commands, double quotes, ${...}, arithmetic). In a list of commands words are followed, for
- * `case` has parentheses without a partner, and for some builtins read their words as code. A hole
- * is judged by the frames that are open when it is met. Whatever is not understood makes every
- * later hole SHELL_LOST: a refusal costs a line in a script, the other mistake the machine. */
+/* Contexts of quoting in a shell script. The walk keeps a stack of frames, one for each thing
+ * that is open (a list of commands, double quotes, ${...}, arithmetic). It follows the words of
+ * commands, because `case` has parentheses without a partner and some builtins read their words
+ * as code. The frames that are open at a hole decide whether a value may stand there. What the
+ * walk does not understand makes every later hole SHELL_LOST: a wrong refusal costs somebody a
+ * line in a script, a wrong permission costs the machine. */
 #include "sched/shell.h"
 
 #include <string.h>

@@ -56,14 +56,11 @@ def packed(number, values):
     return field(number, b"".join(struct.pack("<Q", v) for v in values))
 
 
-def decode(kind, body):
-    fields = FIELDS[kind]
-    out = {name: 0 if how != "s" else "" for name, how in fields.values()}
-    if kind == "held":
-        out["job"] = []
-    at = 0
+def read(body):
+    """{number: [values]} of a message: varints and fixed numbers as int, the rest as bytes."""
+    out, at = {}, 0
 
-    def read():
+    def varint():
         nonlocal at
         n = shift = 0
         while True:
@@ -73,27 +70,36 @@ def decode(kind, body):
             shift += 7
             if c < 128:
                 return n
-
     while at < len(body):
-        tag = read()
+        tag = varint()
         if tag & 7 == 0:
-            value = read()
+            value = varint()
         elif tag & 7 == 1:
             value = struct.unpack_from("<Q", body, at)[0]
             at += 8
+        elif tag & 7 == 5:
+            value = struct.unpack_from("<I", body, at)[0]
+            at += 4
         else:
-            size = read()
+            size = varint()
             value = body[at:at + size]
             at += size
-        name, how = fields.get(tag >> 3, (None, None))
-        if how == "z":
-            value = value >> 1 ^ -(value & 1)
-        elif how == "s":
-            value = value.decode()
-        if how == "m":
-            out[name].append(decode("job", value))
-        elif name:
-            out[name] = value
+        out.setdefault(tag >> 3, []).append(value)
+    return out
+
+
+def decode(kind, body):
+    fields = FIELDS[kind]
+    out = {name: 0 if how != "s" else "" for name, how in fields.values()}
+    if kind == "held":
+        out["job"] = []
+    for number, values in read(body).items():
+        name, how = fields.get(number, (None, None))
+        for value in values if name else ():
+            if how == "m":
+                out[name].append(decode("job", value))
+            else:
+                out[name] = value >> 1 ^ -(value & 1) if how == "z" else value.decode() if how == "s" else value
     return out
 
 

@@ -11,7 +11,7 @@ import struct
 import time
 
 from harness import SLOW, Late
-from keeper_client import field, fixed, packed
+from keeper_client import field, fixed, packed, read
 
 BROKER, LOADER, CLIENT = 1, 2, 3
 KINDS = {"hello": 1, "welcome": 2, "refuse": 3, "ping": 4, "pong": 5, "credit": 10, "beat": 11, "beat_ack": 12, "load": 13,
@@ -177,38 +177,6 @@ class Peer:
         body += field(6, attempt) + field(7, 1) + field(8, offset) + field(9, data) + field(10, end)
         self.send("log_chunk", body)
         return code_of(self.wait("log_ack", lambda m: m[1][0] == token), 4)
-
-
-def read(body):
-    """{number: [values]} of a message: varints and fixed numbers as int, the rest as bytes."""
-    out, at = {}, 0
-
-    def varint():
-        nonlocal at
-        n = shift = 0
-        while True:
-            c = body[at]
-            at += 1
-            n |= (c & 127) << shift
-            shift += 7
-            if c < 128:
-                return n
-    while at < len(body):
-        tag = varint()
-        if tag & 7 == 0:
-            value = varint()
-        elif tag & 7 == 1:
-            value = struct.unpack_from("<Q", body, at)[0]
-            at += 8
-        elif tag & 7 == 5:
-            value = struct.unpack_from("<I", body, at)[0]
-            at += 4
-        else:
-            size = varint()
-            value = body[at:at + size]
-            at += size
-        out.setdefault(tag >> 3, []).append(value)
-    return out
 
 
 def tokens(values):
