@@ -293,7 +293,7 @@ static int preview_ask(struct preview *p)
 	p->tz = plan_tz(p->task->plan);
 	if (!q.from)
 		return 0;
-	if (!when_parse(q.from, &w))
+	if (!when_parse(q.from, p->from, &w))
 		return refuse(f, E_INVALID, "args.preview.from",
 		              "2026-03-01, or 2026-03-01T02:30:00Z",
 		              "args.preview.from: an instant is expected, found '%.40s'", q.from);

@@ -44,8 +44,8 @@ struct order {
 	struct selection sel;
 	const char *message;          /* "" */
 	int64_t now_us;               /* when it was asked for */
-	int64_t from;                 /* s, UTC; now when nothing was said */
-	bool has_from, from_is_local; /* local: `from` is a label */
+	struct when from;             /* now when nothing was said */
+	bool has_from;
 	int64_t priority;             /* 0: as it was */
 	char *params;                 /* of this run alone, a JSON object of texts; NULL: none */
 	int64_t parallel;             /* 0: no cap */

@@ -25,15 +25,14 @@ static int parse_from(struct order *o, struct refusal *f)
 	struct when w;
 	int r = arg_text(o->args, "args", "from", 60, &text, f);
 
-	o->from = o->now_us / US_PER_S;
+	o->from = (struct when){ .kind = WHEN_INSTANT, .at = o->now_us / US_PER_S };
 	if (r < 0 || !text)
 		return r;
-	if (!when_parse(text, &w))
+	if (!when_parse(text, o->now_us / US_PER_S, &w))
 		return refuse(f, E_INVALID, "args.from", "2026-03-01T02:30:00Z",
 		              "args.from: '%.60s' is no instant", text);
 	o->has_from = true;
-	o->from_is_local = w.is_local;
-	o->from = w.is_local ? w.label : w.at;
+	o->from = w;
 	return 0;
 }
 
@@ -104,12 +103,36 @@ static bool known_date(const struct commander *c, const struct order *o, const s
 {
 	for (size_t k = 0; k < o->sel.n_tasks; k++) {
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[k]);
-		int64_t at = when_instant(w, plan_tz(t->def->plan), false);
-		if (plan_has(t->def->plan, at) || outcomes_find(&t->outcomes, at) ||
-		    catalog_live(&c->cat, (struct inst_key){ at, t->id, 0 }))
+		const struct plan *plan = t->def->plan;
+		int64_t at = when_instant(w, plan_tz(plan), false);
+		if (plan_next(plan, at - 1) <= when_instant(w, plan_tz(plan), true) ||
+		    select_date_counts(&c->cat, t, at))
 			return true;
 	}
 	return false;
+}
+
+/* A year of minutes is a range, not a date. */
+static int check_spans(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	for (size_t k = 0; k < o->sel.n_tasks; k++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[k]);
+		const struct plan *plan = t->def->plan;
+		int64_t n = 0;
+		for (size_t i = 0; i < o->sel.n_dates && n <= SELECT_DATE_MAX; i++) {
+			const struct when *w = &o->sel.dates[i];
+			if (when_is_local(w))
+				n += plan_count(plan, when_instant(w, plan_tz(plan), false),
+				                when_instant(w, plan_tz(plan), true) + 1,
+				                SELECT_DATE_MAX + 1);
+		}
+		if (n > SELECT_DATE_MAX)
+			return refuse(f, E_INVALID, "args.selection.dates", "from and to",
+			              "args.selection.dates: they name more than %d instances of "
+			              "%.200s; a range of from and to takes any number",
+			              SELECT_DATE_MAX, t->def->name);
+	}
+	return 0;
 }
 
 static int check_dates(const struct commander *c, const struct order *o, struct refusal *f)
@@ -165,9 +188,11 @@ static int parse_selection(const struct commander *c, struct order *o, struct re
 
 	if (on != ON_TASKS && on != ON_INSTANCES && on != ON_EITHER)
 		return 0;
-	int r = selection_parse(&c->cat, jv_get(o->args, "selection"), &o->sel, f);
+	int r = selection_parse(&c->cat, jv_get(o->args, "selection"), o->now_us / US_PER_S, &o->sel, f);
 	if (r == 0)
 		r = check_reach(o, f);
+	if (r == 0)
+		r = check_spans(c, o, f);
 	if (r == 0 && !o->ops->beside_plan)
 		r = check_dates(c, o, f);
 	return r;

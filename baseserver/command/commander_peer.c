@@ -52,7 +52,7 @@ static int parse_expires(struct order *o, struct refusal *f)
 		return r;
 	if (strcmp(text, "never") == 0)
 		return o->until_us = 0;
-	if (!when_parse(text, &w) || w.is_local)
+	if (!when_parse(text, WHEN_NO_NOW, &w) || when_is_local(&w))
 		return refuse(
 			f, E_INVALID, at, "2027-03-01T00:00:00Z, or never",
 			"%s: found %.60s: an instant is expected, in UTC or with an offset, or "

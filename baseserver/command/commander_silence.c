@@ -105,17 +105,17 @@ static int parse_until(struct order *o, struct refusal *f)
 
 	if (r < 0)
 		return r;
-	if (!text || !when_parse(text, &w) || w.is_local)
+	if (!text || !when_parse(text, WHEN_NO_NOW, &w) || when_is_local(&w))
 		return refuse(f, E_INVALID, at, "2026-03-01T02:30:00Z",
 		              "%s: %s%.60s: an instant is expected, in UTC or with an offset", at,
 		              text ? "found " : "is missing", text ? text : "");
 	o->until_us = w.at * US_PER_S;
-	if (o->has_from && o->from_is_local)
+	if (when_is_local(&o->from))
 		return refuse(f, E_INVALID, "args.from", "2026-03-01T02:30:00Z",
 		              "args.from: an instant in UTC or with an offset is expected");
-	if (w.at <= o->from)
+	if (w.at <= o->from.at)
 		return refuse(f, E_INVALID, at, NULL, "%s: is not after its beginning", at);
-	if (w.at - o->from > (int64_t)DAYS_MAX * 86400)
+	if (w.at - o->from.at > (int64_t)DAYS_MAX * 86400)
 		return refuse(f, E_LIMIT, at, NULL, "%s: a silence of more than %d days", at,
 		              DAYS_MAX);
 	return 0;
@@ -157,7 +157,7 @@ static void print_body(const struct cmd *cmd, struct buf *out)
 	put_open(out, NULL, '{');
 	put_text(out, "covers", o->covers ? o->covers : "");
 	put_text(out, "kind", o->word ? o->word : "");
-	put_int(out, "from", o->from);
+	put_int(out, "from", o->from.at);
 	put_int(out, "until", o->until_us / US_PER_S);
 	put_text(out, "reason", o->note);
 	put_text(out, "by", cmd->actor);

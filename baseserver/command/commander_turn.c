@@ -61,7 +61,7 @@ bool order__selects(const struct order *o, uint32_t task)
 
 int64_t order__from(const struct order *o, const struct tz *tz)
 {
-	return o->from_is_local ? tz_first(tz, o->from) : o->from;
+	return when_instant(&o->from, tz, false);
 }
 
 bool commander__retires(const struct commander *c, uint32_t task)

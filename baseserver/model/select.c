@@ -14,9 +14,11 @@
 #include "baseserver/model/args.h"
 #include "baseserver/model/catalog.h"
 #include "sched/civil.h"
+#include "sched/label.h"
 #include "sched/name.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/tz.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -150,25 +152,27 @@ static int parse_tasks(const struct catalog *c, const struct jval *v, struct sel
 	return r;
 }
 
-static int parse_when(const struct jval *v, const char *at, struct when *ret, struct refusal *f)
+static int parse_when(const struct jval *v, int64_t now, const char *at, struct when *ret,
+                      struct refusal *f)
 {
-	if (v->kind == JV_TEXT && when_parse(v->text, ret))
+	if (v->kind == JV_TEXT && when_parse(v->text, now, ret))
 		return 0;
-	return refuse(f, E_INVALID, at, "2026-03-01, 2026-03-01 02:30, 2026-03-01T02:30:00Z",
-	              "%s: '%.60s' is no instant", at,
+	return refuse(f, E_INVALID, at,
+	              "2026-03-01, 2026-03-01 02:30, 2026-W09, 2026-03, 2026-03-01T02:30:00Z, "
+	              "yesterday, -3d",
+	              "%s: '%.60s' is no date", at,
 	              v->kind == JV_TEXT ? v->text : jv_kind_name(v));
 }
 
 /* In any zone. One with a zone beside one without is left to each task's. */
 static bool is_after(const struct when *from, const struct when *to)
 {
-	if (from->is_local != to->is_local)
+	if (when_is_local(from) != when_is_local(to))
 		return false;
-	return from->is_local ? from->label > to->label + (to->is_date ? DAY_S - 1 : 0)
-	                      : from->at > to->at;
+	return when_instant(from, tz_utc(), false) > when_instant(to, tz_utc(), true);
 }
 
-static int parse_dates(const struct jval *v, struct selection *s, struct refusal *f)
+static int parse_dates(const struct jval *v, int64_t now, struct selection *s, struct refusal *f)
 {
 	const struct jval *from = jv_get(v, "from"), *to = jv_get(v, "to"), *list = NULL;
 	char at[64];
@@ -177,9 +181,9 @@ static int parse_dates(const struct jval *v, struct selection *s, struct refusal
 	s->has_from = from != NULL;
 	s->has_to = to != NULL;
 	if (r == 0 && from)
-		r = parse_when(from, "args.selection.from", &s->from, f);
+		r = parse_when(from, now, "args.selection.from", &s->from, f);
 	if (r == 0 && to)
-		r = parse_when(to, "args.selection.to", &s->to, f);
+		r = parse_when(to, now, "args.selection.to", &s->to, f);
 	if (r == 0 && from && to && is_after(&s->from, &s->to))
 		r = refuse(f, E_INVALID, "args.selection.from", NULL,
 		           "args.selection.from: %.60s is after to, %.60s", from->text, to->text);
@@ -190,7 +194,7 @@ static int parse_dates(const struct jval *v, struct selection *s, struct refusal
 	for (const struct jval *d = list->first; d && r == 0; d = d->next) {
 		CHECK(s->n_dates < list->len);
 		snprintf(at, sizeof at, "args.selection.dates.%zu", s->n_dates);
-		r = parse_when(d, at, &s->dates[s->n_dates++], f);
+		r = parse_when(d, now, at, &s->dates[s->n_dates++], f);
 	}
 	return r;
 }
@@ -305,8 +309,63 @@ bool selection_id(const char *text, struct inst_key *ret)
 	return true;
 }
 
-static int named_instance(const struct catalog *c, const struct jval *v, const char *at,
-                          struct inst_key *ret, struct refusal *f)
+bool select_date_counts(const struct catalog *c, const struct cat_task *t, int64_t date)
+{
+	return plan_has(t->def->plan, date) || outcomes_find(&t->outcomes, date) ||
+	       catalog_live(c, (struct inst_key){ date, t->id, 0 });
+}
+
+static int say_which(const struct cat_task *t, int64_t a, int64_t b, const char *text,
+                     const char *place, struct refusal *f)
+{
+	const struct tz *tz = plan_tz(t->def->plan);
+	enum label_grain grain = label_grain(t->def->plan);
+	char one[LABEL_TEXT], two[LABEL_TEXT], at_one[WHEN_TEXT], at_two[WHEN_TEXT];
+
+	when_print(a, at_one);
+	when_print(b, at_two);
+	label_print(tz, grain, a, one);
+	label_print(tz, grain, b, two);
+	return refuse(f, E_INVALID, place, one,
+	              "%s: '%.60s' means more than one instance of %.200s in %s: %s, which is %s, "
+	              "and %s, which is %s; say which",
+	              place, text, t->def->name, tz_name(tz), one, at_one, two, at_two);
+}
+
+/* The one date that the words name: where they name many, of these the one that is planned or
+ * there. Of none the first instant, which may be off the plan. */
+static int one_date(const struct catalog *c, const struct cat_task *t, const struct when *w,
+                    const char *text, const char *place, int64_t *ret, struct refusal *f)
+{
+	const struct plan *plan = t->def->plan;
+	int64_t at[2], lo = when_instant(w, plan_tz(plan), false),
+		       hi = when_instant(w, plan_tz(plan), true);
+
+	size_t n = when_readings(w, plan_tz(plan), at);
+	*ret = lo;
+	if (n == 0)
+		return refuse(f, E_INVALID, place, NULL,
+		              "%s: the clock of %s shows '%.60s' %s", place, tz_name(plan_tz(plan)),
+		              text, w->copy ? "at most once" : "never, for it is set forward then");
+	if (n == 2 && select_date_counts(c, t, at[0]) == select_date_counts(c, t, at[1]))
+		return say_which(t, at[0], at[1], text, place, f);
+	if (n == 2) {
+		*ret = at[!select_date_counts(c, t, at[0])];
+		return 0;
+	}
+	if (w->kind == WHEN_INSTANT)
+		return 0;
+	int64_t first = plan_next(plan, lo - 1);
+	int64_t second = first > hi ? first : plan_next(plan, first);
+	if (second <= hi)
+		return say_which(t, first, second, text, place, f);
+	if (first <= hi && !select_date_counts(c, t, lo))
+		*ret = first;
+	return 0;
+}
+
+static int named_instance(const struct catalog *c, const struct jval *v, int64_t now,
+                          const char *at, struct inst_key *ret, struct refusal *f)
 {
 	const struct jval *name = jv_get(v, "task"), *date = jv_get(v, "run_date");
 	const struct cat_task *t = NULL;
@@ -324,14 +383,14 @@ static int named_instance(const struct catalog *c, const struct jval *v, const c
 		r = selection_task(c, name->text, place, &t, f);
 	snprintf(place, sizeof place, "%s.run_date", at);
 	if (r == 0)
-		r = parse_when(date, place, &w, f);
-	if (r == 0 && t)
-		*ret = (struct inst_key){ when_instant(&w, plan_tz(t->def->plan), false), t->id,
-			                  (int32_t)part };
-	return r;
+		r = parse_when(date, now, place, &w, f);
+	if (r < 0 || !t)
+		return r;
+	*ret = (struct inst_key){ .task = t->id, .part = (int32_t)part };
+	return one_date(c, t, &w, date->text, place, &ret->run_date, f);
 }
 
-int selection_instance(const struct catalog *c, const struct jval *v, const char *at,
+int selection_instance(const struct catalog *c, const struct jval *v, int64_t now, const char *at,
                        struct inst_key *ret, struct refusal *f)
 {
 	static const char *const keys[] = { "id", "task", "run_date", "part", NULL };
@@ -342,7 +401,7 @@ int selection_instance(const struct catalog *c, const struct jval *v, const char
 		return r;
 	const struct jval *id = jv_get(v, "id");
 	if (!id)
-		return named_instance(c, v, at, ret, f);
+		return named_instance(c, v, now, at, ret, f);
 	snprintf(place, sizeof place, "%s.id", at);
 	if (id->kind != JV_TEXT || !selection_id(id->text, ret))
 		return refuse(f, E_INVALID, place, "TASKID.RUNDATE or TASKID.RUNDATE.PART",
@@ -355,8 +414,8 @@ int selection_instance(const struct catalog *c, const struct jval *v, const char
 	return 0;
 }
 
-static int parse_instances(const struct catalog *c, const struct jval *v, struct selection *s,
-                           struct refusal *f)
+static int parse_instances(const struct catalog *c, const struct jval *v, int64_t now,
+                           struct selection *s, struct refusal *f)
 {
 	const struct jval *list = NULL;
 	char at[64];
@@ -375,13 +434,13 @@ static int parse_instances(const struct catalog *c, const struct jval *v, struct
 	for (const struct jval *o = list->first; o && r == 0; o = o->next) {
 		CHECK(s->n_instances < list->len);
 		snprintf(at, sizeof at, "args.selection.instances.%zu", s->n_instances);
-		r = selection_instance(c, o, at, &s->instances[s->n_instances++], f);
+		r = selection_instance(c, o, now, at, &s->instances[s->n_instances++], f);
 	}
 	return r;
 }
 
-int selection_parse(const struct catalog *c, const struct jval *v, struct selection *ret,
-                    struct refusal *f)
+int selection_parse(const struct catalog *c, const struct jval *v, int64_t now,
+                    struct selection *ret, struct refusal *f)
 {
 	static const char *const keys[] = { "tasks",  "workflow",  "from",  "to", "dates",
 		                            "states", "instances", "every", NULL };
@@ -392,11 +451,11 @@ int selection_parse(const struct catalog *c, const struct jval *v, struct select
 		return 0;
 	r = arg_object(v, "args.selection", keys, f);
 	if (r == 0)
-		r = parse_instances(c, v, ret, f);
+		r = parse_instances(c, v, now, ret, f);
 	if (r == 0)
 		r = parse_tasks(c, v, ret, f);
 	if (r == 0)
-		r = parse_dates(v, ret, f);
+		r = parse_dates(v, now, ret, f);
 	if (r == 0)
 		r = parse_every(v, ret, f);
 	if (r == 0)

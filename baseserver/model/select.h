@@ -36,13 +36,14 @@ struct selection {
 	size_t n_instances;
 };
 
-/* `v` NULL: an empty selection. 0, E_INVALID, or E_NOT_FOUND a name that is unknown. */
-int selection_parse(const struct catalog *c, const struct jval *v, struct selection *ret,
-                    struct refusal *f);
+/* `v` NULL: an empty selection; `now`, UTC seconds: the moment of `yesterday`. 0, E_INVALID, or
+ * E_NOT_FOUND a name that is unknown. */
+int selection_parse(const struct catalog *c, const struct jval *v, int64_t now,
+                    struct selection *ret, struct refusal *f);
 void selection_done(struct selection *s);
 bool selection_has_dates(const struct selection *s); /* from, to or dates */
 /* One instance: {"id": ...} or {"task", "run_date", "part"}. */
-int selection_instance(const struct catalog *c, const struct jval *v, const char *at,
+int selection_instance(const struct catalog *c, const struct jval *v, int64_t now, const char *at,
                        struct inst_key *ret, struct refusal *f);
 /* TASKID.RUNDATE[.PART] */
 bool selection_id(const char *text, struct inst_key *ret);
@@ -62,6 +63,12 @@ enum feed_order {
 	FEED_BY_DATE,      /* by the end of the period, then parents first */
 	FEED_BY_DATE_DESC, /* the same, last first */
 };
+
+/* A date is as long as what was written, and names every planned date of a task in it, at most so
+ * many. */
+enum { SELECT_DATE_MAX = 10000 };
+/* Is there an instance of this date, or is one planned? */
+bool select_date_counts(const struct catalog *c, const struct cat_task *t, int64_t date);
 
 struct item {
 	struct inst_key key;

@@ -224,13 +224,25 @@ static void fill_rows(const struct feed *f, struct walk *w)
 }
 
 /* A named date counts where it is planned or has a row; where it is neither for any task,
- * it was refused before, or is allowed off the plan. */
+ * it was refused before, or is allowed off the plan: then its first instant is meant. */
+static void fill_date(const struct feed *f, struct walk *w, const struct when *when)
+{
+	const struct plan *plan = w->task->def->plan;
+	int64_t lo = when_instant(when, plan_tz(plan), false);
+	int64_t hi = when_instant(when, plan_tz(plan), true);
+	int64_t t = plan_next(plan, lo - 1);
+
+	if (t > hi || select_date_counts(f->cat, w->task, lo))
+		dates_add(&w->exact, lo);
+	for (size_t n = 0; t <= hi && n < SELECT_DATE_MAX; t = plan_next(plan, t), n++)
+		if (t != lo)
+			dates_add(&w->exact, t);
+}
+
 static void fill_exact(const struct feed *f, struct walk *w)
 {
-	const struct tz *tz = plan_tz(w->task->def->plan);
-
 	for (size_t i = 0; i < f->s->n_dates; i++)
-		dates_add(&w->exact, when_instant(&f->s->dates[i], tz, false));
+		fill_date(f, w, &f->s->dates[i]);
 	if (w->exact.n)
 		qsort(w->exact.at, w->exact.n, sizeof *w->exact.at, by_date);
 }

@@ -119,7 +119,7 @@ static int parse_day(struct query *q, const char *text, struct refusal *f)
 	struct forecast *fc = &q->forecast->f;
 	int64_t now = fc->now_us / US_PER_S;
 
-	if (!when_parse(text, &fc->day) || !fc->day.is_date)
+	if (!when_parse(text, now, &fc->day) || !fc->day.is_date)
 		return refuse(f, E_INVALID, "args.date", "2026-03-01",
 		              "args.date: '%.40s' is no date", text);
 	fc->has_day = true;

@@ -15,6 +15,7 @@
 #include "cgi/seeds/seed_routes.h"
 #include "cgi/who/auth.h"
 #include "sched/task.h"
+#include "sched/tz.h"
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/clock.h"
@@ -270,8 +271,8 @@ static int owner_check(struct call *c, struct reader *r, const char *name)
 	if (code == 0 && (!app || !yaml_is(app, json_text(c->json, "app_name"))))
 		code = call_fail(c, E_FORBIDDEN, "job_name", "another app has a job of this name");
 	if (code == 0 && def_text(&d, "start_date") &&
-	    when_parse(def_text(&d, "start_date"), &last))
-		s->since = last.at;
+	    when_parse(def_text(&d, "start_date"), WHEN_NO_NOW, &last))
+		s->since = when_instant(&last, tz_utc(), false);
 	def_done(&d);
 	return code;
 }

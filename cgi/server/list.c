@@ -11,8 +11,10 @@
 #include "cgi/http/cgi.h"
 #include "cgi/server/show.h"
 #include "sched/civil.h"
+#include "sched/tz.h"
 #include "sched/when.h"
 #include "util/check.h"
+#include "util/clock.h"
 #include "util/json_put.h"
 
 int list_args(struct call *c, struct list *ret, int64_t def)
@@ -81,10 +83,12 @@ int instant_arg(struct call *c, const char *name, bool end, int64_t *ret)
 
 	if (!v)
 		return 0;
-	if (!when_parse(v, &w))
+	if (!when_parse(v, clock_wall_us(&clock_machine) / US_PER_S, &w))
 		return call_fail(c, E_INVALID, name,
 		                 "%s wants an instant such as 2026-03-01T02:30:00Z", name);
-	*ret = w.at + (end && w.is_date ? DAY_S : 0);
+	*ret = when_instant(&w, tz_utc(), false);
+	if (end && w.is_date)
+		*ret = when_instant(&w, tz_utc(), true) + 1;
 	return 0;
 }
 

@@ -289,8 +289,8 @@ static void wrong_arguments_are_named(void **state)
 		  "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"from\": \"2026-03-02\", "
 		  "\"to\": \"2026-03-01\"}}",
 		  E_INVALID, "args.selection.from: 2026-03-02 is after to, 2026-03-01" },
-		{ "redo", "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"from\": \"yesterday\"}}",
-		  E_INVALID, "args.selection.from: 'yesterday' is no instant" },
+		{ "redo", "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"from\": \"soon\"}}",
+		  E_INVALID, "args.selection.from: 'soon' is no date" },
 		{ "redo", "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"states\": [\"Suc\"]}}",
 		  E_INVALID, "is this meant: Succ" },
 		{ "redo", "{" DAYS_1_TO_3 ", \"mode\": \"all\"}", E_INVALID,

@@ -1,0 +1,85 @@
+/* A label is printed from the coarsest form down: the first form whose span begins at this very
+ * instant in the zone is the label, so that reading it back gives the instant again. */
+#include "sched/label.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "sched/cycle.h"
+#include "sched/plan.h"
+#include "sched/tz.h"
+#include "util/check.h"
+
+enum label_grain label_grain(const struct plan *p)
+{
+	static const enum label_grain grains[] = { [CU_DAY] = LABEL_DAY,
+		                                   [CU_WEEK] = LABEL_WEEK,
+		                                   [CU_MONTH] = LABEL_MONTH,
+		                                   [CU_YEAR] = LABEL_YEAR };
+
+	/* A cron fires at clock times, also where links count it by the day. */
+	if (plan_schedule(p)->cron || !unit_is_long(plan_unit(p)))
+		return LABEL_CLOCK;
+	return grains[plan_unit(p)];
+}
+
+/* The Thursday of a week decides its year (ISO 8601). */
+static void print_week(int64_t day, char ret[static LABEL_TEXT])
+{
+	int64_t monday = civil_monday(day);
+	struct civil c = civil_of_day(monday + 3);
+	int64_t first = civil_monday(civil_to_day(c.year, 1, 4));
+
+	CHECK(monday >= first);
+	snprintf(ret, LABEL_TEXT, "%04d-W%02d", (int)c.year, (int)((monday - first) / 7 + 1));
+}
+
+/* The span of this grain that holds `day`, when it begins with it. */
+static bool print_date(enum label_grain grain, int64_t day, char ret[static LABEL_TEXT])
+{
+	struct civil c = civil_of_day(day);
+
+	if (grain == LABEL_YEAR && c.month == 1 && c.day == 1)
+		snprintf(ret, LABEL_TEXT, "%04d", (int)c.year);
+	else if (grain == LABEL_MONTH && c.day == 1)
+		snprintf(ret, LABEL_TEXT, "%04d-%02d", (int)c.year, c.month);
+	else if (grain == LABEL_WEEK && civil_monday(day) == day)
+		print_week(day, ret);
+	else if (grain == LABEL_DAY)
+		snprintf(ret, LABEL_TEXT, "%04d-%02d-%02d", (int)c.year, c.month, c.day);
+	else
+		return false;
+	return true;
+}
+
+static void print_clock(const struct tz *tz, int64_t t, char ret[static LABEL_TEXT])
+{
+	int64_t label = tz_to_label(tz, t), s = floor_mod(label, DAY_S);
+	struct civil c = civil_of_day(floor_div(label, DAY_S));
+	struct tz_local both = tz_from_label(tz, label);
+	const char *which = both.kind != TZ_TWICE ? "" : t == both.first ? " (1)" : " (2)";
+	char second[8] = "";
+
+	CHECK(both.kind != TZ_GAP);
+	if (s % 60)
+		snprintf(second, sizeof second, ":%02d", (int)(s % 60));
+	snprintf(ret, LABEL_TEXT, "%04d-%02d-%02d %02d:%02d%s%s", (int)c.year, c.month, c.day,
+	         (int)(s / 3600), (int)(s / 60 % 60), second, which);
+}
+
+const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run_date,
+                        char ret[static LABEL_TEXT])
+{
+	CHECK((unsigned)grain < LABEL_GRAINS);
+	if (run_date < TIME_MIN || run_date > TIME_MAX) {
+		snprintf(ret, LABEL_TEXT, "never");
+		return ret;
+	}
+	int64_t day = local_day(tz, run_date);
+	bool begins = tz_first(tz, day * DAY_S) == run_date;
+
+	if (grain == LABEL_CLOCK || !begins ||
+	    (!print_date(grain, day, ret) && !print_date(LABEL_DAY, day, ret)))
+		print_clock(tz, run_date, ret);
+	return ret;
+}

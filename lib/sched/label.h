@@ -1,0 +1,38 @@
+/* label.h — the name that people have for a run_date: its business date in its task's zone, as
+ * coarse as the task's cycle.
+ *
+ *   2026 · 2026-11 · 2026-W45 · 2026-11-03    a cycle of years, months, weeks, days; of n of them
+ *                                             the first of its step
+ *   2026-11-03 14:00                          minutes, hours, a cron, `once`
+ *   2026-11-03 14:00:30                       where seconds count
+ *   2026-10-25 02:30 (2)                      a clock time that comes twice: which of the two
+ *
+ * What label_print() makes, when_parse() reads (when.h), and it means the same instant again: a
+ * run_date off the plan, which is not the first instant of its day, gets its clock time. Pure.
+ */
+#ifndef SCHED_LABEL_H
+#define SCHED_LABEL_H
+
+#include <stdint.h>
+
+struct plan;
+struct tz;
+
+enum { LABEL_TEXT = 40 };
+
+/* Stored with a task: append only. */
+enum label_grain {
+	LABEL_CLOCK, /* minutes, or seconds where they are not 0 */
+	LABEL_DAY,
+	LABEL_WEEK,
+	LABEL_MONTH,
+	LABEL_YEAR,
+	LABEL_GRAINS
+};
+
+enum label_grain label_grain(const struct plan *p);
+/* Outside TIME_MIN..TIME_MAX, where no run_date is: "never". Returns `ret`. */
+const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run_date,
+                        char ret[static LABEL_TEXT]);
+
+#endif
