@@ -8,6 +8,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/window.h"
+#include "store/task_row.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -173,11 +174,7 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 	bool over = !is_new && row->state == TS_OVER && t->state == TS_ONLINE;
 	if (begin_follow(was, t->plan, &a->cmd->o, over, row))
 		begin_keep(a->e, t->id, t->name, t->plan, a->cmd->actor, a->cmd->o.now_us);
-	row->name = t->name;
-	row->type = t->type;
-	row->owner = t->owner;
-	row->title = t->title;
-	row->workflow_title = t->workflow_title;
+	task_row_words(row, t);
 	row->priority = t->priority;
 	row->cycle_s = cycle_seconds(t->plan);
 	row->start_s = s->start;

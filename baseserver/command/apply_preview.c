@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
+#include "sched/label.h"
 #include "sched/macro.h"
 #include "sched/task.h"
 #include "sched/tz.h"
@@ -48,6 +49,7 @@ static void put_fire(const struct preview *p, int64_t t)
 
 	put_open(p->out, NULL, '{');
 	put_time(p->out, "run_date", t);
+	put_label(p->out, p->task->plan, t);
 	put_time(p->out, "due", due);
 	put_local(p->out, "run_date_local", p->tz, t);
 	put_local(p->out, "due_local", p->tz, due);
@@ -133,6 +135,7 @@ static void put_waits(const struct preview *p, uint32_t index, const struct task
 				continue;
 			put_open(p->out, NULL, '{');
 			put_time(p->out, "run_date", d);
+			put_label(p->out, parent->plan, d);
 			put_local(p->out, "local", p->tz, d);
 			put_close(p->out, '}');
 		}

@@ -6,6 +6,7 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "sched/civil.h"
+#include "sched/label.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
@@ -61,6 +62,8 @@ void print_instance_name(const struct commander *c, struct inst_key key, struct 
 	put_text(out, "task", t ? t->def->name : "");
 	put_int(out, "task_id", key.task);
 	put_time(out, "run_date", key.run_date);
+	if (t)
+		put_label(out, t->def->plan, key.run_date);
 	put_int(out, "part", key.part);
 }
 

@@ -7,6 +7,7 @@
 
 #include "baseserver/forecast/forecast.h"
 #include "sched/civil.h"
+#include "sched/label.h"
 #include "sched/plan.h"
 #include "sched/simulate.h"
 #include "sched/task.h"
@@ -276,13 +277,13 @@ static bool cannot_start(const struct forecast *f, const struct simulate_row *r,
                          struct why_line *ret)
 {
 	const struct simulate_row *root = r->start_us == NEVER ? root_of(f, r) : r;
-	char at[WHEN_TEXT];
+	char at[LABEL_TEXT];
 
 	if (r->start_us != NEVER || r->is_skipped || r->was_over || !is_shut(f, root))
 		return false;
 	if (root == r)
 		return forecast_shut(f, r->task, ret);
-	when_print(root->run_date, at);
+	label_of(f->tasks[root->task].def->plan, root->run_date, at);
 	why_set(ret, WHY_LINK_SHUT);
 	why_text(ret, "task", "%s", f->tasks[root->task].def->name);
 	why_text(ret, "date", "%s", at);
@@ -386,6 +387,7 @@ static void print_key(const struct forecast *f, struct inst_key key, struct buf 
 	put_text(out, "task", d->name);
 	put_int(out, "task_id", key.task);
 	put_time(out, "run_date", key.run_date);
+	put_label(out, d->plan, key.run_date);
 	put_int(out, "part", 0);
 }
 

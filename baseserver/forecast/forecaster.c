@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "sched/civil.h"
+#include "sched/label.h"
 #include "sched/measure.h"
 #include "sched/task.h"
 #include "sched/when.h"
@@ -269,10 +270,10 @@ static void tell_log(const struct forecast *f, const struct promise *p)
 
 static char *note_of(const struct forecast *f, const struct promise *p)
 {
-	char committed[WHEN_TEXT], expected[WHEN_TEXT] = "never", cause[WHEN_TEXT];
+	char committed[WHEN_TEXT], expected[WHEN_TEXT] = "never", cause[LABEL_TEXT];
 
 	when_print(p->committed, committed);
-	when_print(p->cause.run_date, cause);
+	label_of(forecast_task_of(f, p->cause.task)->def->plan, p->cause.run_date, cause);
 	if (p->expected_us != INT64_MAX)
 		when_print(p->expected_us / US_PER_S, expected);
 	if (p->state == PROMISE_SAFE)

@@ -11,6 +11,7 @@
 #include "baseserver/ledger/ledger_impl.h"
 #include "baseserver/ledger/pack.h"
 #include "sched/task.h"
+#include "store/task_row.h"
 #include "util/alloc.h"
 #include "util/check.h"
 
@@ -63,11 +64,7 @@ static void unlink_parents(struct ledger *l, const struct task *d)
 /* Strings of a row live as long as the definition they come from. */
 static void point_at_def(struct store_task *row, const struct task *d)
 {
-	row->name = d->name;
-	row->type = d->type;
-	row->owner = d->owner;
-	row->title = d->title;
-	row->workflow_title = d->workflow_title;
+	task_row_words(row, d);
 	row->priority = d->priority;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "baseserver/ledger/ledger_impl.h"
+#include "sched/label.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
@@ -393,14 +394,17 @@ bool ledger__overlaps(const struct ledger *l, const struct ltask *t, const struc
 	return f->at < f->n && f->runs[f->at].first < first;
 }
 
-/* "2026-03-01T00:00:00Z", with its task where that is another. */
+/* Its label, with its task where that is another. */
 char *ledger__name_date(const struct ledger *l, const struct ltask *t, struct inst_key key)
 {
 	const struct ltask *of = ledger__task_of(l, key.task);
 	bool other = of != t && of && of->def;
-	char at[WHEN_TEXT];
+	char at[LABEL_TEXT];
 
-	when_print(key.run_date, at);
+	if (of && of->def)
+		label_of(of->def->plan, key.run_date, at);
+	else
+		when_print(key.run_date, at);
 	return mem_fmt("%s%s%s", at, other ? " of " : "", other ? of->def->name : "");
 }
 

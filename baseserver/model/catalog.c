@@ -15,6 +15,7 @@
 #include "baseserver/ledger/pack.h"
 #include "sched/name.h"
 #include "sched/task.h"
+#include "store/task_row.h"
 #include "util/alloc.h"
 #include "util/check.h"
 
@@ -114,11 +115,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 	c->n_promised += def->has_promise;
 	t->def = def;
 	t->row = *row;
-	t->row.name = def->name;
-	t->row.type = def->type;
-	t->row.owner = def->owner;
-	t->row.title = def->title;
-	t->row.workflow_title = def->workflow_title;
+	task_row_words(&t->row, def);
 	map_add(&c->by_name, map_text(def->name), def->id);
 	for (size_t i = 0; i < def->n_links; i++)
 		child_add(catalog_place(c, def->links[i].parent), def->id);

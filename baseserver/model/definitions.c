@@ -15,6 +15,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "store/store.h"
+#include "store/task_row.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/diag.h"
@@ -148,11 +149,7 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 		CHECK(ret->n <= i); /* tasks move down in the array they came in */
 		struct store_task *own = &ret->rows[ret->n];
 		*own = *row;
-		own->name = tasks[i]->name;
-		own->type = tasks[i]->type;
-		own->owner = tasks[i]->owner;
-		own->title = tasks[i]->title;
-		own->workflow_title = tasks[i]->workflow_title;
+		task_row_words(own, tasks[i]);
 		plan_begin_at(tasks[i]->plan, row->online_from);
 		ret->tasks[ret->n++] = tasks[i];
 	}

@@ -4,6 +4,7 @@
 
 #include "baseserver/query/query_impl.h"
 #include "sched/civil.h"
+#include "sched/label.h"
 #include "sched/link.h"
 #include "sched/plan.h"
 #include "sched/task.h"
@@ -107,8 +108,8 @@ static bool say_link(struct why *w, const struct task_link *l)
 	                                           : open == 0;
 	if (enough || total == 0)
 		return false;
-	char text[WHEN_TEXT];
-	when_print(first, text);
+	char text[LABEL_TEXT];
+	label_of(p->def->plan, first, text);
 	w->q->parent = (struct inst_key){ first, p->id, 0 };
 	w->has_parent = true;
 	why_set(w->line, WHY_LINK);
@@ -126,11 +127,11 @@ static bool say_turn(struct why *w)
 {
 	const struct plan *plan = w->t->def->plan;
 	int64_t before = plan_prev(plan, w->q->key.run_date - 1);
-	char text[WHEN_TEXT];
+	char text[LABEL_TEXT];
 
 	if (w->t->def->serial != SERIAL_ORDERED || before < plan_begin(plan))
 		return false;
-	when_print(before, text);
+	label_of(plan, before, text);
 	w->q->parent = (struct inst_key){ before, w->t->id, 0 };
 	w->has_parent = true;
 	add_wait(w, w->q->parent);
@@ -160,7 +161,7 @@ static bool say_earlier(struct why *w, enum why_code code)
 	const struct task *def = w->t->def;
 	int64_t first = task_run(def, w->q->key.run_date);
 	struct inst_key earlier = { INT64_MAX, 0, 0 };
-	char text[WHEN_TEXT];
+	char text[LABEL_TEXT];
 
 	if (!def->overlap_run)
 		find_earlier(w, w->t, first, &earlier);
@@ -172,7 +173,8 @@ static bool say_earlier(struct why *w, enum why_code code)
 	}
 	if (earlier.run_date == INT64_MAX)
 		return false;
-	when_print(earlier.run_date, text);
+	label_of(catalog_task(commander_catalog(w->q->c), earlier.task)->def->plan,
+	         earlier.run_date, text);
 	w->q->parent = earlier;
 	w->has_parent = true;
 	add_wait(w, earlier);
@@ -354,9 +356,9 @@ static void say_over(struct why *w, const struct outcome_range *o)
 static void say_before_begin(struct why *w)
 {
 	const struct plan *plan = w->t->def->plan;
-	char text[WHEN_TEXT];
+	char text[LABEL_TEXT];
 
-	when_print(plan_next(plan, plan_begin(plan) - 1), text);
+	label_of(plan, plan_next(plan, plan_begin(plan) - 1), text);
 	why_set(w->line, WHY_BEFORE_ONLINE);
 	why_text(w->line, "begin", "%s", text);
 }

@@ -7,7 +7,9 @@
 #include "cgi/handlers/handle_commands.h"
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
 #include "cgi/server/list.h"
+#include "cgi/server/names.h"
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
@@ -59,9 +61,9 @@ static void put_told(struct buf *b, const cJSON *list)
 	put_close(b, ']');
 }
 
-static void put_instance(struct buf *b, const struct store_alert *a)
+static void put_instance(struct buf *b, struct names *n, const struct store_alert *a)
 {
-	char id[48];
+	char id[48], label[LABEL_TEXT] = "";
 
 	snprintf(id, sizeof id, "%u.%lld", a->task, (long long)a->run_date);
 	put_text(b, "instance", a->task != 0 ? id : NULL);
@@ -70,6 +72,9 @@ static void put_instance(struct buf *b, const struct store_alert *a)
 		put_time(b, "run_date", a->run_date);
 	else
 		put_null(b, "run_date");
+	if (a->task != 0)
+		names_label(n, a->task, 0, a->run_date, label);
+	put_text(b, "label", a->task != 0 ? label : NULL);
 	put_int(b, "generation", a->generation);
 	put_int(b, "attempt", a->attempt);
 }
@@ -101,7 +106,7 @@ static int alert_put(void *ctx, const struct store_alert *a)
 	put_text(b, "severity", severities[a->severity]);
 	put_text(b, "state", a->ended_us == 0 ? "open" : "ended");
 	put_text(b, "subject", a->subject);
-	put_instance(b, a);
+	put_instance(b, ((struct call *)ctx)->cgi->names, a);
 	put_time_us(b, "since", a->since_us);
 	put_time_us(b, "ended", a->ended_us);
 	put_text(b, "reason", json_text(body, "reason"));

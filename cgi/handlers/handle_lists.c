@@ -256,7 +256,7 @@ static int task_id_take(void *ctx, const struct store_task *t)
 {
 	struct call *c = ctx;
 
-	names_set(c->cgi->names, NAMES_TASK, t->id, t->name);
+	names_set_task(c->cgi->names, t);
 	((struct query *)c->extra)->id = t->id;
 	return 0;
 }

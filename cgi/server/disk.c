@@ -29,7 +29,7 @@ struct disk {
 
 static int task_named(void *ctx, const struct store_task *t)
 {
-	names_set(ctx, NAMES_TASK, t->id, t->name);
+	names_set_task(ctx, t);
 	return 0;
 }
 
@@ -72,13 +72,13 @@ static int reader_need(struct disk *d, struct err *err)
 	return r;
 }
 
-/* Are there names now that were not there before? */
+/* Does something here read differently now? */
 static bool names_new_ones(struct disk *d)
 {
-	uint32_t before = names_count(d->cgi->names);
+	uint32_t before = names_changes(d->cgi->names);
 
 	names_load(d);
-	return names_count(d->cgi->names) != before;
+	return names_changes(d->cgi->names) != before;
 }
 
 /* A reader that failed on its file is opened again: the file may be another one now. */

@@ -90,7 +90,7 @@ static int task_take(void *ctx, const struct store_task *t)
 	CHECK(f->n < TASKS_MAX);
 	f->ids = mem_room(f->ids, &f->cap, f->n + 1, sizeof *f->ids);
 	f->ids[f->n++] = t->id;
-	names_set(g->c->cgi->names, NAMES_TASK, t->id, t->name);
+	names_set_task(g->c->cgi->names, t);
 	cycle_see(f, t->cycle_s);
 	if (f->each)
 		f->each(f->ctx, t);

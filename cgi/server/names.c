@@ -8,16 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/zones.h"
+#include "sched/when.h"
+#include "store/store.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/map.h"
 
+struct entry {
+	char *text;
+	const struct tz *tz; /* of a task; NULL: not known */
+	uint32_t version;
+	uint8_t grain;
+};
+
 struct names {
 	pthread_mutex_t mu; /* guards all below */
 	struct map by_id[NAMES_KINDS];
-	char **texts;
+	struct entry *entries;
 	uint32_t n;
 	size_t cap;
+	uint32_t changes;
 	bool missed;
 };
 
@@ -36,31 +47,72 @@ void names_free(struct names *n)
 	if (!n)
 		return;
 	for (uint32_t i = 0; i < n->n; i++)
-		free(n->texts[i]);
-	free(n->texts);
+		free(n->entries[i].text);
+	free(n->entries);
 	for (int k = 0; k < NAMES_KINDS; k++)
 		map_done(&n->by_id[k]);
 	pthread_mutex_destroy(&n->mu);
 	free(n);
 }
 
-void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *name)
+/* Under the lock. */
+static struct entry *entry_set(struct names *n, enum names_kind kind, uint32_t id, const char *name)
 {
-	uint32_t at;
+	uint32_t at = map_get(&n->by_id[kind], id);
 
-	pthread_mutex_lock(&n->mu);
-	at = map_get(&n->by_id[kind], id);
 	CHECK(at == MAP_NONE || at < n->n);
 	if (at == MAP_NONE) {
-		n->texts = mem_room(n->texts, &n->cap, n->n + 1, sizeof *n->texts);
+		n->entries = mem_room(n->entries, &n->cap, n->n + 1, sizeof *n->entries);
 		at = n->n++;
-		n->texts[at] = mem_str(name);
+		n->entries[at] = (struct entry){ .text = mem_str(name) };
 		map_add(&n->by_id[kind], id, at);
-	} else if (strcmp(n->texts[at], name) != 0) {
-		free(n->texts[at]);
-		n->texts[at] = mem_str(name);
+		n->changes++;
+	} else if (strcmp(n->entries[at].text, name) != 0) {
+		free(n->entries[at].text);
+		n->entries[at].text = mem_str(name);
+		n->changes++;
 	}
+	return &n->entries[at];
+}
+
+void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *name)
+{
+	pthread_mutex_lock(&n->mu);
+	entry_set(n, kind, id, name);
 	pthread_mutex_unlock(&n->mu);
+}
+
+void names_set_task(struct names *n, const struct store_task *t)
+{
+	const struct tz *tz = NULL;
+
+	if (t->zone && t->zone[0] && zones_get(t->zone, &tz, NULL) < 0)
+		tz = NULL; /* the server has a zone that this machine has not */
+	pthread_mutex_lock(&n->mu);
+	struct entry *e = entry_set(n, NAMES_TASK, t->id, t->name);
+	n->changes += e->version != t->version;
+	e->tz = tz;
+	e->version = t->version;
+	e->grain = t->grain;
+	pthread_mutex_unlock(&n->mu);
+}
+
+void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_date,
+                 char ret[LABEL_TEXT])
+{
+	struct entry e = { 0 };
+
+	pthread_mutex_lock(&n->mu);
+	uint32_t at = map_get(&n->by_id[NAMES_TASK], task);
+	if (at != MAP_NONE)
+		e = n->entries[at];
+	if (at == MAP_NONE || e.version < version)
+		n->missed = true;
+	pthread_mutex_unlock(&n->mu);
+	if (e.tz)
+		label_print(e.tz, e.grain, run_date, ret);
+	else
+		when_print(run_date, ret);
 }
 
 bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAMES_MAX])
@@ -70,7 +122,7 @@ bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAME
 	pthread_mutex_lock(&n->mu);
 	at = map_get(&n->by_id[kind], id);
 	if (at != MAP_NONE)
-		snprintf(ret, NAMES_MAX, "%s", n->texts[at]);
+		snprintf(ret, NAMES_MAX, "%s", n->entries[at].text);
 	else
 		n->missed = true;
 	pthread_mutex_unlock(&n->mu);
@@ -88,12 +140,12 @@ bool names_missed(struct names *n)
 	return missed;
 }
 
-uint32_t names_count(struct names *n)
+uint32_t names_changes(struct names *n)
 {
-	uint32_t count;
+	uint32_t changes;
 
 	pthread_mutex_lock(&n->mu);
-	count = n->n;
+	changes = n->changes;
 	pthread_mutex_unlock(&n->mu);
-	return count;
+	return changes;
 }

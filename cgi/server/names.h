@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sched/label.h"
+
 struct names;
+struct store_task;
 
 enum names_kind { NAMES_TASK, NAMES_BROKER, NAMES_KINDS };
 
@@ -17,9 +20,15 @@ enum names_kind { NAMES_TASK, NAMES_BROKER, NAMES_KINDS };
 struct names *names_new(void);
 void names_free(struct names *n);
 void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *name);
+/* A task, and what makes labels of its run_dates. */
+void names_set_task(struct names *n, const struct store_task *t);
 /* False: not known; the miss is remembered. */
 bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAMES_MAX]);
-uint32_t names_count(struct names *n);
+/* The label of a run_date (sched/label.h), by what the task was at `version` or later: of an older
+ * one, which is a miss too, as far as it is known. Of a task that is not known the instant in UTC. */
+void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_date,
+                 char ret[LABEL_TEXT]);
+uint32_t names_changes(struct names *n); /* how often something here became another */
 /* Was anything missed since the last time this was asked? */
 bool names_missed(struct names *n);
 

@@ -70,16 +70,18 @@ static void show_name(struct buf *b, struct names *n, enum names_kind kind, cons
 	put_text(b, key, id != 0 && names_get(n, kind, id, name) ? name : NULL);
 }
 
-/* id, task, task_id, ... */
-static void show_key(struct buf *b, struct names *n, struct inst_key k)
+/* id, task, task_id, ... `version`: of the task, 0: any. */
+static void show_key(struct buf *b, struct names *n, struct inst_key k, uint32_t version)
 {
-	char id[ID_TEXT_MAX];
+	char id[ID_TEXT_MAX], label[LABEL_TEXT];
 
 	key_text(k, id);
 	put_text(b, "id", id);
 	show_name(b, n, NAMES_TASK, "task", k.task);
 	put_int(b, "task_id", k.task);
 	put_time(b, "run_date", k.run_date);
+	names_label(n, k.task, version, k.run_date, label);
+	put_text(b, "label", label);
 	put_int(b, "part", k.part);
 }
 
@@ -101,7 +103,7 @@ void show_instance(struct buf *b, struct names *n, const struct instance *row)
 	const struct instance now = instance_now(row), *i = &now;
 
 	put_open(b, NULL, '{');
-	show_key(b, n, i->key);
+	show_key(b, n, i->key, version_is_draft(i->version) ? 0 : i->version);
 	put_text(b, "state", state_name((enum state)i->state));
 	put_text(b, "reason", reason_name((enum reason)i->reason));
 	/* 0: of a date inside a record of many, which only its plan knows. */
@@ -134,11 +136,14 @@ void show_instance(struct buf *b, struct names *n, const struct instance *row)
 void show_range(struct buf *b, struct names *n, const struct store_range *r)
 {
 	struct instance i = store_range_row(r, r->lo);
+	char label[LABEL_TEXT];
 
 	i.due = i.eff_due_us = 0;
 	show_instance(b, n, &i);
 	b->len--; /* the rest goes inside the object */
 	put_time(b, "last_date", r->hi);
+	names_label(n, i.key.task, 0, r->hi, label);
+	put_text(b, "last_label", label);
 	put_int(b, "dates", r->dates - r->taken);
 	put_close(b, '}');
 }
@@ -153,7 +158,7 @@ void show_event(struct buf *b, struct names *n, const struct read_event *e)
 	put_open(b, NULL, '{');
 	put_id(b, "number", e->number);
 	put_time_us(b, "at", e->at_us);
-	show_key(b, n, e->key);
+	show_key(b, n, e->key, 0);
 	put_text(b, "event", event_name((enum event)e->event));
 	put_text(b, "from", from_name(e->from));
 	put_text(b, "to", state_name((enum state)e->to));
@@ -182,7 +187,7 @@ void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e)
 	put_open(b, NULL, '{');
 	put_id(b, "number", e->number);
 	put_time_us(b, "at", e->at_us);
-	show_key(b, n, key);
+	show_key(b, n, key, 0);
 	put_text(b, "event", e->event < EV_COUNT ? event_name((enum event)e->event) : "?");
 	put_text(b, "from", from_name((uint8_t)from));
 	put_text(b, "to", to != ST_NONE ? state_name(to) : NULL);
@@ -355,7 +360,7 @@ void show_action(struct buf *b, const struct read_action *a)
 void show_item(struct buf *b, struct names *n, const struct store_command_item *i)
 {
 	put_open(b, NULL, '{');
-	show_key(b, n, i->key);
+	show_key(b, n, i->key, 0);
 	put_text(b, "code", i->code == 0 ? "OK" : err_name(i->code));
 	put_text(b, "message", i->text);
 	put_close(b, '}');

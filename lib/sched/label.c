@@ -9,6 +9,7 @@
 #include "sched/plan.h"
 #include "sched/tz.h"
 #include "util/check.h"
+#include "util/json_put.h"
 
 enum label_grain label_grain(const struct plan *p)
 {
@@ -82,4 +83,16 @@ const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run
 	    (!print_date(grain, day, ret) && !print_date(LABEL_DAY, day, ret)))
 		print_clock(tz, run_date, ret);
 	return ret;
+}
+
+const char *label_of(const struct plan *p, int64_t run_date, char ret[static LABEL_TEXT])
+{
+	return label_print(plan_tz(p), label_grain(p), run_date, ret);
+}
+
+void put_label(struct buf *b, const struct plan *p, int64_t run_date)
+{
+	char text[LABEL_TEXT];
+
+	put_text(b, "label", label_of(p, run_date, text));
 }

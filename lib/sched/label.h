@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+struct buf;
 struct plan;
 struct tz;
 
@@ -34,5 +35,8 @@ enum label_grain label_grain(const struct plan *p);
 /* Outside TIME_MIN..TIME_MAX, where no run_date is: "never". Returns `ret`. */
 const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run_date,
                         char ret[static LABEL_TEXT]);
+/* The same of a task with this plan; also as JSON, "label" (util/json_put.h). */
+const char *label_of(const struct plan *p, int64_t run_date, char ret[static LABEL_TEXT]);
+void put_label(struct buf *b, const struct plan *p, int64_t run_date);
 
 #endif

@@ -39,6 +39,7 @@ static struct store_task own_task(const struct store_task *t)
 	own.owner = copy_text(t->owner);
 	own.title = copy_text(t->title);
 	own.workflow_title = copy_text(t->workflow_title);
+	own.zone = copy_text(t->zone);
 	return own;
 }
 
@@ -49,6 +50,7 @@ static void free_task(struct store_task *t)
 	drop_text(t->owner);
 	drop_text(t->title);
 	drop_text(t->workflow_title);
+	drop_text(t->zone);
 }
 
 static struct store_doc own_doc(const struct store_doc *d)

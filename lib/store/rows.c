@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "sched/label.h"
 #include "sched/measure.h"
 #include "store/store_impl.h"
 #include "util/check.h"
@@ -209,6 +210,8 @@ int rows_task(struct rows *r, struct store_task *ret, struct err *err)
 		NUMBER(store_task, priority, INT32_MIN, INT32_MAX),
 		TEXT(store_task, title),
 		TEXT(store_task, workflow_title),
+		TEXT(store_task, zone),
+		NUMBER(store_task, grain, 0, LABEL_GRAINS - 1),
 	};
 
 	*ret = (struct store_task){ 0 };

@@ -28,6 +28,8 @@ struct store_task {
 	/* For people and the seeds' columns; not read back. */
 	const char *type, *owner;
 	const char *title, *workflow_title; /* "": it has none */
+	const char *zone;                   /* of its labels (sched/label.h); "": not known */
+	uint8_t grain;                      /* enum label_grain */
 	int64_t cycle_s, start_s, end_s;
 	int32_t priority;
 };

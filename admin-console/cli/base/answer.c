@@ -70,6 +70,13 @@ const char *date_of(const cJSON *o, const char *key)
 	return text;
 }
 
+const char *label_in(const cJSON *o)
+{
+	const char *label = json_text(o, "label");
+
+	return label ? label : date_of(o, "run_date");
+}
+
 int print_json(const cJSON *root)
 {
 	char *text = cJSON_Print(root);

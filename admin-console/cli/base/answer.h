@@ -13,6 +13,8 @@ long long number_of(const cJSON *o, const char *key);
 const char *time_of(const cJSON *o, const char *key);
 /* A run date in UTC with its Z: commands read it so whatever zone the task is in. */
 const char *date_of(const cJSON *o, const char *key);
+/* The name of an instance for people: its label, of an older server its run_date. */
+const char *label_in(const cJSON *o);
 int print_json(const cJSON *root);
 
 #endif

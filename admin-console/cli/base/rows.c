@@ -21,6 +21,12 @@ void cell_date(const cJSON *item, const char *key, struct buf *out)
 	buf_puts(out, date_of(item, key));
 }
 
+void cell_label(const cJSON *item, const char *key, struct buf *out)
+{
+	(void)key;
+	buf_puts(out, label_in(item));
+}
+
 void cell_list(const cJSON *item, const char *key, struct buf *out)
 {
 	const cJSON *v;

@@ -41,7 +41,7 @@ static const struct column alert_columns[] = {
 	{ "Severity", "severity" },
 	{ "Kind", "kind" },
 	{ "Subject", "subject" },
-	{ "Run date", "run_date", cell_date },
+	{ "Run date", "run_date", cell_label },
 	{ "State", "state" },
 	{ "Acknowledged", "acknowledged.by" },
 	{ "Told", "told", cell_told },

@@ -110,7 +110,7 @@ static void preview_print(const cJSON *dry, FILE *to)
 		buf_printf(&out, "%s no longer waits for %s\n", text_of(e, "task"),
 		           text_of(e, "parent"));
 	cJSON_ArrayForEach(e, json_get(dry, "refused"))
-		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), date_of(e, "run_date"),
+		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), label_in(e),
 		           text_of(e, "message"));
 	cJSON_ArrayForEach(e, json_get(dry, "warnings"))
 		if (cJSON_IsString(e))
@@ -169,7 +169,7 @@ static void items_print(const cJSON *root)
 	const cJSON *i;
 
 	cJSON_ArrayForEach(i, json_get(root, "items"))
-		cli_line(stdout, "  %-40s %s  %s %s", text_of(i, "task"), date_of(i, "run_date"),
+		cli_line(stdout, "  %-40s %s  %s %s", text_of(i, "task"), label_in(i),
 		         text_of(i, "code"), text_of(i, "message"));
 }
 

@@ -23,7 +23,7 @@ static void shut_print(const cJSON *items, const char *key)
 		if (first)
 			puts("\nCannot start as things are:");
 		first = false;
-		printf("%s %s: %s\n", text_of(who, "task"), time_of(who, "run_date"),
+		printf("%s %s: %s\n", text_of(who, "task"), label_in(who),
 		       text_of(shut, "line"));
 	}
 }
@@ -39,7 +39,7 @@ static void rows_print(const cJSON *items)
 		                   : cJSON_IsObject(json_get(e, "cannot_start")) ? "cannot start"
 		                                                                 : "never";
 		table_add(&t, text_of(e, "task"));
-		table_add(&t, date_of(e, "run_date"));
+		table_add(&t, label_in(e));
 		table_add(&t, text_of(e, "state"));
 		add_time(&t, e, "start", none);
 		add_time(&t, e, "end", none);
@@ -61,10 +61,10 @@ static void baselines_print(const cJSON *items)
 		bool over = json_true(e, "over");
 		char *why = cJSON_IsObject(cause)
 		                    ? mem_fmt("%s %s, %s", text_of(cause, "task"),
-		                              date_of(cause, "run_date"), text_of(cause, "state"))
+		                              label_in(cause), text_of(cause, "state"))
 		                    : mem_str("");
 		table_add(&t, text_of(e, "task"));
-		table_add(&t, date_of(e, "run_date"));
+		table_add(&t, label_in(e));
 		table_add(&t, text_of(e, "state"));
 		table_add(&t, time_of(e, "committed"));
 		add_time(&t, e, "expected", over ? "done" : "never");

@@ -69,7 +69,8 @@ static void cell_reason(const cJSON *e, const char *key, struct buf *out)
 	buf_puts(out, text_of(e, key));
 	if (json_get(e, "dates"))
 		buf_printf(out, ", %lld dates up to %s", number_of(e, "dates"),
-		           date_of(e, "last_date"));
+		           json_get(e, "last_label") ? text_of(e, "last_label")
+		                                     : date_of(e, "last_date"));
 }
 
 static void json_lines(const cJSON *items, bool *first)
@@ -143,7 +144,7 @@ static const struct column task_columns[] = {
 
 static const struct column run_columns[] = {
 	{ "Task", "task" },
-	{ "Run date", "run_date", cell_date },
+	{ "Run date", "run_date", cell_label },
 	{ "State", "state" },
 	{ ">Permille", "progress_permille" },
 	{ "Reason", "reason", cell_reason },

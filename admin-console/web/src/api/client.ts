@@ -62,7 +62,15 @@ export type Preview = Omit<
 export type Why = Omit<Schemas['Why'], 'waits_for'> & {
 	code?: string
 	args?: Record<string, string | number>
-	waits_for?: { id: string; task?: string | null; task_id: number; run_date: string; part: number; state: string }[]
+	waits_for?: {
+		id: string
+		task?: string | null
+		task_id: number
+		run_date: string
+		label?: string
+		part: number
+		state: string
+	}[]
 }
 export type Page<T> = { items: T[]; cursor: string | null; number: string }
 

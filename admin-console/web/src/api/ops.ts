@@ -12,7 +12,7 @@ export type Baseline = Required<
 	expected: string | null
 	expected_slow: string | null
 	cannot_start?: Schemas['CannotStart'] | null
-	cause?: { id: string; task: string; run_date: string; part: number; state: string } | null
+	cause?: { id: string; task: string; run_date: string; label?: string; part: number; state: string } | null
 }
 export type Node = Schemas['Node']
 

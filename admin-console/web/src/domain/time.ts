@@ -59,6 +59,12 @@ export function runDate(at: string | null | undefined, zone: string): string {
 	return `${day} ${f.hour}:${f.minute}` + (f.second === '00' ? '' : ':' + f.second)
 }
 
+/* What people call an instance: its label, which the server made in the zone of its task; of an older server
+ * the date in the zone of who reads. */
+export function named(of: { label?: string | null; run_date?: string | null }, zone: string): string {
+	return of.label ?? runDate(of.run_date, zone)
+}
+
 /* A run's label, which is local already ("2026-03-01T05:00:00Z" is five o'clock in its zone). */
 export function label(at: string): string {
 	const day = at.slice(0, 10),

@@ -7,6 +7,7 @@ export interface Change {
 	task?: string | null
 	task_id: number
 	run_date: string
+	label?: string
 	part: number
 	event: string
 	from: string | null

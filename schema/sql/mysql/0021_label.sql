@@ -1,0 +1,3 @@
+-- See ../sqlite/0021_label.sql.
+ALTER TABLE lb_task ADD COLUMN zone VARCHAR(64) NOT NULL DEFAULT '',
+  ADD COLUMN grain INT NOT NULL DEFAULT 0;
