@@ -164,12 +164,16 @@ static int parse_when(const struct jval *v, int64_t now, const char *at, struct 
 	              v->kind == JV_TEXT ? v->text : jv_kind_name(v));
 }
 
+/* What a clock may be set back by: two clock times that close may be in either order. */
+#define SET_BACK_MAX (3 * 3600)
+
 /* In any zone. One with a zone beside one without is left to each task's. */
 static bool is_after(const struct when *from, const struct when *to)
 {
 	if (when_is_local(from) != when_is_local(to))
 		return false;
-	return when_instant(from, tz_utc(), false) > when_instant(to, tz_utc(), true);
+	int64_t slack = when_is_local(from) && !from->is_date && !to->is_date ? SET_BACK_MAX : 0;
+	return when_instant(from, tz_utc(), false) > when_instant(to, tz_utc(), true) + slack;
 }
 
 static int parse_dates(const struct jval *v, int64_t now, struct selection *s, struct refusal *f)
@@ -332,8 +336,8 @@ static int say_which(const struct cat_task *t, int64_t a, int64_t b, const char 
 	              place, text, t->def->name, tz_name(tz), one, at_one, two, at_two);
 }
 
-/* The one date that the words name: where they name many, of these the one that is planned or
- * there. Of none the first instant, which may be off the plan. */
+/* The one date that the words name: where they name many, of these the one that is planned.
+ * Of none the first instant, which may be off the plan. */
 static int one_date(const struct catalog *c, const struct cat_task *t, const struct when *w,
                     const char *text, const char *place, int64_t *ret, struct refusal *f)
 {
@@ -347,10 +351,10 @@ static int one_date(const struct catalog *c, const struct cat_task *t, const str
 		return refuse(f, E_INVALID, place, NULL,
 		              "%s: the clock of %s shows '%.60s' %s", place, tz_name(plan_tz(plan)),
 		              text, w->copy ? "at most once" : "never, for it is set forward then");
-	if (n == 2 && select_date_counts(c, t, at[0]) == select_date_counts(c, t, at[1]))
+	if (n == 2 && plan_has(plan, at[0]) == plan_has(plan, at[1]))
 		return say_which(t, at[0], at[1], text, place, f);
 	if (n == 2) {
-		*ret = at[!select_date_counts(c, t, at[0])];
+		*ret = at[plan_has(plan, at[1])];
 		return 0;
 	}
 	if (w->kind == WHEN_INSTANT)

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""One name an instance: what a surface prints, every verb and field accepts, and it means the same one. TAP."""
+import json
+import os
+import sys
+from urllib.parse import quote
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test, until  # noqa: E402
+
+# Task: its time, the range that is backfilled, and the labels of all its instances. Clocks are set back in Berlin on
+# 27 October 2024 (03:00 to 02:00) and in New York on 3 November; Apia is 14 hours before UTC.
+TASKS = {
+    "daily": ("cycle: day, timezone: Asia/Shanghai", "2024-10-01", "2024-10-05", [f"2024-10-0{d}" for d in range(1, 6)]),
+    "third_day": ("cycle: 3 day, timezone: Pacific/Apia", "2024-10-01", "2024-10-12", None),
+    "hourly": ("cycle: hour, timezone: Europe/Berlin", "2024-10-27 00:00", "2024-10-27 05:00",
+               ["2024-10-27 00:00", "2024-10-27 01:00", "2024-10-27 02:00 (1)", "2024-10-27 02:00 (2)", "2024-10-27 03:00",
+                "2024-10-27 04:00", "2024-10-27 05:00"]),
+    "quarters": ("cycle: 15 minute, timezone: America/New_York", "2024-11-03 01:30 (1)", "2024-11-03 01:15 (2)",
+                 ["2024-11-03 01:30 (1)", "2024-11-03 01:45 (1)", "2024-11-03 01:00 (2)", "2024-11-03 01:15 (2)"]),
+    "weekly": ("cycle: week, timezone: America/New_York", "2024-W40", "2024-W44", [f"2024-W{w}" for w in range(40, 45)]),
+    "monthly": ("cycle: month, timezone: Pacific/Apia", "2024-08", "2024-11", ["2024-08", "2024-09", "2024-10", "2024-11"]),
+    "yearly": ("cycle: year, timezone: Asia/Kathmandu", "2022", "2023", ["2022", "2023"]),
+    "at_two": ('cron: "30 2 * * *", timezone: Europe/Berlin', "2024-10-25", "2024-10-28",
+               ["2024-10-25 02:30", "2024-10-26 02:30", "2024-10-27 02:30 (1)", "2024-10-28 02:30"]),
+    "seconds": ('cron: "15 0 */6 * * ?", timezone: Asia/Shanghai', "2024-10-01", "2024-10-01",
+                [f"2024-10-01 {h:02}:00:15" for h in (0, 6, 12, 18)]),
+}
+
+
+def name(task):
+    return f"names/times/{task}"
+
+
+def document():
+    lines = ["workflow: times", "project: names", "start_date: 2022-01-01", "end_date: 2024-12-31", "tasks:"]
+    return "\n".join(lines + [f"  {t}: {{type: noop, {row[0]}}}" for t, row in TASKS.items()]) + "\n"
+
+
+def refused(s, *ask):
+    code, said = s.ask(*ask)
+    return code, said["error"]
+
+
+def rows(s, task):
+    return sorted(s.instances(name(task)), key=lambda i: i["run_date"])
+
+
+def ready(s):
+    if not s.get("/api/v1/tasks?prefix=names/&limit=50")["items"]:
+        s.apply(document(), "times.yaml")
+        for task, (_, first, last, _) in TASKS.items():
+            s.command("backfill", selection={"tasks": [name(task)], "from": first, "to": last}, dependencies="ignore")
+        for task, row in TASKS.items():
+            until(f"{task} ran", lambda t=task, r=row: (i := rows(s, t)) and (r[3] is None or len(i) >= len(r[3])) and
+                  all(x["state"] == "Succ" for x in i), 120)
+
+
+@test
+def a_label_is_as_coarse_as_the_cycle_in_the_zone_of_the_task(s):
+    ready(s)
+    for task, (_, first, last, want) in TASKS.items():
+        got = [i["label"] for i in rows(s, task)]
+        assert got == want if want else got and all(len(x) == 10 for x in got), (task, got, want)
+
+
+@test
+def what_is_printed_is_accepted_back_and_is_the_same_instance(s):
+    ready(s)
+    asked = 0
+    for task in TASKS:
+        for i in rows(s, task):
+            there = s.get(f"/api/v1/resolve?task={quote(name(task))}&run_date={quote(i['label'])}")
+            assert there["id"] == i["id"] and there["label"] == i["label"], (i, there)
+            seen = s.command("redo", dry_run=True, selection={"tasks": [name(task)], "dates": [i["label"]]})
+            assert seen["total"] == 1 and seen["sample"][0]["id"] == i["id"], (i["label"], seen)
+            said = s.command("redo", dry_run=True, selection={"tasks": [name(task)], "from": i["label"], "to": i["label"]})
+            assert said["total"] == 1 and said["sample"][0]["label"] == i["label"], (i["label"], said)
+            asked += 1
+    assert asked > 35, asked
+
+
+@test
+def the_command_line_prints_labels_and_takes_them(s):
+    ready(s)
+    for task in ("hourly", "monthly", "at_two"):
+        printed = s.sirdar("run", "list", name(task), "--limit", "50").stdout
+        for i in rows(s, task):
+            assert f" {i['label']} " in printed, (i["label"], printed)
+            why = json.loads(s.sirdar("why", "--json", name(task), i["label"]).stdout)
+            assert why["id"] == i["id"] and why["label"] == i["label"], why
+
+
+@test
+def events_commands_and_forecasts_name_the_same(s):
+    ready(s)
+    i = rows(s, "hourly")[3]
+    events = s.get(f"/api/v1/instances/{i['id']}/events")["items"]
+    assert events and {e["label"] for e in events} == {"2024-10-27 02:00 (2)"}, events
+    one = s.get(f"/api/v1/instances/{i['id']}")
+    assert one["label"] == i["label"], one
+
+
+@test
+def a_label_that_means_two_instances_is_refused_with_both(s):
+    ready(s)
+    code, said = refused(s, "GET", f"/api/v1/resolve?task={name('hourly')}&run_date={quote('2024-10-27 02:00')}")
+    assert code == 400 and "2024-10-27 02:00 (1), which is 2024-10-27T00:00:00Z" in said["message"], said
+    assert "2024-10-27 02:00 (2), which is 2024-10-27T01:00:00Z" in said["message"], said
+    code, said = refused(s, "GET", f"/api/v1/resolve?task={name('hourly')}&run_date=2024-10-27")
+    assert code == 400 and "more than one instance" in said["message"] and "2024-10-27 00:00" in said["message"], said
+    code, said = refused(s, "GET", f"/api/v1/resolve?task={name('hourly')}&run_date={quote('2024-10-27 04:00 (2)')}")
+    assert code == 400 and "at most once" in said["message"], said
+    # The plan has one of the two: it is meant.
+    there = s.get(f"/api/v1/resolve?task={name('at_two')}&run_date={quote('2024-10-27 02:30')}")
+    assert there["label"] == "2024-10-27 02:30 (1)" and there["live"] is False, there
+
+
+@test
+def a_date_names_every_instance_in_it_and_instants_stay_what_they_are(s):
+    ready(s)
+    for said, n in (("2024-10-27", 7), ("2024-10-27 02:00", 2), ("2024-10-27T01:00:00Z", 1), ("2024-10-27T02:00:00+01:00", 1)):
+        seen = s.command("redo", dry_run=True, selection={"tasks": [name("hourly")], "dates": [said], "states": ["Succ"]})
+        assert seen["total"] == n, (said, seen)
+    seen = s.command("redo", dry_run=True, selection={"tasks": [name("daily")], "from": "2024-10", "to": "2024-10"})
+    assert seen["total"] == 5, seen
+    code, said = refused(s, "POST", "/api/v1/commands", {"kind": "redo", "dry_run": True, "args": {
+        "selection": {"tasks": [name("quarters")], "dates": ["2024"]}}})
+    assert code == 400 and "more than 10000 instances" in said["message"], said
+
+
+@test
+def yesterday_is_the_day_before_in_the_zone_of_the_task(s):
+    ready(s)
+    s.apply("workflow: now\nproject: names\nstart_date: 2020-01-01\ntasks:\n"
+            "  east: {type: noop, cycle: day, timezone: Pacific/Kiritimati}\n"
+            "  west: {type: noop, cycle: day, timezone: Pacific/Pago_Pago}\n", "now.yaml")
+    seen = s.command("backfill", dry_run=True, selection={"tasks": ["names/now/east", "names/now/west"], "from": "-2d", "to": "-2d"},
+                     dependencies="ignore")
+    days = {i["task"].rsplit("/", 1)[1]: i["label"] for i in seen["sample"]}
+    # 25 hours lie between the two: never the same day.
+    assert seen["total"] == 2 and days["east"] > days["west"], seen
+    code, said = refused(s, "POST", "/api/v1/commands", {"kind": "redo", "dry_run": True, "args": {
+        "selection": {"tasks": ["names/now/east"], "from": "soon", "to": "now"}}})
+    assert code == 400 and "'soon' is no date" in said["message"] and "yesterday" in said["hint"], said
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("labels").start(types=("noop:64",))))
