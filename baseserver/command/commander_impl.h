@@ -42,13 +42,13 @@ struct order {
 	const struct kind *ops;  /* its row */
 	const struct jval *args; /* owned, with its texts */
 	struct selection sel;
-	const char *message;          /* "" */
-	int64_t now_us;               /* when it was asked for */
-	struct when from;             /* now when nothing was said */
+	const char *message; /* "" */
+	int64_t now_us;      /* when it was asked for */
+	struct when from;    /* now when nothing was said */
 	bool has_from;
-	int64_t priority;             /* 0: as it was */
-	char *params;                 /* of this run alone, a JSON object of texts; NULL: none */
-	int64_t parallel;             /* 0: no cap */
+	int64_t priority; /* 0: as it was */
+	char *params;     /* of this run alone, a JSON object of texts; NULL: none */
+	int64_t parallel; /* 0: no cap */
 	int mode, scope, order, level;
 	bool kill_running; /* chosen ones that run */
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;

@@ -188,7 +188,8 @@ static int parse_selection(const struct commander *c, struct order *o, struct re
 
 	if (on != ON_TASKS && on != ON_INSTANCES && on != ON_EITHER)
 		return 0;
-	int r = selection_parse(&c->cat, jv_get(o->args, "selection"), o->now_us / US_PER_S, &o->sel, f);
+	int r = selection_parse(&c->cat, jv_get(o->args, "selection"), o->now_us / US_PER_S,
+	                        &o->sel, f);
 	if (r == 0)
 		r = check_reach(o, f);
 	if (r == 0)

@@ -160,8 +160,7 @@ static int parse_when(const struct jval *v, int64_t now, const char *at, struct 
 	return refuse(f, E_INVALID, at,
 	              "2026-03-01, 2026-03-01 02:30, 2026-W09, 2026-03, 2026-03-01T02:30:00Z, "
 	              "yesterday, -3d",
-	              "%s: '%.60s' is no date", at,
-	              v->kind == JV_TEXT ? v->text : jv_kind_name(v));
+	              "%s: '%.60s' is no date", at, v->kind == JV_TEXT ? v->text : jv_kind_name(v));
 }
 
 /* What a clock may be set back by: two clock times that close may be in either order. */
@@ -348,9 +347,9 @@ static int one_date(const struct catalog *c, const struct cat_task *t, const str
 	size_t n = when_readings(w, plan_tz(plan), at);
 	*ret = lo;
 	if (n == 0)
-		return refuse(f, E_INVALID, place, NULL,
-		              "%s: the clock of %s shows '%.60s' %s", place, tz_name(plan_tz(plan)),
-		              text, w->copy ? "at most once" : "never, for it is set forward then");
+		return refuse(f, E_INVALID, place, NULL, "%s: the clock of %s shows '%.60s' %s",
+		              place, tz_name(plan_tz(plan)), text,
+		              w->copy ? "at most once" : "never, for it is set forward then");
 	if (n == 2 && plan_has(plan, at[0]) == plan_has(plan, at[1]))
 		return say_which(t, at[0], at[1], text, place, f);
 	if (n == 2) {

@@ -349,7 +349,9 @@ static int parse_instance(struct query *q, const struct jval *args, struct refus
 	if (!v)
 		return refuse(f, E_INVALID, "args.instance", "{\"id\": \"17.1772323200\"}",
 		              "args.instance: is missing");
-	return selection_instance(commander_catalog(q->c), v, actor_wall_us(commander_actor(q->c)) / US_PER_S, "args.instance", &q->key, f);
+	return selection_instance(commander_catalog(q->c), v,
+	                          actor_wall_us(commander_actor(q->c)) / US_PER_S, "args.instance",
+	                          &q->key, f);
 }
 
 static int query_command(struct query *q, const struct jval *args, struct refusal *f)

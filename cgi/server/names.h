@@ -24,8 +24,8 @@ void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *n
 void names_set_task(struct names *n, const struct store_task *t);
 /* False: not known; the miss is remembered. */
 bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAMES_MAX]);
-/* The label of a run_date (sched/label.h), by what the task was at `version` or later: of an older
- * one, which is a miss too, as far as it is known. Of a task that is not known the instant in UTC. */
+/* The label of a run_date (sched/label.h), by what the task is from `version` on; an older one that
+ * is known is taken and counts as a miss. Of a task that is not known: the instant in UTC. */
 void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_date,
                  char ret[LABEL_TEXT]);
 uint32_t names_changes(struct names *n); /* how often something here became another */

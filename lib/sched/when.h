@@ -38,11 +38,11 @@ enum when_kind {
 
 struct when {
 	enum when_kind kind;
-	bool is_date;        /* a day or longer */
-	uint8_t copy;        /* 1, 2: of a clock time that comes twice; 0: not said */
-	enum cycle_unit ago; /* CU_DAY..CU_YEAR */
-	int32_t n;           /* units before; negative: after */
-	int64_t at;          /* UTC seconds; of AGO the moment that it counts from */
+	bool is_date;             /* a day or longer */
+	uint8_t copy;             /* 1, 2: of a clock time that comes twice; 0: not said */
+	enum cycle_unit ago;      /* CU_DAY..CU_YEAR */
+	int32_t n;                /* units before; negative: after */
+	int64_t at;               /* UTC seconds; of AGO the moment that it counts from */
 	int64_t label, label_end; /* local clock, sched/civil.h */
 };
 

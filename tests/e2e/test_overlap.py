@@ -71,7 +71,7 @@ def skip_leaves_out_what_comes_due_while_an_earlier_date_runs(s):
     until("one is at work", lambda: begun(s, "skips"))
     left = until("dates are left out", lambda: len(x := states(s, "skips/skips", "Skipped")) >= 3 and x)
     assert {i["reason"] for i in left} == {"overlap"} and len(begun(s, "skips")) == 1, left
-    ran = states(s, "skips/skips", "Running")[0]["run_date"]
+    ran = states(s, "skips/skips", "Running")[0]["label"]
     assert f"unfinished: {ran} was Running" in why(s, left[0])["line"], why(s, left[0])
     go(s, "skips")
     until("a date after it ran", lambda: len(states(s, "skips/skips", "Succ")) >= 2)
@@ -104,7 +104,7 @@ def queue_runs_one_date_after_the_other_and_says_why_the_others_wait(s):
     assert len(first) == 1 and first[0]["run_date"] < waits[0]["run_date"], (first, waits)
     said = why(s, waits[-1])
     assert said["code"] == "overlap" and said["gate"] == 5, said
-    assert said["args"]["date"] == first[0]["run_date"] and said["args"]["state"] == "Running", said
+    assert said["args"]["date"] == first[0]["label"] and said["args"]["state"] == "Running", said
     # Ended is enough, however: a kill gives the next its turn.
     kill = s.command_over(s.command("kill", selection={"instances": [{"id": first[0]["id"]}]}, message="it hangs"))
     until("the next runs", lambda: len(begun(s, "queues")) == 2)
@@ -126,9 +126,9 @@ def replace_kills_the_earlier_date_first_and_says_that_it_was_replaced(s):
     killed = until("two were replaced", lambda: len(x := states(s, "replaces/replaces", "Killed")) >= 2 and x)
     assert {i["reason"] for i in killed} == {"replaced"}, killed
     until("the latest is at work", lambda: len(begun(s, "replaces")) >= 2)
-    dates = [i["run_date"] for i in rows(s, "replaces/replaces")]
+    dates = [i["label"] for i in rows(s, "replaces/replaces")]
     said = why(s, killed[0])["line"]
-    assert f"replaced it: {dates[dates.index(killed[0]['run_date']) + 1]}" in said, said
+    assert f"replaced it: {dates[dates.index(killed[0]['label']) + 1]}" in said, said
     s.base.restart(hard=True)
     until("the cgi is back", s.up)
     assert why(s, killed[0])["line"] == said
@@ -145,7 +145,7 @@ def a_workflow_is_judged_as_a_whole(s):
     until("the first step is at work", lambda: begun(s, "one"))
     left = until("runs are left out whole", lambda: len(x := states(s, "whole/two", "Skipped")) >= 2 and x)
     said = [why(s, states(s, f"whole/{t}", "Skipped")[0])["line"] for t in ("one", "two")]
-    assert any(f"{begun(s, 'one')[0].replace(' ', 'T')}Z" in x for x in said), said
+    assert any(begun(s, 'one')[0] in x for x in said), said
     dates = {i["run_date"] for i in states(s, "whole/one", "Skipped")}
     assert {i["reason"] for i in left} == {"overlap"} and {i["run_date"] for i in left[:2]} <= dates, (left, dates)
     go(s, "one")
@@ -216,7 +216,7 @@ def what_a_silent_holder_has_is_not_judged_by_before_it_speaks(_):
         due_after(up, 1)
         for at in (down + 1, up + 1):
             said = s.get(f"/api/v1/instances/{first['task_id']}.{at}/why")
-            assert said["code"] == "unheard" and said["args"]["date"] == first["run_date"], said
+            assert said["code"] == "unheard" and said["args"]["date"] == first["label"], said
         known = rows(s, "mute/mute")
         assert known[-1]["run_date"] <= rfc3339(down) and not states(s, "mute/mute", "Ready"), known
         for pid in mute:

@@ -23,8 +23,7 @@ static void shut_print(const cJSON *items, const char *key)
 		if (first)
 			puts("\nCannot start as things are:");
 		first = false;
-		printf("%s %s: %s\n", text_of(who, "task"), label_in(who),
-		       text_of(shut, "line"));
+		printf("%s %s: %s\n", text_of(who, "task"), label_in(who), text_of(shut, "line"));
 	}
 }
 
@@ -60,8 +59,8 @@ static void baselines_print(const cJSON *items)
 		const cJSON *cause = json_get(e, "cause");
 		bool over = json_true(e, "over");
 		char *why = cJSON_IsObject(cause)
-		                    ? mem_fmt("%s %s, %s", text_of(cause, "task"),
-		                              label_in(cause), text_of(cause, "state"))
+		                    ? mem_fmt("%s %s, %s", text_of(cause, "task"), label_in(cause),
+		                              text_of(cause, "state"))
 		                    : mem_str("");
 		table_add(&t, text_of(e, "task"));
 		table_add(&t, label_in(e));

@@ -115,8 +115,8 @@ static int write_tasks(struct my_store *s, const struct store_batch *b, struct e
 		               (int64_t)t->frozen, (int64_t)t->workflow_id, (int64_t)t->version,
 		               t->anchor, t->online_from, t->planned_through, t->owner,
 		               (int64_t)t->priority, t->title ? t->title : "",
-		               t->workflow_title ? t->workflow_title : "",
-		               t->zone ? t->zone : "", (int64_t)t->grain);
+		               t->workflow_title ? t->workflow_title : "", t->zone ? t->zone : "",
+		               (int64_t)t->grain);
 	}
 	return my_out_end(&o, r, err);
 }

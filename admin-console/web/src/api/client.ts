@@ -1,5 +1,6 @@
 /* The HTTP API, typed from schema/openapi.yaml. Every failure is an ApiError with what the
  * server said; a 401 tells the session store, wherever it came from. */
+import type { Change } from '@/live/reducer'
 import type { components } from './schema'
 
 export type Schemas = components['schemas']
@@ -59,18 +60,11 @@ export type Preview = Omit<
 	sample?: Instance[]
 	warnings?: unknown[]
 }
+export type InstanceKey = Pick<Change, 'id' | 'task' | 'task_id' | 'run_date' | 'label' | 'part'>
 export type Why = Omit<Schemas['Why'], 'waits_for'> & {
 	code?: string
 	args?: Record<string, string | number>
-	waits_for?: {
-		id: string
-		task?: string | null
-		task_id: number
-		run_date: string
-		label?: string
-		part: number
-		state: string
-	}[]
+	waits_for?: (InstanceKey & { state: string })[]
 }
 export type Page<T> = { items: T[]; cursor: string | null; number: string }
 
