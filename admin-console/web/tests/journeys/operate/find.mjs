@@ -58,7 +58,10 @@ tasks: {one: {type: noop, cycle: day, title: Counting sheaves}}
 	'language, theme and zone change at once and stay': async () => {
 		await open('/ops/t')
 		await page.waitForSelector('.list-row')
-		const utc = await page.innerText('.list-row .cell-date')
+		const [name, utc] = [
+			await page.innerText('.list-row .cell-date'),
+			await page.getAttribute('.list-row .cell-box time', 'title'),
+		]
 		await page.click('.flat-button[lang=zh-CN]')
 		await page.waitForSelector('h1:has-text("实例")')
 		await page.keyboard.press('t')
@@ -68,7 +71,8 @@ tasks: {one: {type: noop, cycle: day, title: Counting sheaves}}
 		await prefer({ zone: 'Asia/Shanghai' })
 		await page.reload()
 		await page.waitForSelector('.list-row')
-		is('another clock', (await page.innerText('.list-row .cell-date')) !== utc)
+		is('another clock', (await page.getAttribute('.list-row .cell-box time', 'title')) !== utc)
+		is('the same instance', (await page.innerText('.list-row .cell-date')) === name)
 		await open('/ops')
 		await shot('situation-palette')
 		await prefer({ theme: 'light', lang: 'en', zone: 'UTC' })
