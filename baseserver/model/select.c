@@ -372,7 +372,7 @@ static int named_instance(const struct catalog *c, const struct jval *v, int64_t
 {
 	const struct jval *name = jv_get(v, "task"), *date = jv_get(v, "run_date");
 	const struct cat_task *t = NULL;
-	struct when w;
+	struct when w = { 0 };
 	int64_t part = 0;
 	char place[160];
 
