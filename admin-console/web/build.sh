@@ -4,8 +4,11 @@
 #   build.sh [--try]     --try: without npm say so and exit 0; the status page serves then
 #
 # `npm ci` runs when the lock file changed, the build when anything did. OUT= another folder.
+# One at a time in a tree (flock of util-linux): the second waits, and finds done what the first did.
 set -eu
 cd "$(dirname "$0")"
+exec 9<.
+flock 9
 out=${OUT:-$(cd ../.. && pwd)/build/console}
 try=
 [ "${1:-}" != --try ] || try=1

@@ -1,5 +1,6 @@
 """The web console in a real browser against the real programs. The journeys are admin-console/web/tests/journeys/FOLDER/*.mjs;
-a test_console*.py makes the site of one folder with what is here. TAP; skipped, loudly, without chromium or node.
+a test_console*.py makes the site of one folder with what is here. TAP; skipped, loudly, without chromium or node;
+a console that is not built is a failure.
 
     test_console_ops.py [WORD...]     journeys whose name holds a word; SERVE=1: only start, print where, and wait for Enter
     SHOTS=folder                      where to leave screenshots (some are in docs/screenshots)
@@ -168,12 +169,18 @@ def facts(site, now, port=None):
 
 
 def why_not():
+    """-> what this machine lacks, or ''."""
     if not shutil.which("node") or not shutil.which("npm"):
         return "node and npm are not here"
     if not shutil.which(os.environ.get("CHROMIUM", "chromium")):
         return "chromium is not here (packaging/deps.sh browser)"
+    return ""
+
+
+def build():
+    """-> what keeps the console from being built, or ''."""
     done = subprocess.run([str(WEB / "build.sh")], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    return "" if done.returncode == 0 else "the console cannot be built: " + (done.stderr.strip().splitlines() or ["?"])[-1]
+    return "" if done.returncode == 0 else done.stderr.strip() or f"exit status {done.returncode}"
 
 
 def main(folder, make):
@@ -183,6 +190,10 @@ def main(folder, make):
         print(f"1..1\nok 1 - the console in a browser # SKIP {reason}")
         print(f"console: SKIPPED, {reason}", file=sys.stderr)
         return 0
+    wrong = build()
+    if wrong:
+        print("1..1\n" + "\n".join("# " + line for line in wrong.splitlines()) + "\nnot ok 1 - the console is built")
+        return 1
     began = time.monotonic()
     site, told = make()
     try:

@@ -180,7 +180,7 @@ class Site:
     def __init__(self, name="site", **base_sets):
         missing = [p for p in PROGRAMS if not (BIN / p).exists()]
         if missing:
-            raise Skip(f"not built: {', '.join(missing)}")
+            raise FileNotFoundError(f"not built: {', '.join(missing)}")
         self.dir = Path(tempfile.mkdtemp(prefix=f"sirdar-{name}-"))
         self.dir.chmod(0o755)
         self.port, self.http = free_port(), free_port()

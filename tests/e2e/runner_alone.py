@@ -9,7 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from harness import BIN, RUNNERS, SLOW, Skip
+from harness import BIN, RUNNERS, SLOW
 
 RUN = BIN / "sirdar-runner-run"
 
@@ -33,7 +33,7 @@ class Alone:
 
     def __init__(self, name, egress="allow 127.0.0.1\n"):
         if not RUN.exists():
-            raise Skip("not built: sirdar-runner-run")
+            raise FileNotFoundError("not built: sirdar-runner-run")
         self.dir = Path(tempfile.mkdtemp(prefix=f"sirdar-{name}-"))
         self.dir.chmod(0o755)
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.dir),

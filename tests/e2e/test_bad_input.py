@@ -212,8 +212,6 @@ def a_plugin_of_the_wrong_abi_is_refused_with_its_reason_and_others_run(s):
     plugins.mkdir()
     shutil.copy(RUNNERS / "shell.so", plugins)
     for name in bad:
-        if not (B / "test/plugins" / (name + ".so")).exists():
-            raise Skip(f"no plugin {name} was built")
         shutil.copy(B / "test/plugins" / (name + ".so"), plugins)
     (plugins / "text.so").write_text("I am no library\n")
     types = ["shell:2", *(f"{n}:1" for n in (*bad, "text", "absent"))]

@@ -109,4 +109,7 @@ if __name__ == "__main__":
     if why:
         print(f"1..1\nok 1 - the console in Firefox # SKIP {why}")
         sys.exit(0)
+    wrong = console.build()
+    if wrong:
+        sys.exit(f"1..1\nnot ok 1 - the console is built\n{wrong}")
     sys.exit(main(site))
