@@ -271,6 +271,16 @@ static void take_waiting(struct ledger *l)
 		at->deliver(at, l);
 }
 
+/* Questions take turns with commits and reads of rows: a job that waits for its values must not wait
+ * until a command of a million instances is over. */
+static bool answer_next(struct ledger *l)
+{
+	bool has_others = ledger__has_work(l) || ledger_awaits_rows(l);
+
+	l->answered = !(l->answered && has_others) && ledger__answer_questions(l);
+	return l->answered;
+}
+
 static void ledger_turn(void *self)
 {
 	struct ledger *l = self;
@@ -290,7 +300,8 @@ static void ledger_turn(void *self)
 	uint64_t n = stream_last(l->stream) - stream_seen(l->keep);
 	if (!l->down && !l->busy && l->batch_since_us &&
 	    (n >= l->set.batch_max || stream_room(l->stream) < l->set.ring_slots / 4 ||
-	     actor_mono_us(l->me) - l->batch_since_us > l->set.window_us))
+	     actor_mono_us(l->me) - l->batch_since_us > l->set.window_us) &&
+	    !answer_next(l))
 		ledger__commit(l);
 	stream_wake(l->stream);
 }
@@ -321,10 +332,7 @@ static bool ledger_rest(void *self)
 
 	if (l->down || l->dead || l->busy)
 		return false;
-	if (ledger__fetch_rows(l) || ledger__fetch_version(l))
-		return !l->busy;
-	l->answered = !(l->answered && ledger__has_work(l)) && ledger__answer_questions(l);
-	if (l->answered)
+	if (answer_next(l) || ledger__fetch_rows(l) || ledger__fetch_version(l))
 		return !l->busy;
 	if (!ledger__has_work(l)) {
 		if (!l->set.waits)

@@ -180,8 +180,8 @@ struct ledger {
 	bool running;                     /* the threads do: the store is the writer's */
 	int64_t rows_after_us;            /* mono: not asked for again before */
 	struct half half;
-	struct letters questions;        /* ledger_data.c */
-	bool answered;                   /* a question came last: a commit is next */
+	struct letters questions; /* ledger_data.c */
+	bool answered;            /* a question came last: a commit or a read of rows is next */
 	struct job *housework, *reading; /* with the writer; NULL: none */
 
 	int64_t now_us;       /* wall, of this turn */

@@ -76,6 +76,7 @@ struct lease {
 	uint32_t next_free;
 	uint32_t generation, attempt;
 	bool given_back;        /* returned as never started: must not be sent any more */
+	bool asks;              /* its values are on their way; it leaves with them */
 	bool told_end;          /* by its holder */
 	bool is_over;           /* not a lease any more; its log may have a tail */
 	bool is_former;         /* of before the start, and its holder has not said yet: it runs */

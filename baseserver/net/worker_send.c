@@ -83,36 +83,39 @@ static void on_values(struct letter *letter, void *self)
 	struct worker *w = self;
 	struct param_question *q = (struct param_question *)letter;
 	struct conn *c = worker__conn(w, q->session);
-	const struct lease *l = worker__lease(w, q->inst.token);
+	struct lease *l = worker__lease(w, q->inst.token);
+	bool is_wanted = l && !l->given_back;
 
-	if (l && !l->given_back) {
-		if (c && q->code == 0 && !too_late(w, q->since_us))
-			job_put(c, job_new(q->def, &q->inst, q->values, q->n));
-		else {
-			if (c)
-				credit_back(c);
+	if (l)
+		l->asks = false;
+	if (is_wanted && c && q->code == 0 && !too_late(w, q->since_us)) {
+		job_put(c, job_new(q->def, &q->inst, q->values, q->n));
+	} else {
+		if (c)
+			credit_back(c); /* also of what ended meanwhile: it did not leave */
+		if (is_wanted)
 			fail_values(w, q);
-		}
 	}
 	param_question_free(q);
 }
 
 /* Parameters that name more than the definition has: the params actor knows. */
-static void ask_values(struct worker *w, struct conn *c, const struct task *def,
-                       const struct instance *i, int64_t granted_us)
+static void ask_values(struct worker *w, struct conn *c, struct lease *l, const struct instance *i,
+                       int64_t granted_us)
 {
 	struct param_question *q = mem_new(sizeof *q);
 
-	CHECK(def->id == i->key.task);
+	CHECK(l->def->id == i->key.task && !l->asks);
 	q->reply_to = w->me;
 	q->answered = on_values;
 	q->session = c->number;
 	q->key = i->key;
 	q->wants_params = i->flags & IF_PARAMS;
-	q->def = task_ref(def);
+	q->def = task_ref(l->def);
 	q->inst = *i;
 	q->since_us = granted_us;
-	if (params_ask(w->peers.params, q) == 0)
+	l->asks = params_ask(w->peers.params, q) == 0;
+	if (l->asks)
 		return;
 	credit_back(c);
 	give_back(w, i);
@@ -126,13 +129,13 @@ void worker_figures(const struct worker *w, struct worker_figures *ret)
 
 static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)
 {
-	const struct lease *l = worker__lease(w, i->token);
+	struct lease *l = worker__lease(w, i->token);
 	const struct task *def = l ? l->def : NULL;
 
 	if (!def)
 		return; /* its lease runs out */
 	if (def->asks || i->flags & IF_PARAMS)
-		ask_values(w, c, def, i, granted_us);
+		ask_values(w, c, l, i, granted_us);
 	else
 		job_put(c, job_new(def, i, NULL, 0));
 }
@@ -201,8 +204,8 @@ void worker__resend(struct letter *letter, void *self)
 
 	for (size_t i = 0; c && i < r->n; i++) {
 		const struct lease *l = worker__lease(w, r->inst[i].token);
-		if (!l || l->given_back)
-			continue; /* over, or as good as */
+		if (!l || l->given_back || l->asks)
+			continue; /* over, or as good as; or it leaves with its values */
 		if (r->inst[i].state == ST_RUNNING && too_late(w, r->made_us))
 			continue; /* the next list asks again */
 		if (r->inst[i].state == ST_RUNNING) {

@@ -1,4 +1,6 @@
 /* baseserver/net/worker: which grants leave as jobs and when, and what becomes of them. */
+#include "baseserver/model/params.h"
+#include "sched/task.h"
 #include "tests/unit/worker_place.h"
 
 /* --- grants that are too late ------------------------------------------------------------- */
@@ -344,6 +346,90 @@ static void a_lease_is_renewed_by_its_holder_alone(void **state)
 	stop(&p);
 }
 
+/* --- a job whose values take their time: the params actor is ours ----------------------------- */
+
+static struct param_question *asked; /* the last one, not answered yet */
+static size_t n_asked;
+
+int params_ask(struct params *p, struct param_question *q)
+{
+	(void)p;
+	assert_null(asked);
+	asked = q;
+	n_asked++;
+	return 0;
+}
+
+void param_question_free(struct param_question *q)
+{
+	task_unref(q->def);
+	free(q);
+}
+
+int params_tell(struct params *p, const struct store_doc *d)
+{
+	(void)p;
+	(void)d;
+	return 0;
+}
+
+static void values_come(struct place *p)
+{
+	struct param_question *q = asked;
+
+	asked = NULL;
+	q->letter.deliver = q->answered;
+	assert_int_equal(actor_post_credit(q->reply_to, &q->letter), 0);
+	pass(p, 2);
+}
+
+/* One slot, and a job for it that has asked for its values. */
+static struct session *has_asked(struct place *p)
+{
+	struct task t = { .id = TASK + 1, .priority = 5, .asks = true };
+
+	start(p);
+	n_asked = 0;
+	put_task(&p->f, &t);
+	struct session *s = greet(p, LOADER, "b1");
+	ready(&p->f, TASK + 1, 60);
+	credit(p, s, 1);
+	pass(p, 2);
+	assert_int_equal(n_asked, 1);
+	return s;
+}
+
+static void a_job_that_waits_for_its_values_is_asked_for_once_and_leaves_once(void **state)
+{
+	struct place p;
+
+	(void)state;
+	struct session *s = has_asked(&p);
+	for (size_t n = 0; n < 5; n++)
+		beat(&p, s); /* does not have it, each time */
+	assert_int_equal(n_asked, 1);
+	values_come(&p);
+	assert_int_equal(s->jobs, 1);
+	stop(&p);
+}
+
+static void values_that_come_too_late_leave_the_slot_free(void **state)
+{
+	struct place p;
+
+	(void)state;
+	struct session *s = has_asked(&p);
+	for (size_t n = 0; n < 5; n++)
+		beat(&p, s);
+	ready(&p.f, TASK, 60); /* waits for the slot, and needs no values */
+	pass(&p, MARGIN_MS);
+	while (asked)
+		values_come(&p);
+	pass(&p, 2);
+	assert_true(s->jobs + (asked != NULL) == 1); /* either of the two has it */
+	stop(&p);
+}
+
 int main(void)
 {
 	log_open("test", LOG_ERROR);
@@ -359,6 +445,8 @@ int main(void)
 		cmocka_unit_test(a_grant_within_the_margin_leaves_as_a_job),
 		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
 		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),
+		cmocka_unit_test(a_job_that_waits_for_its_values_is_asked_for_once_and_leaves_once),
+		cmocka_unit_test(values_that_come_too_late_leave_the_slot_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
