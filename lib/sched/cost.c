@@ -1,8 +1,9 @@
 /* What a document costs: per link as many dates as one date of its task looks at, at the widest.
  *
  * A window grows with the year, the month, the day: its width is taken at a date that is near, at
- * the last one of a year and at the first. What is a number of dates back is walked to, so it costs
- * as many. */
+ * the last one of a year and at the first. A plan that has only begun has few dates to look back on:
+ * so this year's, the next one's, and those of a year by which the windows are full. What is a
+ * number of dates back is walked to, so it costs as many. */
 #include "sched/cost.h"
 
 #include <inttypes.h>
@@ -15,7 +16,9 @@
 #include "util/buf.h"
 #include "util/check.h"
 
-enum { PROBES = 3, SUM_MAX_SHIFT = 60 };
+enum { SUM_MAX_SHIFT = 60 };
+static const int64_t years_on[] = { 0, 1, 20 };
+#define PROBES  (1 + 2 * (int)(sizeof years_on / sizeof years_on[0]))
 #define SUM_MAX (INT64_C(1) << SUM_MAX_SHIFT)
 #define YEAR_S  (366 * DAY_S)
 
@@ -43,6 +46,7 @@ struct probes {
 
 static void cost_probe(struct probes *p, int64_t t)
 {
+	CHECK(p->n < PROBES);
 	if (t != PLAN_NEVER && t != PLAN_BEFORE)
 		p->at[p->n++] = t;
 }
@@ -57,9 +61,12 @@ static struct probes probes_of(const struct plan *child, int64_t from)
 	if (next == PLAN_NEVER)
 		return p;
 	int64_t month = civil_month_index(floor_div(near, DAY_S));
-	int64_t new_year = civil_month_first(month - floor_mod(month, 12) + 12) * DAY_S;
-	cost_probe(&p, plan_prev(child, new_year));
-	cost_probe(&p, plan_next(child, new_year - 1));
+	for (size_t i = 0; i < sizeof years_on / sizeof years_on[0]; i++) {
+		int64_t first = month - floor_mod(month, 12) + 12 * (years_on[i] + 1);
+		int64_t new_year = civil_month_first(first) * DAY_S;
+		cost_probe(&p, plan_prev(child, new_year));
+		cost_probe(&p, plan_next(child, new_year - 1));
+	}
 	return p;
 }
 
@@ -98,7 +105,8 @@ void cost_add(struct cost *c, const struct task *t, int64_t from,
               const struct task *(*parent)(void *ctx, uint32_t id), void *ctx)
 {
 	struct probes probes = probes_of(t->plan, from);
-	int64_t dates = 0, yearly = plan_about(t->plan, from, from + YEAR_S);
+	int64_t since = probes.n && probes.at[0] > from ? probes.at[0] : from; /* not begun yet */
+	int64_t dates = 0, yearly = plan_about(t->plan, since, since + YEAR_S);
 
 	for (size_t i = 0; i < t->n_links; i++) {
 		const struct task *p = parent(ctx, t->links[i].parent);
@@ -189,7 +197,8 @@ void cost_project_why(const char *project, int64_t dates, int64_t max, struct bu
 void cost_print(const struct cost *c, struct buf *out)
 {
 	buf_printf(out,
-	           "%" PRId64 " tasks (%" PRId64 " parts), %" PRId64 " needs that look at %" PRId64
-	           " dates (at most %" PRId64 " by one), %" PRId64 " in a year",
+	           "tasks: %" PRId64 " (parts: %" PRId64 "); needs: %" PRId64
+	           ", dates they look at: %" PRId64 " (at most %" PRId64
+	           " by one); dates to run or to look at in a year: %" PRId64,
 	           c->tasks, c->parts, c->links, c->dates, c->widest, c->year);
 }

@@ -51,6 +51,8 @@ def the_document_that_stalled_everybody_is_refused_and_says_why(s):
     refused(s, wide(n=100, window="[@day, @day+30d)"), "the needs of project big look at", "project_dates_max allows 2000000")
     refused(s, wide(n=2).replace("window: \"[@day, @day+300d)\", strategy: any", "depend: -60000"), "depend -60000",
             "about 60000 dates")
+    # A plan that begins on the last day of a year to come has nothing to look back on then.
+    refused(s, wide(n=2, window="[@day-300d, @day)").replace("2025-01-01", "2098-12-31"), f"about {DATES} dates")
     assert s.ask("GET", "/api/v1/workflows/big/w")[0] == 404
     runs(s, "meanwhile")
 
@@ -62,7 +64,7 @@ def a_dry_run_and_check_tell_what_a_document_costs(s):
     assert cost == {"tasks": 11, "parts": 11, "links": 10, "dates": 14400, "widest": 1440, "year": cost["year"]}, cost
     assert 14400 * 365 * 1440 < cost["year"] < 14500 * 367 * 1440, cost
     (s.dir / "cost.yaml").write_text(text)
-    assert "cost: 11 tasks (11 parts), 10 needs that look at 14400 dates (at most 1440 by one)" in \
+    assert "cost: tasks: 11 (parts: 11); needs: 10, dates they look at: 14400 (at most 1440 by one)" in \
         s.sirdar("check", "cost.yaml").stdout
     (s.dir / "wide.yaml").write_text(wide(n=3))
     done = s.sirdar("check", "wide.yaml")

@@ -101,6 +101,27 @@ static void a_window_that_grows_is_taken_at_its_widest(void **state)
 	assert_int_equal(widest("cycle: hour", "cron: \"0 0 1 1 *\"", "window: \"[@year, t)\""), 1);
 }
 
+/* A start in time to come, an end soon after: the window is as wide as its plan lets it be. */
+static void a_plan_that_has_only_begun_costs_what_it_will_cost(void **state)
+{
+	const char *window = "window: \"[@day-300d, @day)\"";
+
+	(void)state;
+	for (int year = 2026; year < 2030; year++) {
+		char minute[80];
+		snprintf(minute, sizeof minute, "cycle: minute, start_date: %d-12-31", year);
+		struct cost c = cost_of(minute, minute, window, "window_dates_max", NULL);
+		near(c.widest, 432000);
+		assert_true(c.year > INT64_C(432000) * 500000);
+	}
+	near(widest("cycle: minute, start_date: 2026-12-01, end_date: 2026-12-10",
+	            "cycle: day, start_date: 2026-12-01, end_date: 2026-12-10", window),
+	     9 * 1440);
+	near(widest("cycle: day, start_date: 2026-12-31", "cycle: day, start_date: 2026-12-31",
+	            "window: \"[@year-5y, @year)\""),
+	     5 * 365);
+}
+
 static void what_is_past_a_limit_is_named(void **state)
 {
 	bool within;
@@ -146,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_need_costs_the_dates_that_it_looks_at),
+		cmocka_unit_test(a_plan_that_has_only_begun_costs_what_it_will_cost),
 		cmocka_unit_test(a_window_that_grows_is_taken_at_its_widest),
 		cmocka_unit_test(what_is_past_a_limit_is_named),
 		cmocka_unit_test(a_server_without_settings_has_the_limits_that_check_tells),
