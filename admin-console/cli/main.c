@@ -36,14 +36,30 @@ static const struct command *command_find(int argc, char **argv, int *ret_words)
 	return NULL;
 }
 
-static void print_usage(FILE *out)
+/* The first word is right, the second is missing or wrong? */
+static bool is_of_group(const struct command *c, const char *word)
 {
-	fputs("usage: sirdar COMMAND [arguments] [--json]\n\n", out);
+	size_t n = strlen(word);
+
+	return strncmp(c->name, word, n) == 0 && c->name[n] == ' ';
+}
+
+/* group: its commands; NULL: all. */
+static void print_commands(FILE *out, const char *group)
+{
 	for (size_t i = 0; i < COMMANDS; i++) {
 		char head[200];
+		if (group && !is_of_group(&commands[i], group))
+			continue;
 		snprintf(head, sizeof head, "%s %s", commands[i].name, commands[i].args);
 		fprintf(out, "  %-44s %s\n", head, commands[i].help);
 	}
+}
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: sirdar COMMAND [arguments] [--json]\n\n", out);
+	print_commands(out, NULL);
 	fputs("\nsirdar COMMAND --help says more. Exit: 0 done, 1 refused or errors found, 2 wrong "
 	      "use,\n"
 	      "3 no answer from the server, 4 not found, 5 not allowed, 6 gave up waiting, 7 done "
@@ -67,13 +83,24 @@ static const char *begins_so(const char *word)
 	return found;
 }
 
-/* The first word is right, the second is missing or wrong? */
+/* `sirdar peer`, `sirdar peer --help`, `sirdar peer lst`: what there is. */
+static int group_help(int argc, char **argv)
+{
+	bool asked = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-?") == 0);
+	FILE *out = asked ? stdout : stderr;
+
+	if (argc > 2 && !asked)
+		fprintf(out, "sirdar: no command '%s %s'; there are:\n", argv[1], argv[2]);
+	else
+		fprintf(out, "usage: sirdar %s ...\n", argv[1]);
+	print_commands(out, argv[1]);
+	return asked ? CLI_OK : CLI_USAGE;
+}
+
 static bool is_group(const char *word)
 {
-	size_t n = strlen(word);
-
 	for (size_t i = 0; i < COMMANDS; i++)
-		if (strncmp(commands[i].name, word, n) == 0 && commands[i].name[n] == ' ')
+		if (is_of_group(&commands[i], word))
 			return true;
 	return false;
 }
@@ -97,8 +124,7 @@ int main(int argc, char **argv)
 	}
 	cli.command = command_find(argc - 1, argv + 1, &words);
 	if (!cli.command && is_group(argv[1]))
-		return cli_fail(CLI_USAGE, "what about '%s'? `sirdar --help` lists the commands",
-		                argv[1]);
+		return group_help(argc, argv);
 	const char *near = cli.command ? NULL : begins_so(argv[1]);
 	if (near)
 		return cli_fail(CLI_USAGE, "no command '%s', is this meant: %s", argv[1], near);

@@ -170,6 +170,31 @@ static const struct wf_key *find_key(const struct wf_table *t, const char *key)
 	return NULL;
 }
 
+/* What the task types of the house call their parameters, and people write beside `type`. */
+static bool is_param(const char *key)
+{
+	static const char *const words[] = { "script",    "command",    "argv",       "args",
+		                             "sql",       "query",      "url",        "body",
+		                             "method",    "headers",    "server",     "secrets",
+		                             "directory", "program",    "statements", "table",
+		                             "arguments", "environment" };
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(words[i], key) == 0)
+			return true;
+	return false;
+}
+
+/* Where it belongs; NULL: nobody knows. */
+static const char *place_of_key(const struct wf_table *t, const char *key)
+{
+	if (t == &wf_tables[WT_WORKFLOW] && find_key(&wf_tables[WT_TASK], key))
+		return "a task has it; in `defaults` it holds for all tasks";
+	if (find_key(t, "params") && is_param(key))
+		return "it is a parameter of the task's type: put it under `params`";
+	return NULL;
+}
+
 static void refuse_key(struct wf_reader *r, const struct wf_table *t, const struct yaml_node *key)
 {
 	struct nearest near = nearest_to(key->text);
@@ -183,9 +208,9 @@ static void refuse_key(struct wf_reader *r, const struct wf_table *t, const stru
 		CHECK(used < sizeof hint);
 	}
 	char other[NEAREST_HINT_BYTES];
-	const char *said = t == &wf_tables[WT_WORKFLOW] && find_key(&wf_tables[WT_TASK], key->text)
-	                           ? "a task has it; in `defaults` it holds for all tasks"
-	                           : nearest_hint(&near, other);
+	const char *said = place_of_key(t, key->text);
+	if (!said)
+		said = nearest_hint(&near, other);
 	size_t length = wf__push(r, key->text);
 	diag_error(r->d, wf__here(r, key), "unknown_key", said ? said : hint,
 	           "%s has no key '%.80s'", t->what, key->text);

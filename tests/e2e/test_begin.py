@@ -420,7 +420,7 @@ def check_tells_everything_that_is_wrong_at_once_under_any_prefix(s):
 def check_says_what_is_before_the_begin(s):
     (s.dir / "begins.yaml").write_text(document("begins", {
         "day": "type: noop, cycle: day, needs: [{task: day, depend: -1}]"}))
-    assert "the first dates of 1 needs lie before the begin" in s.sirdar("check", "begins.yaml").stdout
+    assert "the first dates of 1 need lie before the begin" in s.sirdar("check", "begins.yaml").stdout
 
 
 @test

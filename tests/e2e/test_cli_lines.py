@@ -149,6 +149,44 @@ def a_key_of_tasks_in_the_head_of_a_workflow_is_told_where_it_belongs():
     assert "did you mean 'tasks'" in "".join(sirdar("check", str(head))[1:])
 
 
+def a_parameter_beside_the_type_is_told_where_it_belongs():
+    file = Path(FILE).with_name("beside.yaml")
+    for text in ("workflow: w\nproject: p\ntasks:\n  a: {type: shell, cycle: day, script: id}\n",
+                 "pipeline: w\nproject: p\ncron: '0 0 * * *'\nsteps:\n  - {name: a, type: sql, sql: SELECT 1}\n"):
+        file.write_text(text)
+        code, out, err = sirdar("check", str(file))
+        assert code == 1 and "put it under `params`" in out + err and "did you mean" not in out + err, (code, out, err)
+
+
+def each_need_that_looks_before_a_begin_is_named():
+    file = Path(FILE).with_name("begins.yaml")
+    file.write_text("workflow: w\nproject: p\ntasks:\n  a: {type: noop, cycle: day}\n  b: {type: noop, cycle: day, needs: [{task: a, depend: -1}]}\n")
+    code, out, err = sirdar("check", str(file), FILE.replace("w.yaml", "other.yaml"))
+    assert code == 0 and "p/w/b needs p/w/a" in out, (code, out, err)
+
+
+def a_group_alone_lists_its_commands():
+    for group, has in (("peer", "peer revoke PEER"), ("broker", "broker undrain"), ("quota", "quota set PROJECT N"), ("cron", "cron next")):
+        code, out, err = sirdar(group)
+        assert (code, out, asked) == (2, "", []) and has in err and "audit" not in err, (group, code, out, err)
+        code, out, err = sirdar(group, "--help")
+        assert code == 0 and has in out and err == "", (group, code, out, err)
+    code, _, err = sirdar("peer", "lst")
+    assert code == 2 and "no command 'peer lst'" in err and "peer list" in err, (code, err)
+
+
+def nothing_at_all_is_said_and_its_exit_code_says_so_too():
+    code, out, err = sirdar("cron", "next", "0 0 31 2 *")
+    assert (code, out) == (1, "") and "never comes" in err, (code, out, err)
+    assert sirdar("cron", "next", "0 0 * * *", "-n", "0") == (0, "", "")
+    code, out, err = sirdar("simulate", FILE, "--from", "2026-01-02", "--to", "2026-01-02")
+    assert code == 0 and "no run_date" in err, (code, out, err)
+    for words in (("backfill", "p/w/a", "--from", "2026-01-01", "--to", "2026-01-01", "--dry-run"),
+                  ("backfill", "p/w/a", "--from", "2026-01-01", "--to", "2026-01-01", "--dry-run", "--json")):
+        code, out, err = sirdar(*words)
+        assert code == 1 and "nothing would be done" in err, (words, code, out, err)
+
+
 def who_lists_the_runs_of_a_workflow_is_told_how():
     code, _, err = sirdar("run", "list", "absent/etl")
     assert code == 4 and "all of a workflow: sirdar run list 'absent/etl/*'" in err, (code, err)
@@ -172,7 +210,12 @@ def a_verb_offers_only_what_it_reads():
             ("broker list", dates), ("task show", dates), ("run show", dates), ("run history", dates), ("why", dates),
             ("offline", dates), ("retire", dates), ("online", dates[1:]), ("command show", ("--open", "--limit", "--yes")),
             ("command wait", ("--open", "--limit", "--yes")), ("command cancel", ("--open", "--limit")),
-            ("command list", ("--yes",))):
+            ("command list", ("--yes",)), ("status", ("--days", "--dry-run")), ("stats", ("--dry-run",)),
+            ("silence list", ("--reason", "--until", "--for", "--task")), ("silence add", ("--all",)), ("edges", ("--durations",)),
+            ("calendar show", ("--dry-run",)), ("calendar retire", ("--version",)), ("import ects", ("--system",)),
+            ("import crontab", ("--node",)), ("import dolphinscheduler", ("--node", "--system")),
+            ("plugin drain", ("--sha256", "--abi", "--broker", "--everywhere", "--own")), ("plugin remove", ("--sha256", "--broker")),
+            ("plugin rollback", ("--broker", "--sha256")), ("plugin register", ("--own", "--everywhere"))):
         code, out, _ = sirdar(*verb.split(), "--help")
         assert code == 0 and not [o for o in without if o in out.split() or o + "=" in out], (verb, out)
     for verb in ("online", "offline", "retire", "freeze", "kill"):
@@ -194,7 +237,9 @@ TESTS = [a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody, with_json_each_
          a_name_that_nothing_has_is_refused_or_told, who_lists_the_runs_of_a_workflow_is_told_how,
          a_key_of_tasks_in_the_head_of_a_workflow_is_told_where_it_belongs, an_error_of_a_file_has_a_path_only_where_there_is_one,
          the_help_of_task_list_offers_only_what_it_takes, a_verb_offers_only_what_it_reads,
-         a_command_that_is_said_in_part_is_told_whole]
+         a_command_that_is_said_in_part_is_told_whole, a_parameter_beside_the_type_is_told_where_it_belongs,
+         each_need_that_looks_before_a_begin_is_named, a_group_alone_lists_its_commands,
+         nothing_at_all_is_said_and_its_exit_code_says_so_too]
 
 
 def main():
@@ -216,6 +261,7 @@ def main():
 with tempfile.TemporaryDirectory() as scratch:
     FILE, OTHER = scratch + "/w.yaml", scratch + "/p.yaml"
     Path(FILE).write_text("workflow: w\nproject: p\ntasks:\n  a: {type: noop, cycle: day}\n")
+    Path(scratch + "/other.yaml").write_text("workflow: o\nproject: p\ntasks:\n  a: {type: noop, cycle: day}\n")
     Path(scratch + "/token").write_text("t\n")
     os.chmod(scratch + "/token", 0o600)
     Path(OTHER).write_text("- p\n")

@@ -100,7 +100,7 @@ def check_judges_parameters_by_the_types_the_server_knows(site):
     done = site.sirdar("check", "--online", str(path), expect=1)
     assert "retryable, fatal, infra or not_yet" in done.stdout and done.stderr == "", done.stdout + done.stderr
     path.write_text(HEAD + "  t: {type: shell, params: {script: ls}}\n")
-    assert "good: 1 workflows, 1 tasks" in site.sirdar("check", "--online", str(path)).stdout
+    assert "good: 1 workflow, 1 task" in site.sirdar("check", "--online", str(path)).stdout
 
 
 @test

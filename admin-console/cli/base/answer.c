@@ -33,15 +33,19 @@ long long number_of(const cJSON *o, const char *key)
 	return json_int(o, key, 0);
 }
 
-const char *plural_of(const cJSON *o, const char *key, const char *one)
+const char *counted(size_t n, const char *one)
 {
 	static char counts[4][64];
 	static unsigned at;
 	char *text = counts[at++ % 4];
-	long long n = number_of(o, key);
 
-	snprintf(text, sizeof counts[0], "%lld %s%s", n, one, n == 1 ? "" : "s");
+	snprintf(text, sizeof counts[0], "%zu %s%s", n, one, n == 1 ? "" : "s");
 	return text;
+}
+
+const char *plural_of(const cJSON *o, const char *key, const char *one)
+{
+	return counted((size_t)number_of(o, key), one);
 }
 
 const char *time_of(const cJSON *o, const char *key)

@@ -3,10 +3,12 @@
 #define CLI_ANSWER_H
 
 #include <cjson/cJSON.h>
+#include <stddef.h>
 
 /* Numbers as text, borrowed until the 16th call after. */
 const char *text_of(const cJSON *o, const char *key);
 /* "1 task", "3 tasks"; borrowed until the 4th call after. */
+const char *counted(size_t n, const char *one);
 const char *plural_of(const cJSON *o, const char *key, const char *one);
 long long number_of(const cJSON *o, const char *key);
 /* "2026-03-01T02:30:00.5Z" as "2026-03-01 02:30:00"; borrowed until the 8th call after. */

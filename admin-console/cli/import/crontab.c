@@ -279,4 +279,4 @@ static void make(struct import *im)
 	}
 }
 
-IMPORT(crontab);
+IMPORT(crontab, import_crontab_options);

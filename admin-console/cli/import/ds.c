@@ -648,4 +648,4 @@ static void make(struct import *im)
 	cJSON_Delete(root);
 }
 
-IMPORT(dolphinscheduler);
+IMPORT(dolphinscheduler, import_options);

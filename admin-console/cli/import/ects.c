@@ -236,4 +236,4 @@ static void make(struct import *im)
 	cJSON_Delete(root);
 }
 
-IMPORT(ects);
+IMPORT(ects, import_ects_options);

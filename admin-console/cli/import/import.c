@@ -38,12 +38,26 @@ static void check_node(struct asked *q, const struct opt *o, const char *arg,
 		argp_error(state, "--node is '%s', want ID=BROKER", arg);
 }
 
-const struct opt import_options[] = {
-	{ "project", 'p', "PROJECT", "the project of what is made, default: default",
-	  .value = "default", .check = check_name },
-	{ "name", 'n', "NAME", "the name of what has none of its own", .check = check_name },
-	{ "group", 'g', "GROUP", "broker group of all tasks", .check = check_name },
+#define IMPORT_OPTIONS \
+	{ "project",          'p', \
+	  "PROJECT",          "the project of what is made, default: default", \
+	  .value = "default", .check = check_name }, \
+		{ "name", 'n', "NAME", "the name of what has none of its own", \
+		  .check = check_name }, \
+	{ \
+		"group", 'g', "GROUP", "broker group of all tasks", .check = check_name \
+	}
+
+const struct opt import_options[] = { IMPORT_OPTIONS, { 0 } };
+
+const struct opt import_crontab_options[] = {
+	IMPORT_OPTIONS,
 	{ "system", 0, NULL, "a crontab whose lines name a user, as in /etc" },
+	{ 0 },
+};
+
+const struct opt import_ects_options[] = {
+	IMPORT_OPTIONS,
 	{ "node", 0, "ID=BROKER", "what a node is called here (repeatable)", TAKE_ITEM, "nodes",
 	  .check = check_node },
 	{ 0 },
@@ -181,7 +195,7 @@ int import_run(struct asked *q, void (*make)(struct import *im))
 		             .project = given(q, "project"),
 		             .group = given(q, "group"),
 		             .name = given(q, "name"),
-		             .is_system = given(q, "system"),
+		             .is_system = given_if(q, "system"),
 		             .nodes = json_get(q->body, "nodes") };
 	struct err err = { 0 };
 	int code = CLI_OK;

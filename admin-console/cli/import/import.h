@@ -27,17 +27,17 @@ struct import {
 
 /* Read the file, run `make`, check what came of it, print. */
 int import_run(struct asked *q, void (*make)(struct import *im));
-extern const struct opt import_options[];
+/* Options of all importers; crontab and ects have one more each. */
+extern const struct opt import_options[], import_crontab_options[], import_ects_options[];
 
 /* The row of an importer, and what it runs. */
-#define IMPORT(name) \
+#define IMPORT(name, options) \
 	static int import_##name(struct asked *q) \
 	{ \
 		return import_run(q, make); \
 	} \
-	const struct verb verb_import_##name = { \
-		import_##name, import_options, 1, 1, "which file?", "one file", check_no_json \
-	}
+	const struct verb verb_import_##name = { import_##name, options,      1, 1, "which file?", \
+		                                 "one file",    check_no_json }
 
 /* One line on stderr: FILE:WHERE: what. */
 __attribute__((format(printf, 3, 4))) void import_note(struct import *im, const char *where,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin-console/cli/base/answer.h"
 #include "admin-console/cli/documents/files.h"
 #include "admin-console/cli/online/online.h"
 
@@ -77,20 +78,28 @@ static bool looks_before_begin(const struct task *t, const struct task_link *l,
 
 static void put_begin(const struct workflow_files *f, struct buf *out)
 {
+	enum { NAMED = 5 };
 	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
+	struct buf named = { 0 };
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t k = 0; k < f->tasks[i]->n_links && f->tasks[i]->state == TS_ONLINE;
 		     k++) {
 			const struct task *t = f->tasks[i], *p = task_of(f, t->links[k].parent);
-			n += p && looks_before_begin(t, &t->links[k], p, now);
+			if (!p || !looks_before_begin(t, &t->links[k], p, now))
+				continue;
+			if (n++ < NAMED)
+				buf_printf(&named, "  %s needs %s\n", t->name, p->name);
 		}
 	if (n)
 		buf_printf(out,
-		           "put online now, the first dates of %zu needs lie before the begin of "
-		           "what they wait for: those are passed over\n",
-		           n);
+		           "put online now, the first dates of %s lie before the begin of "
+		           "what they wait for: those are passed over\n%s",
+		           counted(n, "need"), buf_str(&named));
+	if (n > NAMED)
+		buf_printf(out, "  and %zu more\n", n - NAMED);
+	buf_done(&named);
 }
 
 static const struct task *cost_parent(void *ctx, uint32_t id)
@@ -114,7 +123,7 @@ static void put_cost(struct workflow_files *f, struct buf *out)
 			cost_add(&cost, f->tasks[task++], now, cost_parent, f);
 		if (!cost_within(&cost, &cost_limits_default, workflow_name(wf), cost_parent, f,
 		                 &why))
-			buf_printf(out, "a server with its own limits refuses it: %s\n",
+			buf_printf(out, "a server with the default limits refuses it: %s\n",
 			           buf_str(&why));
 		buf_done(&why);
 		cost_join(&all, &cost);
@@ -130,7 +139,7 @@ static void put_judged(const struct type_set *types, const char *dir, struct buf
 	size_t n = types ? type_set_count(types) : 0;
 
 	if (n)
-		buf_printf(out, "; parameters judged by %zu task types of %s\n", n, dir);
+		buf_printf(out, "; parameters judged by %s of %s\n", counted(n, "task type"), dir);
 	else if (dir[0])
 		buf_printf(out, "; parameters not judged: no manifests of task types in %s\n", dir);
 	else
@@ -152,10 +161,12 @@ static int check_answer(const struct cli *cli, struct workflow_files *f, const c
 			tasks += workflow_tasks(workflow_set_at(f->set, i));
 		files_print_diags(&f->diags, stdout);
 		if (!f->diags.errors)
-			buf_printf(&out, "good: %zu workflows, %zu tasks",
-			           workflow_set_count(f->set), tasks);
+			buf_printf(&out, "good: %s, %s",
+			           counted(workflow_set_count(f->set), "workflow"),
+			           counted(tasks, "task"));
 		if (!f->diags.errors && workflow_set_calendars(f->set))
-			buf_printf(&out, ", %zu calendars", workflow_set_calendars(f->set));
+			buf_printf(&out, ", %s",
+			           counted(workflow_set_calendars(f->set), "calendar"));
 		if (!f->diags.errors)
 			put_judged(f->world.types, dir, &out);
 		if (!f->diags.errors)

@@ -31,9 +31,11 @@ static void cron_check(struct asked *q, struct argp_state *state)
 		           word(q, 1));
 }
 
-static void cron_answer(const struct asked *q, const struct cron *cron, const struct tz *tz,
+/* False: times were asked for, and none comes. */
+static bool cron_answer(const struct asked *q, const struct cron *cron, const struct tz *tz,
                         int64_t t, struct buf *out)
 {
+	bool comes = true;
 	long count = strtol(given(q, "count"), NULL, 10);
 	char text[INSTANT_TEXT_MAX];
 
@@ -41,6 +43,7 @@ static void cron_answer(const struct asked *q, const struct cron *cron, const st
 		put_open(out, NULL, '[');
 	for (long i = 0; i < count; i++) {
 		t = cron_next(cron, tz, t);
+		comes = i > 0 || t != PLAN_NEVER;
 		if (t == PLAN_NEVER)
 			break;
 		instant_print(t, text);
@@ -51,6 +54,7 @@ static void cron_answer(const struct asked *q, const struct cron *cron, const st
 	}
 	if (q->cli->json)
 		put_close(out, ']');
+	return comes;
 }
 
 static int cron_next_times(struct asked *q)
@@ -72,8 +76,10 @@ static int cron_next_times(struct asked *q)
 	if (cron_parse(word(q, 0), NULL, &cron, &err) < 0)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	buf_init(&out);
-	cron_answer(q, cron, tz, from.t, &out);
+	bool comes = cron_answer(q, cron, tz, from.t, &out);
 	int code = cli_print(&out);
+	if (code == CLI_OK && !comes)
+		code = cli_fail(CLI_REFUSED, "'%s' never comes after that", word(q, 0));
 	buf_done(&out);
 	cron_free(cron);
 	return code;

@@ -15,11 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct opt span_options[] = {
-	{ "from", 'f', "T", "run_dates from this on, in each task's zone" },
-	{ "to", 't', "T", "and before this" },
-	{ "durations", 'd', "FILE", "a map of task names to durations (simulate)" },
-	{ "tz", 'z', "ZONE", "time zone of tasks that say none, default UTC", .value = "UTC" },
+#define SPAN_OPTIONS \
+	{ "from", 'f', "T", "run_dates from this on, in each task's zone" }, \
+		{ "to", 't', "T", "and before this" }, \
+	{ \
+		"tz", 'z', "ZONE", "time zone of tasks that say none, default UTC", .value = "UTC" \
+	}
+
+const struct opt span_options[] = { SPAN_OPTIONS, { 0 } };
+
+static const struct opt simulate_options[] = {
+	SPAN_OPTIONS,
+	{ "durations", 'd', "FILE", "a map of task names to durations" },
 	{ 0 },
 };
 
@@ -124,6 +131,8 @@ static int simulate_answer(const struct cli *cli, const struct simulate_input *i
 
 	if (simulate_run(in, &rows, &n, &err) < 0)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
+	if (n == 0)
+		cli_fail(CLI_OK, "no run_date from --from on and before --to");
 	buf_init(&out);
 	if (cli->json)
 		simulate_json(in, rows, n, &out);
@@ -156,4 +165,4 @@ static int simulate(struct asked *q)
 	return code;
 }
 
-const struct verb verb_simulate = { simulate, span_options, 0, WORDS_ANY, .check = span_check };
+const struct verb verb_simulate = { simulate, simulate_options, 0, WORDS_ANY, .check = span_check };

@@ -100,6 +100,10 @@ static const struct opt silence_options[] = {
 	{ "until", 0, "T", "until then", TAKE_TEXT, "until" },
 	{ "for", 0, "TIME", "for so long: 90s, 30m, 2h, 7d", .check = check_for },
 	{ "reason", 0, "TEXT", "what others read who hear nothing", TAKE_TEXT, "reason" },
+	{ 0 },
+};
+
+static const struct opt silences_options[] = {
 	{ "all", 'a', NULL, "also those that are over", TAKE_QUERY, "all", "1" },
 	{ 0 },
 };
@@ -119,8 +123,12 @@ static const struct column silence_columns[] = {
 	{ "By", "by" },     { "Reason", "reason" },        { 0 },
 };
 
-const struct verb verb_silence_list = { ask, silence_options, .call = "GET /api/v1/silences",
-	                                .member = "silences", .columns = silence_columns };
+const struct verb verb_silence_list = { ask,
+	                                silences_options,
+	                                .most = WORDS_NONE,
+	                                .call = "GET /api/v1/silences",
+	                                .member = "silences",
+	                                .columns = silence_columns };
 
 static int until_make(struct online *o, struct asked *q)
 {

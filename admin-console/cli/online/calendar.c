@@ -19,8 +19,12 @@ static const struct opt list_options[] = {
 };
 
 static const struct opt show_options[] = {
-	{ "version", 'V', "N", "show: this version, default the newest", TAKE_QUERY, "version" },
-	{ "dry-run", 'd', NULL, "retire: only show what would change" },
+	{ "version", 'V', "N", "this version, default the newest", TAKE_QUERY, "version" },
+	{ 0 },
+};
+
+static const struct opt retire_options[] = {
+	{ "dry-run", 'd', NULL, "only show what would change" },
 	{ 0 },
 };
 
@@ -63,9 +67,9 @@ const struct verb verb_calendar_show = { ask,
 	                                 .call = "GET /api/v1/calendars/{}",
 	                                 .columns = columns,
 	                                 .show = calendar_show };
-const struct verb verb_calendar_retire = { calendar_retire, show_options, 1, 100,
+const struct verb verb_calendar_retire = { calendar_retire, retire_options, 1, 100,
 	                                   .call = "retire_calendars" };
-const struct verb verb_library_retire = { calendar_retire, show_options, 1, 100,
+const struct verb verb_library_retire = { calendar_retire, retire_options, 1, 100,
 	                                  .call = "retire_libraries" };
 
 /* --- import --- */

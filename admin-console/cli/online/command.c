@@ -243,6 +243,13 @@ static int told(struct online *o, const cJSON *c, const struct words *of)
 	return code;
 }
 
+/* Neither an instance nor a task: the command itself would be refused. */
+static bool is_nothing(const cJSON *dry)
+{
+	return number_of(dry, "total") == 0 && number_of(dry, "tasks_changed") == 0 &&
+	       cJSON_GetArraySize(json_get(dry, "online")) == 0;
+}
+
 static int preview(struct online *o, const struct sending *s)
 {
 	cJSON *dry = NULL;
@@ -257,6 +264,8 @@ static int preview(struct online *o, const struct sending *s)
 		preview_print(dry, s->dry_run ? stdout : stderr);
 	if (code == CLI_OK && !s->dry_run && total > 1)
 		code = command_confirm(total);
+	if (code == CLI_OK && s->dry_run && is_nothing(dry))
+		code = cli_fail(CLI_REFUSED, "nothing would be done: no instance is meant by that");
 	cJSON_Delete(dry);
 	return code;
 }

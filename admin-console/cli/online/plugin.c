@@ -214,19 +214,37 @@ static void put_everywhere(struct asked *q, const struct opt *o, const char *arg
 	cJSON_AddArrayToObject(q->body, "brokers");
 }
 
-static const struct opt options[] = {
-	{ "sha256", 0, "HEX", "of the file, as sha256sum says (register)", TAKE_TEXT, "sha256" },
-	{ "abi", 0, "N", "its ABI, 1 if not said (register)", TAKE_NUMBER, "abi",
-	  .check = check_number },
-	{ "broker", 0, "BROKER", "meant for this one; again for more (register, enable, release)",
-	  TAKE_ITEM, "brokers" },
-	{ "group", 0, "GROUP", "meant for brokers of this group; again for more (register, enable)",
-	  TAKE_ITEM, "groups" },
-	{ "everywhere", 0, NULL, "meant for all brokers (enable)", .check = put_everywhere },
-	{ "own", 0, NULL, "to TYPE.so, or TYPE.yaml, as it lies there (rollback)", TAKE_TRUE,
-	  "own" },
+#define FOR_BROKER \
+	{ \
+		"broker", 0, "BROKER", "meant for this one; again for more", TAKE_ITEM, "brokers" \
+	}
+#define FOR_GROUP \
+	{ \
+		"group", 0, "GROUP", "meant for brokers of this group; again for more", TAKE_ITEM, \
+			"groups" \
+	}
+
+static const struct opt register_options[] = {
+	{ "sha256", 0, "HEX", "of the file, as sha256sum says", TAKE_TEXT, "sha256" },
+	{ "abi", 0, "N", "its ABI, 1 if not said", TAKE_NUMBER, "abi", .check = check_number },
+	FOR_BROKER,
+	FOR_GROUP,
 	{ 0 },
 };
+
+static const struct opt enable_options[] = {
+	FOR_BROKER,
+	FOR_GROUP,
+	{ "everywhere", 0, NULL, "meant for all brokers", .check = put_everywhere },
+	{ 0 },
+};
+
+static const struct opt rollback_options[] = {
+	{ "own", 0, NULL, "to TYPE.so, or TYPE.yaml, as it lies there", TAKE_TRUE, "own" },
+	{ 0 },
+};
+
+static const struct opt release_options[] = { FOR_BROKER, { 0 } };
 
 /* The server takes any name: a drain may come before the type does. Who types one means a type
  * that is there. */
@@ -243,7 +261,16 @@ static int plugin_known(struct online *o, struct asked *q)
 	return code;
 }
 
-const struct verb verb_plugin_both = { command_ask, options, 2, 2, .words = "type version" };
-const struct verb verb_plugin_enable = { command_ask, options, 1, 2, .words = "type version" };
-const struct verb verb_plugin_type = { command_ask, options,         1,
-	                               1,           .words = "type", .prepare = plugin_known };
+#define PLUGIN_TYPE(name, options) \
+	const struct verb verb_plugin_##name = { \
+		command_ask, options, 1, 1, .words = "type", .prepare = plugin_known \
+	}
+
+const struct verb verb_plugin_register = { command_ask, register_options, 2, 2,
+	                                   .words = "type version" };
+const struct verb verb_plugin_enable = { command_ask, enable_options, 1, 2,
+	                                 .words = "type version" };
+const struct verb verb_plugin_remove = { command_ask, NULL, 2, 2, .words = "type version" };
+PLUGIN_TYPE(drain, NULL);
+PLUGIN_TYPE(rollback, rollback_options);
+PLUGIN_TYPE(release, release_options);

@@ -7,10 +7,14 @@
 #include "util/buf.h"
 #include "util/json_in.h"
 
-static const struct opt options[] = {
-	{ "days", 'd', "N", "so many days: stats, default 7; retention, default 90", TAKE_QUERY,
-	  "days" },
-	{ "dry-run", 'D', NULL, "retention: only say what would go" },
+static const struct opt days_options[] = {
+	{ "days", 'd', "N", "so many days, default 7", TAKE_QUERY, "days" },
+	{ 0 },
+};
+
+static const struct opt retention_options[] = {
+	{ "days", 'd', "N", "as if retention_days were this, default 90", TAKE_QUERY, "days" },
+	{ "dry-run", 'D', NULL, "only say what would go" },
 	{ 0 },
 };
 
@@ -49,9 +53,9 @@ static int stats_status(struct asked *q)
 		code = print_json(all);
 		cJSON_Delete(all);
 	} else if (code == CLI_OK) {
-		printf("sirdar %s at %s, epoch %s, %s tasks, %s brokers%s\n",
-		       text_of(server, "version"), o.base, text_of(server, "epoch"),
-		       text_of(server, "tasks"), text_of(server, "brokers"),
+		printf("sirdar %s at %s, epoch %s, %s, %s%s\n", text_of(server, "version"), o.base,
+		       text_of(server, "epoch"), plural_of(server, "tasks", "task"),
+		       plural_of(server, "brokers", "broker"),
 		       json_true(server, "recovering") ? ", recovering" : "");
 		print_counts("unfinished:", json_get(server, "instances"));
 		print_counts("ended since yesterday:", json_get(json_get(ends, "total"), "states"));
@@ -62,7 +66,7 @@ static int stats_status(struct asked *q)
 	return code;
 }
 
-const struct verb verb_status = { stats_status, options, 0, WORDS_ANY };
+const struct verb verb_status = { stats_status, .most = WORDS_NONE };
 
 /* --- stats --- */
 
@@ -115,7 +119,7 @@ static int stats_show(struct online *o, const struct asked *q, const cJSON *root
 }
 
 const struct verb verb_stats = {
-	ask, options, 0, 1, .call = "GET /api/v1/statistics{/}", .show = stats_show
+	ask, days_options, 0, 1, .call = "GET /api/v1/statistics{/}", .show = stats_show
 };
 
 /* --- retention --- */
@@ -170,4 +174,4 @@ static int retention(struct asked *q)
 	return code;
 }
 
-const struct verb verb_retention = { retention, options, 0, WORDS_ANY };
+const struct verb verb_retention = { retention, retention_options, .most = WORDS_NONE };
