@@ -100,8 +100,14 @@ static int key_change(const struct param_baseserver *p, bool adds, const char *n
 		err_sys(&err, E_IO, errno, "chown %s", p->keys_file);
 		return main_die(EX_CANTCREAT, &err);
 	}
-	if (!adds)
+	if (!adds) {
+		fprintf(stderr,
+		        "baseserver: %s is a %s, as far as %s says it; a server that runs reads "
+		        "it at a SIGHUP, and a document of the peer (sirdar peer list) decides "
+		        "before the file\n",
+		        name, peer_kind_name(kind), p->keys_file);
 		return 0;
+	}
 	printf("%s:", name);
 	for (int i = 0; i < KEY_BYTES; i++)
 		printf("%02x", key[i]);
@@ -123,9 +129,11 @@ static int main_key(const struct param_baseserver *p, char *const *words)
 	const char *name = words[1], *word = name ? words[2] : NULL;
 	enum peer_kind kind = PEER_NONE;
 
-	if (word)
-		kind = words[3] ? PEER_NONE : peer_kind_parse(word, strlen(word));
-	else if (name && adds && (kind = peer_kind_usual(name)) == PEER_NONE)
+	if (word && words[3])
+		fprintf(stderr, "baseserver: '%s' is one word too many\n", words[3]);
+	else if (word && (kind = peer_kind_parse(word, strlen(word))) == PEER_NONE)
+		fprintf(stderr, "baseserver: '%s' is no kind\n", word);
+	else if (!word && name && adds && (kind = peer_kind_usual(name)) == PEER_NONE)
 		kind = PEER_BROKER;
 	if (!kind || (!adds && strcmp(words[0], "key-kind") != 0))
 		return main_usage();

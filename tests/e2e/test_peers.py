@@ -246,6 +246,41 @@ def revoking_a_face_ends_its_open_session_at_once_and_it_does_not_come_back(s):
 
 
 @test
+def who_would_shut_out_the_last_face_is_told_before_it_is_done(s):
+    others = [p["peer"] for p in s.get("/api/v1/peers")["peers"] if p["kind"] == "face" and p["state"] == "active" and p["peer"] != "cgi"]
+    for name in others:
+        s.sirdar("peer", "revoke", name)
+    for words in (("revoke", "cgi"), ("set", "cgi", "--kind", "broker")):
+        said = s.sirdar("peer", *words, expect=1).stderr
+        assert "nobody could sign in" in said and "key-add NAME face" in said, said
+    assert s.get("/api/v1/peers/cgi")["state"] == "active" and s.up()
+    assert s.sirdar("peer", "set", "cgi", "--project", "").stdout == "cgi set\n"
+    assert "what of it?" in s.sirdar("peer", "set", "cgi", expect=2).stderr
+    for name in others:
+        s.sirdar("peer", "set", name, "--state", "active")
+
+
+@test
+def a_peer_whose_time_is_over_is_listed_as_expired(s):
+    s.sirdar("peer", "set", "late", "--kind", "client", "--expires", "2020-01-01T00:00:00Z")
+    line = next(line for line in s.sirdar("peer", "list").stdout.splitlines() if line.startswith("late "))
+    assert "expired" in line and "active" not in line, line
+
+
+@test
+def a_word_that_is_no_kind_and_a_kind_that_was_said_are_told(s):
+    base = s.argv("baseserver", s.base_sets)
+    wrong = s.run([*base, "key-add", "typo", "brokr"])
+    assert wrong.returncode == 64 and "'brokr' is no kind" in wrong.stderr and not wrong.stdout, wrong
+    assert not any(p["peer"] == "typo" for p in s.get("/api/v1/peers")["peers"])
+    s.add_key("changes")
+    done = s.run([*base, "key-kind", "changes", "client"])
+    assert done.returncode == 0 and "changes is a client" in done.stderr and "SIGHUP" in done.stderr and "document" in done.stderr, done
+    many = s.run([*base, "key-kind", "changes", "client", "more"])
+    assert many.returncode == 64 and "'more'" in many.stderr, many
+
+
+@test
 def revoking_a_broker_ends_the_sessions_of_its_loaders_too_and_it_is_off_line(s):
     s.add_broker("gone", groups="gone", types=("shell:4",))
     mark = s.base.log.stat().st_size

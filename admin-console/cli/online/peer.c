@@ -1,6 +1,11 @@
 /* Peers: the owners of keys, what they are and may be; listed, shown, set, revoked. */
 #include "admin-console/cli/online/ask.h"
+#include "sched/when.h"
+#include "util/buf.h"
+#include "util/clock.h"
 #include "util/json_in.h"
+
+#include <string.h>
 
 static const struct opt options[] = {
 	{ "kind", 0, "KIND", "broker, face, notifier or client", TAKE_TEXT, "kind" },
@@ -13,19 +18,32 @@ static const struct opt options[] = {
 	  "expires" },
 	{ "state", 0, "active", "let in again what was revoked", TAKE_TEXT, "state" },
 	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
+	{ "yes", 'y', NULL, "even if no face is let in after it" },
 	{ 0 },
 };
 
 static const struct opt revoke_options[] = {
 	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
+	{ "yes", 'y', NULL, "even if no face is let in after it" },
 	{ 0 },
 };
+
+/* A document outlives its time. */
+static void cell_state(const cJSON *peer, const char *key, struct buf *out)
+{
+	struct when w;
+	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
+	bool is_over = when_parse(text_of(peer, "expires"), now, &w) && w.at <= now;
+
+	buf_puts(out, is_over && strcmp(text_of(peer, key), "active") == 0 ? "expired"
+	                                                                   : text_of(peer, key));
+}
 
 static const struct column columns[] = {
 	{ "Peer", "peer" },
 	{ "Kind", "kind" },
 	{ "Said by", "by" },
-	{ "State", "state" },
+	{ "State", "state", cell_state },
 	{ "Groups", "groups", cell_list_all },
 	{ "Types", "types", cell_list_all },
 	{ "Projects", "projects", cell_list_all },
@@ -44,9 +62,75 @@ static int peer_show(struct online *o, const struct asked *q, const cJSON *peer)
 	return CLI_OK;
 }
 
+static bool is_face(const cJSON *peer)
+{
+	return strcmp(text_of(peer, "kind"), "face") == 0 &&
+	       strcmp(text_of(peer, "state"), "active") == 0;
+}
+
+/* Who shuts out the last face shuts himself out: this command comes through one. */
+static int faces_check(struct online *o, struct asked *q)
+{
+	cJSON *root = NULL, *e;
+	const char *last = NULL;
+	size_t faces = 0, meant = 0;
+	int code = given(q, "yes") ? CLI_OK : online_get(o, "/api/v1/peers", &root);
+
+	cJSON_ArrayForEach(e, json_get(root, "peers")) {
+		const char *name = text_of(e, "peer");
+		faces += is_face(e);
+		for (size_t i = 0; i < q->words.n; i++)
+			if (is_face(e) && strcmp(q->words.items[i], name) == 0) {
+				last = q->words.items[i];
+				meant++;
+				break;
+			}
+	}
+	cJSON_Delete(root);
+	if (code != CLI_OK || !last || meant < faces)
+		return code;
+	return cli_fail(CLI_REFUSED,
+	                "no face is let in after %s: nobody could sign in any more. First "
+	                "`baseserver key-add NAME face` and a sirdar-cgi with that key; or --yes",
+	                last);
+}
+
+static int set_begin(struct online *o, struct asked *q)
+{
+	const char *kind = given(q, "kind");
+
+	return kind && strcmp(kind, "face") != 0 ? faces_check(o, q) : CLI_OK;
+}
+
+static void set_check(struct asked *q, struct argp_state *state)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < q->n; i++)
+		any |= strcmp(q->given[i].opt->name, "message") != 0 &&
+		       strcmp(q->given[i].opt->name, "yes") != 0;
+	if (!any)
+		argp_error(state, "what of it? --kind, --group, --type, --project, --expires, "
+		                  "--state");
+}
+
+static int set_show(struct online *o, const struct asked *q, const cJSON *answer)
+{
+	(void)o;
+	(void)answer;
+	printf("%s set\n", word(q, 0));
+	return CLI_OK;
+}
+
 static int peer_revoke(struct asked *q)
 {
-	return ask_each(q, "revoked");
+	struct online o = { 0 };
+	int code = online_open(q->cli, &o);
+
+	if (code == CLI_OK)
+		code = faces_check(&o, q);
+	online_close(&o);
+	return code == CLI_OK ? ask_each(q, "revoked") : code;
 }
 
 const struct verb verb_peer_list = { ask, .most = WORDS_NONE, .call = "GET /api/v1/peers",
@@ -54,8 +138,14 @@ const struct verb verb_peer_list = { ask, .most = WORDS_NONE, .call = "GET /api/
 const struct verb verb_peer_show = {
 	ask, NULL, 1, 1, .call = "GET /api/v1/peers/{}", .columns = columns, .show = peer_show
 };
-const struct verb verb_peer_set = {
-	ask, options, 1, 1, .call = "POST /api/v1/peers", .words = "peer"
-};
+const struct verb verb_peer_set = { ask,
+	                            options,
+	                            1,
+	                            1,
+	                            .call = "POST /api/v1/peers",
+	                            .words = "peer",
+	                            .check = set_check,
+	                            .prepare = set_begin,
+	                            .show = set_show };
 const struct verb verb_peer_revoke = { peer_revoke, revoke_options, 1, 100,
 	                               .call = "POST /api/v1/peers/{}/revoke" };
