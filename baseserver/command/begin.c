@@ -186,18 +186,25 @@ struct due_now {
 	int64_t n, left_out, first, last;
 };
 
+/* All dates from there on that have come due, with a row or without. */
+static void count_rest(const struct plan *plan, int64_t next, int64_t now, struct due_now *ret)
+{
+	ret->first = ret->n ? ret->first : next;
+	ret->last = instantiator_last_due(plan, now);
+	ret->n += plan_count_all(plan, next, ret->last);
+	if (ret->keep > next)
+		ret->left_out += plan_count_all(plan, next, ret->keep - 1);
+}
+
 /* Dates from `next` on that have come due and have no row. Of a task without any row they are not
- * walked over: there may be millions. */
+ * walked over, and of others no more than COUNT_MAX: there may be millions. */
 static void count_due(const struct catalog *cat, const struct cat_task *was,
                       const struct plan *plan, int64_t next, int64_t now, struct due_now *ret)
 {
 	bool has_rows = was && (was->live != SLAB_NONE || was->outcomes.len > 0);
 
 	if (!has_rows && plan_about(plan, next, now) > WALK_MAX) {
-		ret->first = next;
-		ret->last = instantiator_last_due(plan, now);
-		ret->n = plan_count_all(plan, next, ret->last);
-		ret->left_out = ret->keep > next ? plan_count_all(plan, next, ret->keep - 1) : 0;
+		count_rest(plan, next, now, ret);
 		return;
 	}
 	for (; next != PLAN_NEVER && plan_due(plan, next) <= now && ret->n < COUNT_MAX;
@@ -208,6 +215,8 @@ static void count_due(const struct catalog *cat, const struct cat_task *was,
 		ret->last = next;
 		ret->left_out += next < ret->keep;
 	}
+	if (next != PLAN_NEVER && plan_due(plan, next) <= now)
+		count_rest(plan, next, now, ret);
 }
 
 void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,

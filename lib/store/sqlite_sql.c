@@ -74,6 +74,11 @@ int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 		extended = rc;
 	if (code_of(db, extended) == E_DAMAGED)
 		return say_damage(db, extended, what, err);
+	if ((extended & 0xff) == SQLITE_INTERRUPT)
+		return err_set(err, E_LIMIT,
+		               "the store did not have that within %d s: ask for less (a narrower "
+		               "range, another order), or later",
+		               READ_TIME_MS / 1000);
 	return err_set(err, code_of(db, extended), "%.60s: %s (sqlite %d, errno %d)%s", what,
 	               db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), extended,
 	               db ? sqlite3_system_errno(db) : 0,

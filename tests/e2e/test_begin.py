@@ -144,6 +144,17 @@ def an_earlier_from_is_previewed_and_makes_its_dates_for_new_and_for_known_tasks
 
 
 @test
+def a_preview_counts_all_dates_of_a_task_that_has_run_however_many(s):
+    text = document("seconds", {"tick": "type: noop, cron: '* * * * * *'"}, start_date="2020-01-01")
+    s.apply(text)
+    until("it has a row", lambda: s.instances("begin/seconds/tick"))
+    got = changes(s.apply(text, dry_run=True, **{"from": "2020-01-01T00:00:00Z"}))["begin/seconds/tick"]
+    assert got["run_dates"] > second() - 120 - seconds_of("2020-01-01T00:00:00Z"), got
+    assert seconds_of(got["last"]) > second() - 120 and got["run_dates"] - got["left_out"] < 120, got
+    s.command("offline", selection={"tasks": ["begin/seconds/tick"]})
+
+
+@test
 def online_from_is_previewed_and_makes_its_dates(s):
     s.apply(document("on", {"day": "type: noop, cycle: day, state: offline"},
                      start_date="2026-01-01"))
