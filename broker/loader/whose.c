@@ -11,6 +11,7 @@
  */
 #include "broker/loader/whose.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,7 +29,7 @@
 #include "util/fs.h"
 #include "util/param.h"
 
-enum { MAP_BYTES_MAX = 1 << 20 };
+enum { MAP_BYTES_MAX = 1 << 20, PROJECT_BYTES_MAX = 64 };
 #define BLANKS " \t\r"
 
 void whose_copy(struct whose *w, const struct param_taskbroker *s, const char *wish)
@@ -71,6 +72,16 @@ static bool word_is_user(const char *word)
 	       strspn(word, "0123456789") < strlen(word);
 }
 
+/* Could a project have that name? What lib/sched/name.h says of ASCII; else such a line is nobody's,
+ * and silent. */
+static bool word_is_project(const char *word)
+{
+	for (const char *p = word; *p; p++)
+		if (!(*p & 0x80) && !isalnum((unsigned char)*p) && !strchr("_.-", *p))
+			return false;
+	return !strchr(".-0123456789", word[0]) && strlen(word) <= PROJECT_BYTES_MAX;
+}
+
 /* One line: users of `project` are returned, one text with blanks; NULL: another project's. */
 static int line_read(char *line, const char *project, char **ret_users, const char **ret_wrong)
 {
@@ -96,6 +107,10 @@ static int line_read(char *line, const char *project, char **ret_users, const ch
 		n++;
 	}
 	word = word_next(&line);
+	if (word && (!word_is_project(word) || word_next(&line))) {
+		*ret_wrong = "before the colon stands no name that a project may have";
+		word = NULL;
+	}
 	if (n == 0 || !word || (project && strcmp(word, project) != 0)) {
 		free(users);
 		return n && word ? 0 : E_INVALID;
@@ -263,9 +278,12 @@ static int wish_refused(const struct whose *w, const char *project, const char *
 	return err_set(
 		err, E_FORBIDDEN,
 		"project %.64s may not run jobs as %.64s on this machine: it has %s%.200s; take "
-		"run_as out, or name the user in its line of %s%.200s",
-		project, wish, users[0] ? "" : "nobody of its own", users,
-		w->lines_file[0] ? "" : "the file that job_users_file names", w->lines_file);
+		"run_as out, or name a user of its line in %s%.200s",
+		project, wish,
+		users[0]     ? ""
+		: w->uids[0] ? "a number of job_uids"
+			     : "no user of its own",
+		users, w->lines_file[0] ? "" : "the file that job_users_file names", w->lines_file);
 }
 
 static int find_number(const struct whose *w, const char *project, char **ret_user, struct err *err)

@@ -150,7 +150,8 @@ def where_all_numbers_are_given_a_project_waits_and_why_says_so(s):
 @test
 def a_line_that_does_not_read_starts_nothing_and_names_itself(s):
     text = s.map.read_text()
-    for wrong, word in (("lined nobody\n", ":3:"), ("lined:\n", ":3:"), ("lined: '#0'\n", ":3:"), ("lined: nobody\nlined: nobody\n", ":4:")):
+    for wrong, word in (("lined nobody\n", ":3:"), ("lined:\n", ":3:"), ("lined: '#0'\n", ":3:"), ("lined: nobody\nlined: nobody\n", ":4:"),
+                        ("two words: nobody\n", ":3:"), ("*: nobody\n", ":3:"), ("77th: nobody\n\n", ":3:")):
         s.map.write_text("# users\n\n" + wrong)
         task = job(s, "lined", f"wrong{len(wrong)}", WHO)
         until(f"{wrong!r} is told", lambda task=task, word=word: s.instance(task, AT) and
