@@ -121,6 +121,12 @@ static int scopes_take(struct apply *a, const struct workflow_scope *s)
 	scope_doc_name(project, &name);
 	workflow_scope_print(s, &body);
 	bool quota = take_quota(a, old, s);
+	r = quota ? within__check_quota(&a->cmd->o, project, a->f) : 0;
+	if (r < 0) {
+		buf_done(&name);
+		buf_done(&body);
+		return r;
+	}
 	bool differs = quota || !was || was->len != body.len ||
 	               memcmp(was->body, buf_str(&body), body.len) != 0;
 	uint32_t version = was ? was->version + differs : 1;

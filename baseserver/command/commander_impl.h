@@ -76,6 +76,7 @@ struct order {
 	const struct jval *groups;
 	const struct jval *within;        /* projects; NULL: all */
 	const struct jval *unsafe_within; /* where a task may have `raw`, likewise */
+	const struct jval *quota_within;  /* whose document may change the quota, likewise */
 	int64_t size;                     /* of the pool or quota; -1: not said */
 };
 
@@ -468,6 +469,7 @@ int within__refuse(const struct order *o, const char *place, const char *name, s
 int within__check(const struct commander *c, const struct order *o, struct refusal *f);
 /* May he save it with the `raw` in it? */
 int within__check_raw(const struct order *o, const struct workflow *wf, struct refusal *f);
+int within__check_quota(const struct order *o, const char *project, struct refusal *f);
 int within__check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
 bool within__own(const struct cmd *cmd, const char *actor); /* may cmd steer a command of theirs? */
 

@@ -224,7 +224,7 @@ static void default_dates(const struct commander *c, struct order *o)
 int order__parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                  int64_t now_us, struct order *ret, struct refusal *f)
 {
-	const char *keys[KEYS_MAX + 4];
+	const char *keys[KEYS_MAX + 5];
 	struct err err = { 0 };
 	size_t n = 0;
 
@@ -236,6 +236,7 @@ int order__parse(const struct commander *c, enum command_kind kind, const char *
 	keys[n++] = "message";
 	keys[n++] = "within";
 	keys[n++] = "unsafe_within";
+	keys[n++] = "quota_within";
 	keys[n] = NULL;
 	int r = arg_object(ret->args, "args", keys, f);
 	if (r == 0)

@@ -32,9 +32,11 @@ int order__parse_within(struct order *o, struct refusal *f)
 {
 	int r = parse_projects(o, "within", "args.within", &o->within, f);
 
-	return r < 0 ? r
-	             : parse_projects(o, "unsafe_within", "args.unsafe_within", &o->unsafe_within,
-	                              f);
+	if (r == 0)
+		r = parse_projects(o, "unsafe_within", "args.unsafe_within", &o->unsafe_within, f);
+	if (r == 0)
+		r = parse_projects(o, "quota_within", "args.quota_within", &o->quota_within, f);
+	return r;
 }
 
 static bool lists_project(const struct jval *projects, const char *name)
@@ -65,6 +67,17 @@ int within__check_raw(const struct order *o, const struct workflow *wf, struct r
 	              "%.200s says `raw`, values become a part of its code: that needs the right "
 	              "unsafe",
 	              raw);
+}
+
+/* A quota is the same whether `quota-set` says it or a document. */
+int within__check_quota(const struct order *o, const char *project, struct refusal *f)
+{
+	if (lists_project(o->quota_within, project))
+		return 0;
+	return refuse(f, E_FORBIDDEN, "args.documents", "an operator of the project",
+	              "%.200s: this changes the project's quota, and that needs the role operator "
+	              "there, as quota-set does",
+	              project);
 }
 
 int within__refuse(const struct order *o, const char *place, const char *name, struct refusal *f)

@@ -131,12 +131,15 @@ static char *args_text(struct call *c, const struct kind *kind, const cJSON *arg
 	bool saves = json_get(args, "documents") || json_get(args, "document");
 	char *has = auth_within(c, kind->role, right_of(kind)), *text;
 	char *unsafe = saves ? auth_within(c, kind->role, RIGHT_UNSAFE) : NULL;
+	char *quota = saves ? auth_within(c, kind_find("quota-set")->role, 0) : NULL;
 	cJSON *all = args ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
 
 	put_within(all, "within", has);
 	put_within(all, "unsafe_within", unsafe);
+	put_within(all, "quota_within", quota);
 	text = cJSON_PrintUnformatted(all);
 	cJSON_Delete(all);
+	free(quota);
 	free(unsafe);
 	free(has);
 	return text;

@@ -101,6 +101,26 @@ def a_developer_changes_his_own_projects_alone(s):
 
 
 @test
+def a_quota_is_an_operators_whether_a_document_says_it_or_the_command(s):
+    user(s, "qdev", role="developer", projects=["retail"])
+    user(s, "qops", role="operator", projects=["retail"])
+    dev, ops = token(s, "qdev"), token(s, "qops")
+
+    def apply(who, text):
+        return command(s, who, "apply", documents=[{"name": "p.yaml", "text": text}])
+    assert command(s, dev, "quota-set", project="retail", running=5)[0] == 403
+    status, answer = apply(dev, "project: retail\nquota: {running: 5}\n")
+    assert status == 403 and "needs the role operator" in str(answer), (status, answer)
+    assert apply(ops, "project: retail\nquota: {running: 5}\n")[0] in (200, 202)
+    # What leaves it as it is stays a developer's to save; what drops it does not.
+    assert apply(dev, "project: retail\nquota: {running: 5}\nparameters: {q: one}\n")[0] in (200, 202)
+    assert apply(dev, "project: retail\nparameters: {q: two}\n")[0] == 403
+    status, answer = command(s, dev, "apply", documents=[{"name": "p.yaml", "text": "project: retail\nparameters: {q: two}\n"}], quota_within=["retail"])
+    assert status == 403, (status, answer)
+    assert apply(ops, "project: retail\nparameters: {q: two}\n")[0] in (200, 202)
+
+
+@test
 def who_asks_for_more_than_his_projects_gets_no_more(s):
     """`within` of the body narrows, and never widens."""
     ann = token(s, "ann")
