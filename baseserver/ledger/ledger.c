@@ -271,8 +271,8 @@ static void take_waiting(struct ledger *l)
 		at->deliver(at, l);
 }
 
-/* Questions take turns with commits and reads of rows: a job that waits for its values must not wait
- * until a command of a million instances is over. */
+/* Questions take turns with commits and reads of rows: a job that waits for its values must not
+ * wait until a command of a million instances is over. */
 static bool answer_next(struct ledger *l)
 {
 	bool has_others = ledger__has_work(l) || ledger_awaits_rows(l);

@@ -72,8 +72,8 @@ static bool word_is_user(const char *word)
 	       strspn(word, "0123456789") < strlen(word);
 }
 
-/* Could a project have that name? What lib/sched/name.h says of ASCII; else such a line is nobody's,
- * and silent. */
+/* Could a project have that name? What lib/sched/name.h says of ASCII; else such a line is
+ * nobody's, and silent. */
 static bool word_is_project(const char *word)
 {
 	for (const char *p = word; *p; p++)

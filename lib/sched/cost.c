@@ -1,8 +1,8 @@
 /* What a document costs: per link as many dates as one date of its task looks at, at the widest.
  *
  * A window grows with the year, the month, the day: its width is taken at a date that is near, at
- * the last one of a year and at the first. A plan that has only begun has few dates to look back on:
- * so this year's, the next one's, and those of a year by which the windows are full. What is a
+ * the last one of a year and at the first. A plan that has only begun has few dates to look back
+ * on: so this year's, the next one's, and those of a year by which the windows are full. What is a
  * number of dates back is walked to, so it costs as many. */
 #include "sched/cost.h"
 
