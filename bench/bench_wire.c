@@ -19,6 +19,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "wire/listen.h"
+#include "wire/identity.h"
 #include "wire/session.h"
 
 enum { BATCH = 32, IDLE_SESSIONS = 500 };
@@ -76,12 +77,13 @@ static void nothing_left(void *ctx, struct session *s, const struct err *err)
 static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 {
 	static const struct session_ops ops = { server_open, server_frame, NULL, nothing_left };
+	static const struct session_door door = { .key = key_find };
 	struct server *v = ctx;
 	struct session *s;
 
 	(void)peer;
 	listener_release(v->listener, origin);
-	CHECK(session_accept(v->loop, fd, key_find, NULL, &ops, v, &limits, &s, NULL) == 0);
+	CHECK(session_accept(v->loop, fd, &door, NULL, &ops, v, &limits, &s, NULL) == 0);
 }
 
 static void stop_asked(struct ev_loop *loop, struct ev_async *w, int events)
@@ -177,13 +179,12 @@ static void peer_end(void *ctx, struct session *s, const struct err *err)
 static void peer_connect(struct peer *p)
 {
 	static const struct session_ops ops = { peer_open, peer_frame, peer_drain, peer_end };
-	uint8_t key[32];
+	struct identity self = { .name = "loader-1" };
 	struct session *s;
 	struct err err = { 0 };
 
-	memset(key, 7, sizeof key);
-	if (session_connect(p->loop, "127.0.0.1", p->port, "loader-1", key, &ops, p, &limits, &s,
-	                    &err) < 0)
+	memset(self.key, 7, sizeof self.key);
+	if (session_connect(p->loop, "127.0.0.1", p->port, &self, &ops, p, &limits, &s, &err) < 0)
 		peer_end(p, NULL, &err);
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "store/store.h"
+#include "wire/pair.h"
 
 struct cluster;
 struct err;
@@ -19,6 +20,7 @@ struct site {
 	char who[128];     /* NAME/ID: drawn once for the state directory, for good */
 	char address[160]; /* where brokers and the cgi find this server */
 	struct keys *keys;
+	struct pair own; /* with which it proves to peers that it is this server */
 	int lock_fd;
 	struct cluster *cluster; /* NULL: no etcd is configured */
 	/* While it leads. */

@@ -191,7 +191,7 @@ static int wait_aloud(struct standby *b, struct err *err)
 	int r = 0;
 
 	if (!b->door) {
-		r = door_open(b->site->p, b->site->keys, &b->door, err);
+		r = door_open(b->site->p, b->site->keys, &b->site->own, &b->door, err);
 		notify_send("READY=1\nSTATUS=standby");
 	}
 	if (r < 0)

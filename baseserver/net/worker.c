@@ -176,6 +176,8 @@ static int find_key(void *ctx, const char *identity, uint8_t ret_key[32])
 	return keys_find(c->w->peers.keys, identity, ret_key);
 }
 
+static const struct session_door front_door = { .key = find_key };
+
 static void on_accepted(struct letter *l, void *self)
 {
 	struct worker *w = self;
@@ -191,7 +193,7 @@ static void on_accepted(struct letter *l, void *self)
 	c->router = a->router;
 	c->door = a->door;
 	c->origin = a->origin;
-	int r = session_accept(actor_loop(w->me), a->fd, find_key, c, &session_calls, c, &limits,
+	int r = session_accept(actor_loop(w->me), a->fd, &front_door, c, &session_calls, c, &limits,
 	                       &c->session, &err);
 	if (r < 0) {
 		log_warn("session.accept", "peer=%s text=\"%s\"", a->peer, err.text);

@@ -1,9 +1,9 @@
-/* Who this program is to a server: its name, its key, the boot, and the highest epoch it has
+/* What this program says of itself to a server: its name, the boot, and the highest epoch it has
  * obeyed.
  *
  * The file of the epoch also holds how far that server's store was, with the server's proof of it.
  * Reading the file never fails: what does not read was not seen, and a server then takes us for
- * one who has seen nothing. A key that does not read is an error. Nothing here talks to a server.
+ * one who has seen nothing. Nothing here talks to a server.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,6 @@
 #include "util/log.h"
 #include "util/param.h"
 
-#define KEY_FILE_BYTES 4096
 #define SEEN_BYTES_MAX 192
 
 void link_name_read(const struct param_taskbroker *settings, char *ret_name, size_t cap)
@@ -30,54 +29,6 @@ void link_name_read(const struct param_taskbroker *settings, char *ret_name, siz
 	else if (gethostname(ret_name, cap) < 0)
 		snprintf(ret_name, cap, "broker");
 	ret_name[cap - 1] = 0;
-}
-
-static int read_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)((at - digits) % 16) : -1;
-}
-
-static int read_hex(const char *hex, uint8_t ret_key[32])
-{
-	for (int i = 0; i < 32; i++) {
-		int high = read_digit(hex[2 * i]);
-		int low = high < 0 ? -1 : read_digit(hex[2 * i + 1]);
-
-		if (low < 0)
-			return E_INVALID;
-		ret_key[i] = (uint8_t)(high << 4 | low);
-	}
-	return hex[64] == 0 || strchr(" \t\r\n", hex[64]) ? 0 : E_INVALID;
-}
-
-/* Without a key file (loopback only, the settings see to that) the key is all zeros. */
-int link_key_read(const char *path, const char *name, uint8_t ret_key[32], struct err *err)
-{
-	struct buf text;
-	int r;
-
-	memset(ret_key, 0, 32);
-	if (!path || !path[0])
-		return 0;
-	buf_init(&text);
-	r = fs_read_secret(path, KEY_FILE_BYTES, &text, err);
-	if (r < 0)
-		goto out;
-	const char *line = buf_str(&text);
-	size_t n = strlen(name);
-
-	if (strncmp(line, name, n) != 0 || line[n] != ':')
-		r = err_set(err, E_INVALID, "%s: want one line `%s:hexkey`", path, name);
-	else if (read_hex(line + n + 1, ret_key) < 0)
-		r = err_set(err, E_INVALID, "%s: the key is not 64 hex digits", path);
-out:
-	if (text.data)
-		explicit_bzero(text.data, text.cap);
-	buf_done(&text);
-	return r;
 }
 
 /* Whatever the bytes are: what does not read was not seen. */

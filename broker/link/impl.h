@@ -6,6 +6,7 @@
 
 #include "broker/link/link.h"
 #include "broker/link/machine.h"
+#include "wire/identity.h"
 #include "wire/session.h"
 
 #define NAME_BYTES 65
@@ -27,7 +28,7 @@ struct link {
 	char name[NAME_BYTES];
 	char boot_id[40];
 	struct machine machine;
-	uint8_t key[32];
+	struct identity key;
 	uint64_t incarnation, dice;
 
 	struct session *session; /* NULL between tries */
@@ -52,8 +53,7 @@ struct link {
 	int64_t heard_us; /* when the last acknowledgement came */
 };
 
-/* identity.c: who we are */
-int link_key_read(const char *path, const char *name, uint8_t ret_key[32], struct err *err);
+/* identity.c: what we are besides our key (wire/identity.h) */
 void link_seen_read(const char *path, struct link_seen *ret);
 void link_seen_write(const char *path, const struct link_seen *s);
 void link_boot_read(char *ret_id, size_t cap);

@@ -374,14 +374,14 @@ static const struct session_ops session_calls = {
 /* A key that was changed counts from the next try on; one that cannot be read changes nothing. */
 static void key_again(struct link *l)
 {
-	uint8_t key[sizeof l->key];
+	struct identity key;
 	struct err err;
 
-	if (link_key_read(l->self->settings->key_file, l->name, key, &err) < 0)
+	if (identity_read(l->self->settings->key_file, l->name, &key, &err) < 0)
 		log_warn("link.key", "going on with the key as it was: %s", err.text);
 	else
-		memcpy(l->key, key, sizeof key);
-	explicit_bzero(key, sizeof key);
+		l->key = key;
+	identity_wipe(&key);
 }
 
 static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
@@ -405,7 +405,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	if (link_split(server, host, sizeof host, &port) < 0)
 		r = err_set(&err, E_INVALID, "want address:port");
 	else
-		r = session_connect(loop, host, port, l->name, l->key, &session_calls, l, &limits,
+		r = session_connect(loop, host, port, &l->key, &session_calls, l, &limits,
 		                    &l->session, &err);
 	if (r < 0)
 		try_failed(l, err.text);
@@ -434,7 +434,7 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	machine_read(self->settings->state_dir, &l->machine);
 	link_seen_read(self->epoch_file, &l->seen);
 	l->kept_number = l->seen.number;
-	int r = link_key_read(self->settings->key_file, l->name, l->key, err);
+	int r = identity_read(self->settings->key_file, l->name, &l->key, err);
 
 	if (r == 0 && getrandom(&l->incarnation, sizeof l->incarnation, 0) < 0)
 		r = err_set(err, E_IO, "getrandom");
@@ -482,7 +482,7 @@ void link_close(struct link *l)
 	session_drop(l->session);
 	if (l->seen.number != l->kept_number)
 		keep_seen(l);
-	explicit_bzero(l->key, sizeof l->key);
+	identity_wipe(&l->key);
 	free(l);
 }
 

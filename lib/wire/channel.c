@@ -110,3 +110,9 @@ const char *channel_identity(const struct channel *c)
 {
 	return c->identity;
 }
+
+int channel_proof(const struct channel *c, uint8_t ret[SESSION_PROOF_BYTES], struct err *err)
+{
+	return c->is_tls ? c->is_tls->proof(c, ret, err)
+	                 : err_set(err, E_UNSUPPORTED, "a local socket proves nothing");
+}

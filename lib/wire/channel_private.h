@@ -9,7 +9,7 @@
 #include <gnutls/gnutls.h>
 
 #include "wire/channel.h"
-#include "wire/keys.h"
+#include "wire/identity.h"
 
 enum { IDENTITY_MAX = KEY_NAME_MAX };
 
@@ -19,6 +19,7 @@ struct channel_tls {
 	ssize_t (*read)(struct channel *c, uint8_t *to, size_t bytes, struct err *err);
 	ssize_t (*write)(struct channel *c, const uint8_t *from, size_t bytes, struct err *err);
 	bool (*bye)(struct channel *c); /* said? */
+	int (*proof)(const struct channel *c, uint8_t ret[SESSION_PROOF_BYTES], struct err *err);
 };
 
 struct channel {
@@ -27,8 +28,11 @@ struct channel {
 	gnutls_session_t tls;
 	gnutls_psk_server_credentials_t server;
 	gnutls_psk_client_credentials_t client;
-	session_key_fn key;
-	void *key_ctx;
+	gnutls_certificate_credentials_t pair;
+	const struct session_door *door; /* of a server */
+	void *door_ctx;
+	struct pins servers; /* of a client with a pair */
+	bool is_known;       /* the other end's public key is */
 	size_t half_sent; /* bytes of the record TLS still has to write */
 	bool wants_write;
 	char identity[IDENTITY_MAX + 1];

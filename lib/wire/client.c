@@ -16,7 +16,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
-#include "wire/keys.h"
+#include "wire/identity.h"
 #include "wire/net.h"
 #include "wire/protocol.h"
 #include "wire/session.h"
@@ -42,7 +42,7 @@ struct client {
 	struct session_limits limits;
 	struct server servers[CLIENT_SERVERS_MAX];
 	size_t n, at;
-	uint8_t key[KEY_BYTES];
+	struct identity self;
 	uint64_t incarnation;
 	uint32_t epoch; /* the highest that was obeyed */
 	struct session *session;
@@ -180,8 +180,8 @@ int64_t client_look(struct client *c, struct ev_loop *loop, int64_t now_us)
 		return c->retry_at_us;
 	CHECK(c->at < c->n && c->retry_us >= RETRY_MIN_US && c->retry_us <= RETRY_MAX_US);
 	at = &c->servers[c->at];
-	if (session_connect(loop, at->host, at->port, c->name, c->key, &session_calls, c,
-	                    &c->limits, &c->session, &err) == 0)
+	if (session_connect(loop, at->host, at->port, &c->self, &session_calls, c, &c->limits,
+	                    &c->session, &err) == 0)
 		return now_us + LOOK_US;
 	down(c, err.text);
 	c->retry_at_us = now_us + c->retry_us;
@@ -232,8 +232,8 @@ int client_new(const struct client_settings *set, const struct client_ops *ops, 
 		snprintf(to->text, sizeof to->text, "%s", set->servers[i]);
 		r = net_server(set->servers[i], to->host, &to->port, err);
 	}
-	if (r == 0 && set->key_file[0])
-		r = keys_own(set->key_file, set->name, c->key, err);
+	if (r == 0)
+		r = identity_read(set->key_file, set->name, &c->self, err);
 	if (r < 0) {
 		client_free(c);
 		return r;
@@ -254,6 +254,6 @@ void client_free(struct client *c)
 	if (!c)
 		return;
 	client_drop(c);
-	sodium_memzero(c->key, sizeof c->key);
+	identity_wipe(&c->self);
 	free(c);
 }

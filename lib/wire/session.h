@@ -1,5 +1,5 @@
-/* session.h — one connection that carries frames: TLS 1.3 with a pre-shared key over
- * TCP, or plain frames over a local socket (jobkeeper).
+/* session.h — one connection that carries frames: TLS 1.3 with a pre-shared key or raw public keys
+ * over TCP, or plain frames over a local socket (jobkeeper).
  *
  * Lives on one loop. Reads frames and hands each to `on_frame`; writes are gathered and
  * sent together when the loop is about to sleep (session_flush is automatic). Ends by
@@ -20,10 +20,13 @@
 #include "wire/frame.h"
 
 struct ev_loop;
+struct identity;
+struct pair;
 struct session;
 
 struct session_ops {
-	/* The handshake is done; `identity` is the key's name ("" for a local socket). */
+	/* The handshake is done; `identity` is the key's name, or its owner's ("" for a local
+	 * socket). */
 	void (*on_open)(void *ctx, struct session *s, const char *identity);
 	/* One frame; `message` is unpacked and borrowed until this returns. A negative
 	 * answer ends the session with that code. */
@@ -47,18 +50,32 @@ struct session_limits {
 /* Looks a key up by identity. 0, or E_NOT_FOUND. Thread: the session's. */
 typedef int (*session_key_fn)(void *ctx, const char *identity, uint8_t ret_key[32]);
 
+enum { SESSION_NAME_BYTES = 65, SESSION_PROOF_BYTES = 32 };
+
+/* How a server knows those who come: by a key that both have, or by the public key of theirs. */
+struct session_door {
+	session_key_fn key;
+	/* Whose is it? 0 with his name, or E_NOT_FOUND. NULL: nobody comes with a pair. */
+	int (*whose)(void *ctx, const uint8_t key[32], char ret_name[SESSION_NAME_BYTES]);
+	const struct pair *own; /* the server's; NULL likewise */
+};
+
 /* Server side: take over a connected socket (owned from here on, also on error). A key
- * that is not found is answered like a wrong one. */
-int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_ctx,
+ * that is not found is answered like a wrong one. `door` is borrowed for the session's life. */
+int session_accept(struct ev_loop *loop, int fd, const struct session_door *door, void *door_ctx,
                    const struct session_ops *ops, void *ctx, const struct session_limits *limits,
                    struct session **ret_session, struct err *err);
 
-/* Peer side: connect to host:port as `identity`. Host is an address or "localhost":
- * names are resolved before (net_resolve()), this call does not block on the network. */
-int session_connect(struct ev_loop *loop, const char *host, uint16_t port, const char *identity,
-                    const uint8_t key[32], const struct session_ops *ops, void *ctx,
+/* Peer side: connect to host:port as `self` (identity.h; copied). Host is an address or
+ * "localhost": names are resolved before (net_resolve()), this call does not block on the network.
+ * A pair greets nobody but a server whose key it knows. */
+int session_connect(struct ev_loop *loop, const char *host, uint16_t port,
+                    const struct identity *self, const struct session_ops *ops, void *ctx,
                     const struct session_limits *limits, struct session **ret_session,
                     struct err *err);
+/* Bytes that this session's two ends have, and no other session's; once it is open, and not for a
+ * local socket. errors  E_UNSUPPORTED */
+int session_proof(const struct session *s, uint8_t ret[SESSION_PROOF_BYTES], struct err *err);
 
 /* Plain frames over a connected local socket (owned from here on, also on error). */
 int session_local(struct ev_loop *loop, int fd, bool server, const struct session_ops *ops,
@@ -70,7 +87,8 @@ int session_local(struct ev_loop *loop, int fd, bool server, const struct sessio
  *           not UTF-8, E_CLOSED */
 int session_send(struct session *s, enum frame_kind kind, const void *message, struct err *err);
 size_t session_queued(const struct session *s); /* bytes not yet written */
-/* Limits of what may come: before this call only HELLO (server) or WELCOME, REFUSE (peer). */
+/* Limits of what may come: before this call only HELLO or ENROL (server), or WELCOME,
+ * ENROLLED, REFUSE (peer). */
 void session_greeted(struct session *s);
 const char *session_peer(const struct session *s); /* "127.0.0.1:4711"; borrowed */
 /* Write what is queued and say goodbye if that is possible within a second, then end;

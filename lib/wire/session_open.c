@@ -3,6 +3,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include "wire/identity.h"
 #include "wire/net.h"
 #include "wire/session_private.h"
 
@@ -14,14 +15,14 @@ static void delay_off(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_ctx,
+int session_accept(struct ev_loop *loop, int fd, const struct session_door *door, void *door_ctx,
                    const struct session_ops *ops, void *ctx, const struct session_limits *limits,
                    struct session **ret_session, struct err *err)
 {
 	struct channel *channel = NULL;
 
 	delay_off(fd);
-	int r = channel_server(fd, key, key_ctx, &channel, err);
+	int r = channel_server(fd, door, door_ctx, &channel, err);
 	if (r < 0)
 		return r;
 	struct session *s = session_new(loop, channel, ops, ctx, limits);
@@ -29,6 +30,11 @@ int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_c
 	session_watch(s, EV_READ);
 	*ret_session = s;
 	return 0;
+}
+
+int session_proof(const struct session *s, uint8_t ret[SESSION_PROOF_BYTES], struct err *err)
+{
+	return channel_proof(s->channel, ret, err);
 }
 
 static int connect_start(const char *host, uint16_t port, int *ret_fd, struct err *err)
@@ -51,8 +57,8 @@ static int connect_start(const char *host, uint16_t port, int *ret_fd, struct er
 	return 0;
 }
 
-int session_connect(struct ev_loop *loop, const char *host, uint16_t port, const char *identity,
-                    const uint8_t key[32], const struct session_ops *ops, void *ctx,
+int session_connect(struct ev_loop *loop, const char *host, uint16_t port,
+                    const struct identity *self, const struct session_ops *ops, void *ctx,
                     const struct session_limits *limits, struct session **ret_session,
                     struct err *err)
 {
@@ -62,7 +68,7 @@ int session_connect(struct ev_loop *loop, const char *host, uint16_t port, const
 
 	if (r < 0)
 		return r;
-	r = channel_client(fd, identity, key, &channel, err);
+	r = channel_client(fd, self, &channel, err);
 	if (r < 0)
 		return r;
 	struct session *s = session_new(loop, channel, ops, ctx, limits);

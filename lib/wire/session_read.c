@@ -12,7 +12,8 @@
 
 static bool is_greeting(const struct session *s, unsigned kind)
 {
-	return s->is_server ? kind == FR_HELLO : kind == FR_WELCOME;
+	return s->is_server ? kind == FR_HELLO || kind == FR_ENROL
+	                    : kind == FR_WELCOME || kind == FR_ENROLLED;
 }
 
 /* May this frame come now, from this side? Asked as soon as its head is there. */

@@ -220,11 +220,12 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 	struct fake *f = ctx;
 	static const struct session_limits limits = { .handshake_ms = 5000,
 		                                      .queue_bytes = 16u << 20 };
+	static const struct session_door door = { .key = find_key };
 	struct session *s;
 
 	(void)peer;
 	listener_release(f->listener, origin);
-	session_accept(f->loop, fd, find_key, f, &ops, f, &limits, &s, NULL);
+	session_accept(f->loop, fd, &door, f, &ops, f, &limits, &s, NULL);
 }
 
 void fake_open(struct fake *f, struct ev_loop *loop)

@@ -59,13 +59,13 @@ struct session {
 	int32_t code;   /* of the last answer */
 	bool may_end;   /* else the test fails, but for a lie */
 	int ended;      /* the worker ended it for this */
-	session_key_fn key;
-	void *key_ctx;
+	const struct session_door *door;
+	void *door_ctx;
 };
 
 static struct session *newest;
 
-int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_ctx,
+int session_accept(struct ev_loop *loop, int fd, const struct session_door *door, void *door_ctx,
                    const struct session_ops *ops, void *ctx, const struct session_limits *limits,
                    struct session **ret_session, struct err *err)
 {
@@ -76,8 +76,8 @@ int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_c
 	newest = mem_new(sizeof *newest);
 	newest->ops = ops;
 	newest->ctx = ctx;
-	newest->key = key;
-	newest->key_ctx = key_ctx;
+	newest->door = door;
+	newest->door_ctx = door_ctx;
 	*ret_session = newest;
 	return 0;
 }
@@ -285,7 +285,7 @@ static inline struct session *greet_holding(struct place *p, uint32_t role, cons
 	thread_sim_run(p->f.th);
 	struct session *s = newest;
 	uint8_t key[KEY_BYTES];
-	assert_int_equal(s->key(s->key_ctx, name, key), 0);
+	assert_int_equal(s->door->key(s->door_ctx, name, key), 0);
 	s->ops->on_open(s->ctx, s, name);
 	hear(p, s, FR_HELLO, &m);
 	pass(p, 2);
