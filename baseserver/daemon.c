@@ -29,6 +29,7 @@
 #include "baseserver/ledger/warm.h"
 #include "baseserver/model/definitions.h"
 #include "baseserver/model/front.h"
+#include "baseserver/model/invites.h"
 #include "baseserver/model/params.h"
 #include "baseserver/net/logkeeper.h"
 #include "baseserver/net/router.h"
@@ -83,6 +84,7 @@ struct daemon {
 	struct params *params;
 	struct logkeeper *logkeeper;
 	struct commander *commander;
+	struct invites *invites;
 	struct forecaster *forecaster;
 	struct scrubber *scrubber;
 	struct worker *workers[WORKERS_MAX];
@@ -225,9 +227,11 @@ static int make_net(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
 	struct worker_settings set = settings_of_worker(p);
-	struct worker_peers peers = { d->ledger,    d->sorter,     d->maintainer,
-		                      d->registrar, d->logkeeper,  d->params,
-		                      &d->front,    d->site->keys, router_release };
+	struct worker_peers peers = {
+		d->ledger,    d->sorter,     d->maintainer,   d->registrar,
+		d->logkeeper, d->params,     &d->front,       d->site->keys,
+		d->invites,   &d->site->own, &p->server_keys, router_release
+	};
 	struct router_settings rset = { &p->listen, (uint32_t)p->sessions_max,
 		                        (uint32_t)p->sessions_per_address_max };
 
@@ -310,6 +314,7 @@ static void fill_front(struct daemon *d)
 	f->ask = worker_ask;
 	f->peer = worker_peer;
 	f->keys = d->site->keys;
+	f->invites = d->invites;
 	f->each_key = keys_each;
 	commander_set_front(d->commander, f);
 }
@@ -320,6 +325,7 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 
 	d->site = site;
 	d->p = site->p;
+	d->invites = invites_new();
 	if (cluster_election(site->cluster))
 		d->revision = election_revision(cluster_election(site->cluster));
 	int r = make_core(d, err);
@@ -502,6 +508,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 		worker_free(d->workers[i]);
 	forecaster_free(d->forecaster);
 	commander_free(d->commander);
+	invites_free(d->invites);
 	logkeeper_free(d->logkeeper);
 	registry_free(d->registry);
 	registrar_free(d->registrar);

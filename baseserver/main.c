@@ -24,7 +24,7 @@
 #include "util/trust.h"
 #include "wire/keys.h"
 
-#define USES "key-add NAME [KIND] | key-kind NAME KIND"
+#define USES "key-add NAME [KIND] | key-kind NAME KIND | server-key"
 enum { ARENAS = 2, MMAP_BYTES = 1 << 20, TRIM_BYTES = 4 << 20 };
 
 struct run {
@@ -140,6 +140,23 @@ static int main_key(const struct param_baseserver *p, char *const *words)
 	return key_change(p, adds, name, kind);
 }
 
+/* `baseserver -c FILE server-key`: what peers know this server by. It draws the pair where it never
+ * ran: so that the settings of both servers can be written before either runs. */
+static int main_server_key(const struct param_baseserver *p)
+{
+	struct err err = { 0 };
+	struct pair own;
+	char text[PAIR_TEXT];
+
+	trust_user(server_user(p));
+	if (site_pair(p, &own, &err) < 0)
+		return main_die(EX_CANTCREAT, &err);
+	pair_text(own.key, text);
+	printf("%s\n", text);
+	pair_wipe(&own);
+	return 0;
+}
+
 static void main_prepare(const struct param_baseserver *p)
 {
 	enum log_level level = LOG_INFO;
@@ -233,6 +250,8 @@ int main(int argc, char **argv)
 		; /* what it said is all */
 	else if (!args.rest[0])
 		code = main_run(&p, &args);
+	else if (strcmp(args.rest[0], "server-key") == 0 && !args.rest[1])
+		code = main_server_key(&p);
 	else
 		code = main_key(&p, args.rest);
 	param_args_done(&args);

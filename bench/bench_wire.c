@@ -18,8 +18,8 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "wire/listen.h"
 #include "wire/identity.h"
+#include "wire/listen.h"
 #include "wire/session.h"
 
 enum { BATCH = 32, IDLE_SESSIONS = 500 };

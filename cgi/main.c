@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 2);
 	argc = make_token_take(argc, argv, &token);
 	if (!param_main(&param_cgi_table, &cgi.param, argc, argv,
-	                "[--make-token|--make-app NAME [ROLE]]", &args, &code))
+	                "[--make-token|--make-app NAME [ROLE] | " NET_ENROL_USES "]", &args, &code))
 		goto out;
 	if (sodium_init() < 0) {
 		err_set(&err, E_IO, "no random numbers");
@@ -313,6 +313,10 @@ int main(int argc, char **argv)
 	}
 	log_level_parse(cgi.param.log_level, &level);
 	log_open("sirdar-cgi", level);
+	if (args.rest[0]) {
+		code = net_enrol(&cgi.param, args.rest);
+		goto out;
+	}
 	notify_open();
 	/* Who looks on does not take from who schedules; a unit that forbids the call says Nice. */
 	if (cgi.param.nice > 0)

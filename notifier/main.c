@@ -24,6 +24,7 @@
 #include "util/log.h"
 #include "util/own.h"
 #include "util/screen.h"
+#include "wire/enrol.h"
 
 static int notifier_main_die(int code, const struct err *err)
 {
@@ -165,7 +166,7 @@ int main(int argc, char **argv)
 	own_memory();
 	argc = asked_take(argc, argv, &asked);
 	if (!param_main(&param_notifier_table, &n.param, argc, argv,
-	                "[--test RECIPIENT | --status]", &args, &code))
+	                "[--test RECIPIENT | --status | " ENROL_USES "]", &args, &code))
 		goto out;
 	log_level_parse(n.param.log_level, &level);
 	log_open("sirdar-notifier", level);
@@ -177,7 +178,10 @@ int main(int argc, char **argv)
 		goto out;
 	}
 	notify_open();
-	code = asked.test     ? main_test(&n, asked.test)
+	struct enrol_settings set = { n.param.name, n.param.key_file, n.param.server.items,
+		                      n.param.server.n };
+	code = args.rest[0]   ? enrol_main(&set, "sirdar-notifier", args.rest)
+	       : asked.test   ? main_test(&n, asked.test)
 	       : asked.status ? main_status(&n)
 	                      : notifier_main_run(&n, fd);
 	notifier_close(&n);

@@ -25,6 +25,7 @@
 
 struct jval;
 struct past;
+struct peer;
 struct query;
 struct tz;
 struct vault;
@@ -359,9 +360,20 @@ void alerts__forget(struct commander *c);
 
 /* commander_peer.c */
 int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* What there is of o's peer, to be changed; borrowed until it is put. has_shared: keys_file has a
+ * key of it. */
+struct peer peer__next(const struct commander *c, const struct order *o, bool *ret_has_shared);
+/* Kind, lists and expiry as o says. */
+int peer__bound(const struct order *o, struct peer *next, struct refusal *f);
+void peer__put(struct commander *c, struct cmd *cmd, const struct peer *next);
 void peer__tell(const struct commander *c, const struct store_doc *d);
 /* `projects`: that the peer's commands keep to, a line each; NULL: all. E_FORBIDDEN */
 int peer__within(const struct order *o, const char *projects, struct refusal *f);
+
+/* commander_enrol.c: a peer's public keys */
+int peer__invite(struct commander *c, struct cmd *cmd, struct refusal *f);
+int peer__key(struct commander *c, struct cmd *cmd, struct refusal *f);
+int peer__approve(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_silence.c */
 int order__parse_silence(const struct commander *c, struct order *o, struct refusal *f);

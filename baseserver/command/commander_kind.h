@@ -119,6 +119,8 @@ int level_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_peer.c */
 int peer_parse(struct order *o, struct refusal *f);
+int peer_invite_parse(struct order *o, struct refusal *f);
+int peer_key_parse(struct order *o, struct refusal *f);
 
 /* commander_steer.c: other commands, and who leads. */
 int steer_parse(struct order *o, struct refusal *f);

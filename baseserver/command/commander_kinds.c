@@ -147,6 +147,17 @@ static const struct kind kinds[CK_COUNT] = {
 	                  .parse = peer_parse,
 	                  .begin = peer__begin },
 	[CK_PEER_REVOKE] = { .keys = { "peer" }, .parse = peer_parse, .begin = peer__begin },
+	[CK_PEER_INVITE] = { .keys = { "peer", "kind", "groups", "types", "projects", "expires",
+	                               "id", "secret" },
+	                     .parse = peer_invite_parse,
+	                     .begin = peer__invite,
+	                     .hides = { "secret" } },
+	[CK_PEER_KEY] = { .keys = { "peer", "key", "invite", "former" },
+	                  .parse = peer_key_parse,
+	                  .begin = peer__key },
+	[CK_PEER_APPROVE] = { .keys = { "peer", "fingerprint" },
+	                      .parse = peer_key_parse,
+	                      .begin = peer__approve },
 
 	/* --- people --------------------------------------------------------------------------- */
 	[CK_USER_SET] = { .keys = { "user", "role", "projects", "rights", "mail", "phone", "chat",

@@ -9,6 +9,7 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/model/front.h"
+#include "baseserver/model/invites.h"
 #include "baseserver/model/peers.h"
 #include "sched/when.h"
 #include "sched/workflow.h"
@@ -76,7 +77,7 @@ int peer_parse(struct order *o, struct refusal *f)
 	                PEER_NAME_BYTES)) /* as key-add has it: hosts are called 10-0-0-5 */
 		return refuse(f, E_INVALID, "args.peer", "A-Z a-z 0-9 . _ -, not . or - first",
 		              "args.peer: '%.63s' is not a name of a key", o->peer);
-	if (o->kind == CK_PEER_REVOKE)
+	if (o->kind != CK_PEER_SET && o->kind != CK_PEER_INVITE)
 		return 0;
 	o->mode = -1;
 	r = arg_choice(o->args, "args", "kind", peer_kind_words, &o->mode, f);
@@ -117,98 +118,109 @@ static struct sought key_of(const struct commander *c, const char *name)
 	return s;
 }
 
-static void put_list(struct buf *out, const char *key, const struct jval *now,
-                     const struct jval *was)
+struct peer peer__next(const struct commander *c, const struct order *o, bool *ret_has_shared)
 {
-	const struct jval *list = now ? now : was;
+	const struct peer *was = peers_find(&c->docs[DOC_PEER], o->peer);
+	struct peer next = was ? *was : (struct peer){ .invite = "" };
+	struct sought key = key_of(c, o->peer);
 
-	put_open(out, key, '[');
-	JV_EACH(v, list)
-		put_text(out, NULL, v->text);
-	put_close(out, ']');
+	next.root = NULL;
+	if (!next.kind)
+		next.kind = key.kind;
+	*ret_has_shared = key.found;
+	return next;
 }
 
-/* The next version: what the command says, else what there was. */
-static void peer_put(struct commander *c, struct cmd *cmd, const struct peer *was,
-                     enum peer_kind kind, const char *state)
+void peer__put(struct commander *c, struct cmd *cmd, const struct peer *next)
 {
-	const struct order *o = &cmd->o;
-	bool sets = o->kind == CK_PEER_SET;
-	int64_t expires_us = sets && o->until_us >= 0 ? o->until_us : was ? was->expires_us : 0;
-	const struct jval *old[] = { was ? was->groups : NULL, was ? was->types : NULL,
-		                     was ? was->projects : NULL };
 	struct buf body;
 
 	buf_init(&body);
-	put_open(&body, NULL, '{');
-	put_text(&body, "kind", peer_kind_name(kind));
-	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-		put_list(&body, lists[i], sets ? jv_get(o->args, lists[i]) : NULL, old[i]);
-	put_int(&body, "expires", expires_us / US_PER_S);
-	put_text(&body, "state", state);
-	put_close(&body, '}');
+	peer_print(next, &body);
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	stored__change(
-		c, cmd, cmd->edit,
-		&(struct store_doc){ .kind = DOC_PEER, .name = o->peer, .body = buf_str(&body) });
+	stored__change(c, cmd, cmd->edit,
+	               &(struct store_doc){
+			       .kind = DOC_PEER, .name = cmd->o.peer, .body = buf_str(&body) });
 	buf_done(&body);
 }
 
 /* Bounds that nobody would keep are not taken. */
-static int check_bounds(const struct order *o, const struct peer *was, enum peer_kind kind,
-                        struct refusal *f)
+static int check_bounds(const struct peer *next, struct refusal *f)
 {
-	const struct jval *old[] = { was ? was->groups : NULL, was ? was->types : NULL,
-		                     was ? was->projects : NULL };
-	bool machine = kind == PEER_BROKER;
+	const struct jval *all[] = { next->groups, next->types, next->projects };
+	bool machine = next->kind == PEER_BROKER;
 	char at[40];
 
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-		const struct jval *now = jv_get(o->args, lists[i]);
-		bool fits = i < 2 ? machine : !machine && kind != PEER_NOTIFIER;
-		if (fits || !(now ? now->len : old[i] != NULL))
+		bool fits = i < 2 ? machine : !machine && next->kind != PEER_NOTIFIER;
+		if (fits || !all[i] || !all[i]->len)
 			continue;
 		snprintf(at, sizeof at, "args.%s", lists[i]);
 		return refuse(f, E_INVALID, at, "[]",
 		              "%s: a %s has none: groups and types bound a broker, projects what a "
 		              "face or a client may have changed",
-		              at, peer_kind_name(kind));
+		              at, peer_kind_name(next->kind));
 	}
 	return 0;
+}
+
+int peer__bound(const struct order *o, struct peer *next, struct refusal *f)
+{
+	const struct jval **all[] = { &next->groups, &next->types, &next->projects };
+
+	if (o->mode >= 0)
+		next->kind = (enum peer_kind)(o->mode + 1);
+	if (next->kind == PEER_NONE)
+		return refuse(f, E_INVALID, "args.kind", PEER_KINDS,
+		              "args.kind: is missing: nobody has said what '%s' is", o->peer);
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		const struct jval *now = jv_get(o->args, lists[i]);
+		if (now)
+			*all[i] = now;
+	}
+	if (o->until_us >= 0)
+		next->expires_us = o->until_us;
+	return check_bounds(next, f);
 }
 
 int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct order *o = &cmd->o;
-	const struct peer *was = peers_find(&c->docs[DOC_PEER], o->peer);
-	struct sought key = key_of(c, o->peer);
-	enum peer_kind kind = was && was->kind ? was->kind : key.kind;
+	bool is_new = !peers_find(&c->docs[DOC_PEER], o->peer), has_shared = false;
+	struct peer next = peer__next(c, o, &has_shared);
 
 	if (o->kind == CK_PEER_REVOKE) {
-		if (!was && !key.found)
+		if (is_new && !has_shared)
 			return refuse(f, E_NOT_FOUND, "args.peer", "sirdar peer list",
 			              "args.peer: there is neither a key nor a document of '%s'",
 			              o->peer);
-		peer_put(c, cmd, was, kind, "revoked");
+		next.state = PEER_REVOKED;
+		next.has_asked = false;
+		next.invite = "";
+		peer__put(c, cmd, &next);
 		return 0;
 	}
-	if (o->mode >= 0)
-		kind = (enum peer_kind)(o->mode + 1);
-	if (kind == PEER_NONE)
-		return refuse(f, E_INVALID, "args.kind", PEER_KINDS,
-		              "args.kind: is missing: nobody has said what '%s' is", o->peer);
-	int r = check_bounds(o, was, kind, f);
+	int r = peer__bound(o, &next, f);
+	if (r == 0 && jv_get(o->args, "state") && next.state > PEER_REVOKED)
+		r = refuse(f, E_CONFLICT, "args.state", "sirdar peer approve NAME",
+		           "args.state: '%s' waits for its key, or for somebody who approves of it",
+		           o->peer);
 	if (r < 0)
 		return r;
-	bool stays = was && was->is_revoked && !jv_get(o->args, "state");
-	peer_put(c, cmd, was, kind, stays ? "revoked" : "active");
+	if (jv_get(o->args, "state"))
+		next.state = PEER_ACTIVE;
+	peer__put(c, cmd, &next);
 	return 0;
 }
 
 void peer__tell(const struct commander *c, const struct store_doc *d)
 {
+	const struct peer *p = peers_find(&c->docs[DOC_PEER], d->name);
+
 	for (size_t i = 0; c->front && c->front->peer && i < c->front->n_workers; i++)
 		c->front->peer(c->front->workers[i], d);
+	if (c->front && c->front->invites && !(p && p->invite[0]))
+		invites_end(c->front->invites, d->name);
 }
 
 /* --- projects of a client ------------------------------------------------------------- */

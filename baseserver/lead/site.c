@@ -88,27 +88,26 @@ static int name_it(struct site *s, struct err *err)
 }
 
 /* Drawn once, as the id: peers know this server by it. */
-static int read_pair(struct site *s, struct err *err)
+int site_pair(const struct param_baseserver *p, struct pair *ret, struct err *err)
 {
-	char *path = mem_fmt("%s/server.key", s->p->state_dir), digits[PAIR_TEXT] = "";
+	char *path = mem_fmt("%s/server.key", p->state_dir), digits[PAIR_TEXT] = "";
 	uint8_t secret[PAIR_BYTES] = { 0 };
 	struct buf text;
 
-	CHECK(s->lock_fd >= 0);
 	buf_init(&text);
 	buf_room(&text, 2 * PAIR_TEXT);
 	int r = fs_read_secret(path, PAIR_TEXT, &text, err);
 	if (r == 0) {
 		snprintf(digits, sizeof digits, "%.*s", PAIR_TEXT - 1, buf_str(&text));
 		if (pair_parse(digits, secret))
-			r = pair_of(secret, &s->own, err);
+			r = pair_of(secret, ret, err);
 		else
 			r = err_set(err, E_INVALID, "%s: not %d hexadecimal digits", path,
 			            PAIR_TEXT - 1);
 	} else if (r == E_NOT_FOUND) {
-		r = pair_draw(&s->own, err);
+		r = pair_draw(ret, err);
 		if (r == 0) {
-			pair_text(s->own.secret, digits);
+			pair_text(ret->secret, digits);
 			buf_printf(&text, "%s\n", digits);
 			r = fs_write(path, buf_at(&text), text.len, 0600, err);
 		}
@@ -140,7 +139,7 @@ int site_open(struct site *s, const struct param_baseserver *p, struct err *err)
 	if (r == 0)
 		r = keys_open(p->keys_file, &s->keys, err);
 	if (r == 0)
-		r = read_pair(s, err);
+		r = site_pair(p, &s->own, err);
 	if (r == 0)
 		r = cluster_open(s, &s->cluster, err);
 	return r;

@@ -14,6 +14,7 @@
 struct client_request;
 struct commander;
 struct forecaster;
+struct invites;
 struct keys;
 struct lead;
 struct ledger;
@@ -110,6 +111,7 @@ struct front {
 	void (*each_key)(struct keys *k,
 	                 void (*each)(void *ctx, const char *name, enum peer_kind kind), void *ctx);
 	struct keys *keys;
+	struct invites *invites; /* NULL: nobody can be invited */
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
 	struct actor *logs;

@@ -20,7 +20,6 @@
 #include "util/check.h"
 #include "util/err.h"
 #include "util/log.h"
-#include "wire/keys.h"
 
 struct accepted {
 	struct letter letter;
@@ -36,9 +35,15 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	struct conn *c = ctx;
 
 	(void)s;
-	if (strcmp(c->identity, identity) != 0)
-		c->key_serial = 0; /* another was looked up last: which key it is, is not known */
+	if (strcmp(c->identity, identity) != 0) { /* another was looked up last: which it is, is
+		                                   * not known */
+		c->key_serial = 0;
+		c->has_pair = false;
+		c->invite[0] = 0;
+	}
 	snprintf(c->identity, sizeof c->identity, "%s", identity);
+	if (c->invite[0])
+		worker__guessed(c);
 }
 
 static int wrong_role(struct conn *c, enum frame_kind kind)
@@ -103,7 +108,9 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	struct conn *c = ctx;
 
 	(void)s;
-	if (kind == FR_HELLO)
+	if (kind == FR_ENROL)
+		return worker__enrol(c, m);
+	if (kind == FR_HELLO && !c->invite[0])
 		return worker__hello(c, m);
 	if (!c->greeted)
 		return E_PROTOCOL;
@@ -163,21 +170,6 @@ static const struct session_ops session_calls = { .on_open = on_open,
 	                                          .on_frame = on_frame,
 	                                          .on_end = on_end };
 
-static int find_key(void *ctx, const char *identity, uint8_t ret_key[32])
-{
-	struct conn *c = ctx;
-	struct key_about about = { 0 };
-
-	/* The serial first: if the key is replaced meanwhile, this is of the former one. */
-	if (keys_about(c->w->peers.keys, identity, &about) < 0)
-		return E_NOT_FOUND;
-	c->key_serial = about.serial;
-	snprintf(c->identity, sizeof c->identity, "%s", identity);
-	return keys_find(c->w->peers.keys, identity, ret_key);
-}
-
-static const struct session_door front_door = { .key = find_key };
-
 static void on_accepted(struct letter *l, void *self)
 {
 	struct worker *w = self;
@@ -193,7 +185,7 @@ static void on_accepted(struct letter *l, void *self)
 	c->router = a->router;
 	c->door = a->door;
 	c->origin = a->origin;
-	int r = session_accept(actor_loop(w->me), a->fd, &front_door, c, &session_calls, c, &limits,
+	int r = session_accept(actor_loop(w->me), a->fd, &w->door, c, &session_calls, c, &limits,
 	                       &c->session, &err);
 	if (r < 0) {
 		log_warn("session.accept", "peer=%s text=\"%s\"", a->peer, err.text);
@@ -277,6 +269,7 @@ struct worker *worker_new(struct thread *th, const struct worker_settings *set,
 
 	w->set = *set;
 	w->peers = *peers;
+	worker__door_of(w, &w->door);
 	w->answered = worker__answered;
 	w->evict = worker__evict;
 	w->me = actor_new(th, &ops, w);
@@ -292,6 +285,7 @@ void worker_free(struct worker *w)
 		return;
 	worker__client_free(w);
 	worker__plugins_free(w);
+	free(w->guesses);
 	docs_done(&w->who);
 	worker__table_done(w);
 	free(w);

@@ -10,10 +10,13 @@
 
 struct actor;
 struct front;
+struct invites;
 struct keys;
 struct ledger;
 struct logkeeper;
 struct maintainer;
+struct pair;
+struct param_list;
 struct params;
 struct registrar;
 struct router;
@@ -42,8 +45,11 @@ struct worker_peers {
 	struct registrar *registrar;
 	struct logkeeper *logkeeper;
 	struct params *params;
-	struct front *front; /* commands and queries of clients */
-	struct keys *keys;   /* borrowed, own locking */
+	struct front *front;           /* commands and queries of clients */
+	struct keys *keys;             /* borrowed, own locking */
+	struct invites *invites;       /* the same */
+	const struct pair *own;        /* the server's, borrowed */
+	const struct param_list *like; /* keys of other servers, as text; borrowed */
 	/* router_release() */
 	void (*release)(struct router *r, uint32_t door, uint64_t origin);
 };

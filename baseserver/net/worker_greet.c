@@ -84,7 +84,10 @@ static void welcome(struct conn *c)
 	m.store_id = (char *)(uintptr_t)ledger_begin(c->w->peers.ledger)->id;
 	m.number = told.number;
 	m.proof = told.proof;
+	m.server_keys = worker__server_keys(c->w, &m.n_server_keys);
 	session_send(c->session, FR_WELCOME, &m, NULL);
+	worker__server_keys_free(m.server_keys, m.n_server_keys);
+	worker__key_used(c);
 	session_greeted(c->session);
 	c->greeted = true;
 	log_info("session.greeted",

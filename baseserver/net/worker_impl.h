@@ -20,7 +20,10 @@ struct conn {
 	struct worker *w;
 	struct session *session;
 	char identity[64], peer[64];
-	uint32_t key_serial;   /* of the key it was opened with */
+	uint32_t key_serial; /* of the key it was opened with, or: */
+	bool has_pair;
+	uint8_t public[PAIR_BYTES];
+	char invite[20];       /* the id of the code it was opened with; "": none */
 	enum peer_kind kind;   /* once it has greeted */
 	bool is_refused;       /* it is about to end */
 	struct router *router; /* is told when it is over */
@@ -111,8 +114,10 @@ struct worker {
 	struct news *news;               /* worker_news.c */
 	struct plugin_choices **plugins; /* worker_orders.c */
 	size_t n_plugins;
-	struct docs who; /* worker_peer.c: documents of peers */
-	int64_t look_us; /* wall: when the next one expires that is here; 0: none does */
+	struct docs who;          /* worker_peer.c: documents of peers */
+	int64_t look_us;          /* wall: when the next one expires that is here; 0: none does */
+	struct session_door door; /* worker_enrol.c */
+	struct guesses *guesses;  /* the same */
 };
 
 /* worker_table.c: sessions, leases, definitions */
@@ -150,6 +155,15 @@ void worker__forged(struct conn *c, enum frame_kind kind, uint64_t token, uint32
 int worker__hello(struct conn *c, const Sirdar__Hello *h);
 void worker__greeted(struct letter *l, void *self);
 
+/* worker_enrol.c: by what key a session is opened, and public keys that are made known */
+void worker__door_of(const struct worker *w, struct session_door *ret); /* with a struct conn */
+void worker__guessed(struct conn *c); /* it came in under a code: that try does not count */
+int worker__enrol(struct conn *c, const Sirdar__Enrol *m);
+void worker__key_used(struct conn *c); /* it was let in by it */
+/* Of this server and its like, for peers to know them by. */
+char **worker__server_keys(const struct worker *w, size_t *ret_n);
+void worker__server_keys_free(char **keys, size_t n);
+
 /* worker_peer.c: who may be here, and as what */
 struct claim { /* what a peer says that it is; borrowed */
 	enum role role;
@@ -159,6 +173,7 @@ struct claim { /* what a peer says that it is; borrowed */
 };
 void worker__refuse(struct conn *c, int code, bool final, const char *text); /* and it ends */
 int worker__judge(struct conn *c, const struct claim *as, struct err *err);  /* E_PEER */
+int worker__judge_key(struct conn *c, struct err *err); /* of a session by a pair. E_PEER */
 void worker__peers_look(struct worker *w); /* at the head of a turn: who has expired? */
 /* E_FORBIDDEN its kind may not ask for such a command */
 int worker__may_command(const struct conn *c, const char *kind, struct err *err);

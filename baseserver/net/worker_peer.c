@@ -82,11 +82,25 @@ static int judge_word(const char *name, const struct jval *allowed, const char *
 		name, option, word, has, name, option);
 }
 
+/* Something is judged otherwise from then on. 0: never. */
+static void look_at(struct worker *w, int64_t wall_us)
+{
+	if (!wall_us || (w->look_us && wall_us >= w->look_us))
+		return;
+	w->look_us = wall_us;
+	actor_wake(w->me); /* worker__peers_look() sets the alarm */
+}
+
 static int judge_time(const struct conn *c, const struct peer *p, struct err *err)
 {
 	const char *name = c->identity;
 
-	if (p->is_revoked)
+	if (p->state > PEER_REVOKED)
+		return err_set(err, E_PEER,
+		               "peer '%s' waits for somebody who approves of its key: `sirdar peer "
+		               "approve %s`",
+		               name, name);
+	if (p->state == PEER_REVOKED)
 		return err_set(err, E_PEER,
 		               "peer '%s' is revoked: with a new key, `sirdar peer set %s --state "
 		               "active` lets it in again",
@@ -100,18 +114,50 @@ static int judge_time(const struct conn *c, const struct peer *p, struct err *er
 	return 0;
 }
 
-int worker__judge(struct conn *c, const struct claim *as, struct err *err)
+int worker__judge_key(struct conn *c, struct err *err)
 {
 	const struct peer *p = peers_find(&c->w->who, c->identity);
-	struct key_about key = { 0 };
-	int r = 0;
 
-	if (keys_about(c->w->peers.keys, c->identity, &key) < 0 || key.serial != c->key_serial)
+	if (p && peer_has_key(p, c->public, actor_wall_us(c->w->me))) {
+		if (p->n_keys > 1 && memcmp(p->keys[0], c->public, sizeof c->public) != 0)
+			look_at(c->w, p->former_until_us);
+		return 0;
+	}
+	return err_set(
+		err, E_PEER,
+		p && peer_has_asked(p, c->public)
+			? "peer '%s' waits for somebody who approves of its key: `sirdar "
+			  "peer approve %s`"
+			: "the public key is none of peer '%s' any more: `sirdar peer invite "
+			  "%s` makes a code for another",
+		c->identity, c->identity);
+}
+
+static int judge_shared(const struct conn *c, const struct peer *p, struct key_about *ret,
+                        struct err *err)
+{
+	if (keys_about(c->w->peers.keys, c->identity, ret) < 0 || ret->serial != c->key_serial)
 		return err_set(
 			err, E_PEER,
 			"the key of peer '%s' is not in keys_file any more: `baseserver key-add "
 			"%s` where the server runs makes another",
 			c->identity, c->identity);
+	if (p && p->n_keys)
+		return err_set(err, E_PEER,
+		               "peer '%s' has a key of its own: that of keys_file counts for it no "
+		               "more",
+		               c->identity);
+	return 0;
+}
+
+int worker__judge(struct conn *c, const struct claim *as, struct err *err)
+{
+	const struct peer *p = peers_find(&c->w->who, c->identity);
+	struct key_about key = { 0 };
+	int r = c->has_pair ? worker__judge_key(c, err) : judge_shared(c, p, &key, err);
+
+	if (r < 0)
+		return r;
 	c->kind = p && p->kind ? p->kind : key.kind ? key.kind : peer_kind_usual(c->identity);
 	if (p)
 		r = judge_time(c, p, err);
@@ -121,10 +167,8 @@ int worker__judge(struct conn *c, const struct claim *as, struct err *err)
 		r = judge_word(c->identity, p->groups, as->groups[i], "group", err);
 	if (r == 0 && p && as->role == ROLE_LOADER)
 		r = judge_word(c->identity, p->types, as->type, "type", err);
-	if (r == 0 && p && p->expires_us && (!c->w->look_us || p->expires_us < c->w->look_us)) {
-		c->w->look_us = p->expires_us;
-		actor_wake(c->w->me); /* worker__peers_look() sets the alarm */
-	}
+	if (r == 0 && p)
+		look_at(c->w, p->expires_us);
 	return r;
 }
 
@@ -292,6 +336,8 @@ int worker__may_command(const struct conn *c, const char *kind, struct err *err)
 	enum changes may = changes_of(c->kind);
 	enum command_kind k;
 
+	if (command_kind_parse(kind, &k) && k == CK_PEER_KEY) /* we ourselves do */
+		return may_not(c, kind, err);
 	if (may == ANYTHING || !command_kind_parse(kind, &k))
 		return 0;
 	if (may == WORK && !command_wants_admin(k))

@@ -63,6 +63,15 @@ static void put_words(struct buf *out, const char *key, const struct jval *list)
 	put_close(out, ']');
 }
 
+static void put_key(struct buf *out, const char *name, const uint8_t *key)
+{
+	char text[PAIR_TEXT] = "";
+
+	if (key)
+		pair_text(key, text);
+	put_text(out, name, key ? text : NULL);
+}
+
 static void peers_print(struct query *q, const char *name, const struct peer *p,
                         const struct keyed *key)
 {
@@ -80,11 +89,16 @@ static void peers_print(struct query *q, const char *name, const struct peer *p,
 	put_text(out, "kind", kind ? peer_kind_name(kind) : NULL);
 	put_text(out, "by", by);
 	put_text(out, "state",
-	         p->is_revoked ? "revoked"
-	         : over        ? "expired"
-	         : kind        ? "active"
-	                       : "unassigned");
-	put_bool(out, "key", key != NULL);
+	         p->state == PEER_REVOKED   ? "revoked"
+	         : p->state == PEER_INVITED ? "invited"
+	         : p->state == PEER_PENDING ? "pending"
+	         : over                     ? "expired"
+	         : kind                     ? "active"
+	                                    : "unassigned");
+	put_bool(out, "key", key && !p->n_keys);
+	put_key(out, "fingerprint", p->n_keys ? p->keys[0] : NULL);
+	put_key(out, "waits", p->has_asked ? p->asked : NULL);
+	put_time_us(out, "invited_until", p->root && p->invite[0] ? p->invite_until_us : 0);
 	put_words(out, "groups", p->groups);
 	put_words(out, "types", p->types);
 	put_words(out, "projects", p->projects);

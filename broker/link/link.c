@@ -294,6 +294,9 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	if (l->hello_us > l->acked_us)
 		l->acked_us = l->hello_us;
 	session_greeted(l->session);
+	if (l->self->role == LINK_BROKER) /* for its loaders, too */
+		identity_learn(l->self->settings->key_file, &l->key, w->server_keys,
+		               w->n_server_keys);
 	log_info("link.up", "server=%s epoch=%u session=%u", session_peer(l->session), w->epoch,
 	         w->session);
 	l->ops->on_lease(l->ctx, 0, l->hello_us + (int64_t)l->fence_ms * US_PER_MS, NULL, 0);
@@ -371,19 +374,6 @@ static const struct session_ops session_calls = {
 	.on_end = on_end,
 };
 
-/* A key that was changed counts from the next try on; one that cannot be read changes nothing. */
-static void key_again(struct link *l)
-{
-	struct identity key;
-	struct err err;
-
-	if (identity_read(l->self->settings->key_file, l->name, &key, &err) < 0)
-		log_warn("link.key", "going on with the key as it was: %s", err.text);
-	else
-		l->key = key;
-	identity_wipe(&key);
-}
-
 static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct link *l = w->data;
@@ -401,7 +391,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	CHECK(!l->session);
-	key_again(l);
+	identity_again(l->self->settings->key_file, &l->key); /* it may have been changed */
 	if (link_split(server, host, sizeof host, &port) < 0)
 		r = err_set(&err, E_INVALID, "want address:port");
 	else
@@ -465,6 +455,11 @@ bool link_differs(const struct param_taskbroker *a, const struct param_taskbroke
 {
 	return lists_differ(&a->server, &b->server) || lists_differ(&a->groups, &b->groups) ||
 	       separates(a) != separates(b) || strcmp(a->key_file, b->key_file) != 0;
+}
+
+bool link_rekeyed(struct link *l)
+{
+	return l && identity_again(l->self->settings->key_file, &l->key);
 }
 
 void link_again(struct link *l)

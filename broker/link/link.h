@@ -73,6 +73,8 @@ int64_t link_lease_us(const struct link *l);
 
 /* Do the two say something else about whom to greet, or as whom? */
 bool link_differs(const struct param_taskbroker *a, const struct param_taskbroker *b);
+/* Is there another key in key_file now? NULL is fine: no. */
+bool link_rekeyed(struct link *l);
 /* Greet anew, with the settings as they are now. NULL is fine. */
 void link_again(struct link *l);
 

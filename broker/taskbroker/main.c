@@ -21,6 +21,7 @@
 #include "util/log.h"
 #include "util/own.h"
 #include "util/screen.h"
+#include "wire/enrol.h"
 
 struct process {
 	struct param_taskbroker settings;
@@ -51,7 +52,7 @@ static void taskbroker_main_reload(void *ctx, const struct param_taskbroker *fre
 	log_info("broker.reload", "settings=%zu need_restart=\"%s\"", n, buf_str(&restart));
 	buf_done(&restart);
 	broker_reload(&p->broker);
-	if (again)
+	if (link_rekeyed(p->broker.link) || again)
 		link_again(p->broker.link);
 }
 
@@ -169,6 +170,17 @@ out:
 	return r == 0 ? EX_OK : r == E_BUSY ? EX_TEMPFAIL : EX_CONFIG;
 }
 
+static int taskbroker_main_enrol(const struct process *p)
+{
+	const struct param_taskbroker *s = &p->settings;
+	char name[KEY_NAME_MAX + 1];
+	struct enrol_settings set = { name, s->key_file, s->server.items, s->server.n };
+
+	log_open("taskbroker", LOG_WARN);
+	link_name_read(s, name, sizeof name);
+	return enrol_main(&set, "taskbroker", p->args.rest);
+}
+
 static bool take_flag(int *argc, char **argv, const char *name)
 {
 	for (int i = 1; i < *argc; i++) {
@@ -192,8 +204,10 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 1);
 	p->broker.ends_jobs = take_flag(&argc, argv, "--with-jobs");
 	if (param_main(&param_taskbroker_table, &p->settings, argc, argv,
-	               "[--with-jobs]  (end the jobs too when told to end)", &p->args, &code))
-		code = taskbroker_main_run(p);
+	               "[--with-jobs | " ENROL_USES "]\n"
+	               "  (--with-jobs: end the jobs too when told to end)",
+	               &p->args, &code))
+		code = p->args.rest[0] ? taskbroker_main_enrol(p) : taskbroker_main_run(p);
 	param_args_done(&p->args);
 	param_done(&param_taskbroker_table, &p->settings);
 	free(p);

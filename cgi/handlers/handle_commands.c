@@ -36,13 +36,15 @@ static const struct {
 	const char *kind, *route;
 } elsewhere[] = { { "session-end", "DELETE /api/v1/sessions" },
 	          { "token-end", "DELETE /api/v1/tokens/NAME" },
-	          { "preferences-set", "PUT /api/v1/preferences" } };
+	          { "preferences-set", "PUT /api/v1/preferences" },
+	          { "peer-invite", "POST /api/v1/peers/NAME/invite" },
+	          { "peer-key", "no route: the server itself gives it" } };
 
 /* Each changes what lets somebody in, or with what rights: RF_CREDENTIAL of commands. */
 static const char *const credentials[] = { "user-set",     "user-remove",   "group-set",
 	                                   "group-remove", "token-set",     "token-remove",
 	                                   "server-set",   "server-remove", "peer-set",
-	                                   "peer-revoke" };
+	                                   "peer-revoke",  "peer-invite",   "peer-approve" };
 
 static const struct kind kinds[] = {
 #define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },

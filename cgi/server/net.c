@@ -18,6 +18,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
+#include "wire/enrol.h"
 
 #define ROUND_US    (250 * US_PER_MS)
 #define SILENCE_MS  10000
@@ -336,4 +337,11 @@ struct actor *net_actor(struct net *n)
 bool net_up(struct net *n)
 {
 	return client_is_up(n->client);
+}
+
+int net_enrol(const struct param_cgi *p, char *const *words)
+{
+	struct enrol_settings set = { p->name, p->key_file, p->server.items, p->server.n };
+
+	return enrol_main(&set, "sirdar-cgi", words);
 }

@@ -17,6 +17,7 @@ struct cgi;
 struct err;
 struct feed;
 struct net;
+struct param_cgi;
 struct thread;
 
 /* Names are resolved here, so this blocks. errors  E_INVALID, E_NOT_FOUND, of the key file */
@@ -47,5 +48,9 @@ struct log_ask {
  *   errors  E_BUSY, E_CLOSED: the writer has let go of the feed */
 int net_follow_events(struct net *n, struct feed *f, uint64_t from, uint32_t task, uint32_t states);
 int net_follow_log(struct net *n, struct feed *f, const struct log_ask *ask);
+
+/* The words of a command line that have this program enrol (wire/enrol.h). An exit status. */
+#define NET_ENROL_USES "enrol CODE | rotate-key"
+int net_enrol(const struct param_cgi *p, char *const *words);
 
 #endif

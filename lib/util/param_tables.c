@@ -4,6 +4,7 @@
 
 #include "util/err.h"
 #include "util/log.h"
+#include "util/pair_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -148,9 +149,25 @@ static int listen_check(const struct param_baseserver *p, struct err *err)
 	return 0;
 }
 
+static int server_keys_check(const struct param_baseserver *p, struct err *err)
+{
+	uint8_t key[PAIR_BYTES];
+
+	for (size_t i = 0; i < p->server_keys.n; i++)
+		if (!pair_parse(p->server_keys.items[i], key))
+			return err_set(err, E_INVALID,
+			               "server_keys has '%.100s', want %d digits of 0-9 a-f, as "
+			               "`baseserver server-key` prints them",
+			               p->server_keys.items[i], PAIR_TEXT - 1);
+	return 0;
+}
+
 static int baseserver_check(const void *self, struct err *err)
 {
 	const struct param_baseserver *p = self;
+
+	if (server_keys_check(p, err) < 0)
+		return E_INVALID;
 
 	/* SEMANTICS 3: the machine has killed the job before the server calls it lost. */
 	if (p->fence_ms + p->kill_ms >= p->lose_ms)

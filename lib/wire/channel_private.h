@@ -33,7 +33,7 @@ struct channel {
 	void *door_ctx;
 	struct pins servers; /* of a client with a pair */
 	bool is_known;       /* the other end's public key is */
-	size_t half_sent; /* bytes of the record TLS still has to write */
+	size_t half_sent;    /* bytes of the record TLS still has to write */
 	bool wants_write;
 	char identity[IDENTITY_MAX + 1];
 };

@@ -325,7 +325,8 @@ int channel_client(int fd, const struct identity *self, struct channel **ret, st
 	if (self->is_pair)
 		return tls_begin(c, pair_use(c, &self->pair), GNUTLS_CLIENT, ret, err);
 	gnutls_datum_t name = { (uint8_t *)c->identity, (unsigned)bytes };
-	gnutls_datum_t secret = { (uint8_t *)self->key, KEY_BYTES }; /* copied by the next but one */
+	gnutls_datum_t secret = { (uint8_t *)self->key,
+		                  KEY_BYTES }; /* copied by the next but one */
 	r = gnutls_psk_allocate_client_credentials(&c->client);
 	if (r >= 0)
 		r = gnutls_psk_set_client_credentials2(c->client, &name, &secret,

@@ -38,7 +38,7 @@ struct server {
 struct client {
 	const struct client_ops *ops;
 	void *ctx;
-	const char *name;
+	const char *name, *key_file;
 	struct session_limits limits;
 	struct server servers[CLIENT_SERVERS_MAX];
 	size_t n, at;
@@ -127,6 +127,7 @@ static void on_welcome(struct client *c, struct session *s, const Sirdar__Welcom
 	CHECK(c->session == s);
 	session_greeted(s);
 	c->epoch = m->epoch > c->epoch ? m->epoch : c->epoch;
+	identity_learn(c->key_file, &c->self, m->server_keys, m->n_server_keys);
 	c->retry_us = RETRY_MIN_US;
 	c->followed = false;
 	atomic_store(&c->up, true);
@@ -180,6 +181,8 @@ int64_t client_look(struct client *c, struct ev_loop *loop, int64_t now_us)
 		return c->retry_at_us;
 	CHECK(c->at < c->n && c->retry_us >= RETRY_MIN_US && c->retry_us <= RETRY_MAX_US);
 	at = &c->servers[c->at];
+	if (c->key_file[0])
+		identity_again(c->key_file, &c->self); /* it may have been changed */
 	if (session_connect(loop, at->host, at->port, &c->self, &session_calls, c, &c->limits,
 	                    &c->session, &err) == 0)
 		return now_us + LOOK_US;
@@ -221,6 +224,7 @@ int client_new(const struct client_settings *set, const struct client_ops *ops, 
 	c->ops = ops;
 	c->ctx = ctx;
 	c->name = set->name;
+	c->key_file = set->key_file;
 	c->limits = (struct session_limits){ .handshake_ms = HANDSHAKE_MS,
 		                             .idle_ms = set->silence_ms,
 		                             .queue_bytes = set->queue_bytes };

@@ -32,7 +32,7 @@ struct client_settings {
 	char *const *servers; /* "host:port", in the order in which they are tried; copied */
 	size_t n_servers;     /* 1 or more; those after CLIENT_SERVERS_MAX are left out */
 	const char *name;     /* the key's; borrowed */
-	const char *key_file; /* "": a key of zeros, which a server on loopback takes or refuses */
+	const char *key_file; /* identity.h; borrowed */
 	uint32_t silence_ms;  /* nothing heard for so long ends a session */
 	size_t queue_bytes;   /* most that may wait to be written */
 };

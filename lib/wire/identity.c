@@ -9,6 +9,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/log.h"
 
 enum { IDENTITY_FILE_BYTES = 4096 };
 
@@ -142,4 +143,39 @@ int identity_write(const char *path, const struct identity *self, struct err *er
 	explicit_bzero(text.data, text.cap);
 	buf_done(&text);
 	return r;
+}
+
+bool identity_again(const char *path, struct identity *self)
+{
+	struct identity now;
+	struct err err;
+	bool differs = false;
+
+	if (identity_read(path, self->name, &now, &err) < 0) {
+		log_warn("identity.again", "text=\"going on with the key as it was: %s\"",
+		         err.text);
+	} else {
+		differs = now.is_pair != self->is_pair ||
+		          memcmp(now.key, self->key, sizeof now.key) != 0 ||
+		          memcmp(&now.pair, &self->pair, sizeof now.pair) != 0;
+		*self = now;
+	}
+	identity_wipe(&now);
+	return differs;
+}
+
+void identity_learn(const char *path, struct identity *self, char *const *texts, size_t n)
+{
+	struct pins told;
+	struct err err;
+
+	if (!self->is_pair || !pins_parse(texts, n, &told) || !told.n ||
+	    pins_same(&told, &self->servers))
+		return;
+	identity_again(path, self); /* who changes its key has written there, maybe */
+	self->servers = told;
+	if (identity_write(path, self, &err) < 0)
+		log_warn("identity.kept", "file=%s why=\"%s\"", path, err.text);
+	else
+		log_info("identity.servers", "file=%s keys=%zu", path, told.n);
 }

@@ -47,6 +47,12 @@ int identity_read(const char *path, const char *name, struct identity *ret, stru
 /* A pair of one's own; 0600, as a whole. errors  E_FULL, E_IO */
 int identity_write(const char *path, const struct identity *self, struct err *err);
 void identity_wipe(struct identity *self);
+/* What path has now, for who tries again; *self stays where it does not read, with a warning. True:
+ * it is another key. */
+bool identity_again(const char *path, struct identity *self);
+/* A server that is known has told which keys it and its like have: kept, where it is a pair and
+ * they are others. */
+void identity_learn(const char *path, struct identity *self, char *const *texts, size_t n);
 
 bool pins_have(const struct pins *p, const uint8_t key[PAIR_BYTES]);
 /* The texts of keys, as a server tells them; false: one of them is none, or there are too many. */

@@ -131,8 +131,8 @@ int pair_sign(const struct pair *p, const void *text, size_t bytes, uint8_t ret[
 	return r < 0 ? r : 0;
 }
 
-bool pair_signed(const uint8_t key[PAIR_BYTES], const void *text, size_t bytes,
-                 const uint8_t *sign, size_t sign_bytes)
+bool pair_signed(const uint8_t key[PAIR_BYTES], const void *text, size_t bytes, const uint8_t *sign,
+                 size_t sign_bytes)
 {
 	const gnutls_datum_t data = { (uint8_t *)text, (unsigned)bytes };
 	const gnutls_datum_t by = { (uint8_t *)sign, (unsigned)sign_bytes };

@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/pair_text.h"
+
 struct err;
 
-enum { PAIR_BYTES = 32, PAIR_SIGN_BYTES = 64, PAIR_TEXT = 2 * PAIR_BYTES + 1 };
+enum { PAIR_SIGN_BYTES = 64 };
 /* As TLS carries them: SubjectPublicKeyInfo, PKCS #8. */
 enum { PAIR_SPKI_BYTES = 12 + PAIR_BYTES, PAIR_PKCS8_BYTES = 16 + PAIR_BYTES };
 
@@ -33,11 +35,7 @@ bool pair_of_spki(const uint8_t *spki, size_t bytes, uint8_t ret_key[PAIR_BYTES]
 
 int pair_sign(const struct pair *p, const void *text, size_t bytes, uint8_t ret[PAIR_SIGN_BYTES],
               struct err *err);
-bool pair_signed(const uint8_t key[PAIR_BYTES], const void *text, size_t bytes,
-                 const uint8_t *sign, size_t sign_bytes);
-
-/* In digits, and back; false: not 64 of them. */
-void pair_text(const uint8_t key[PAIR_BYTES], char ret[PAIR_TEXT]);
-bool pair_parse(const char *text, uint8_t ret_key[PAIR_BYTES]);
+bool pair_signed(const uint8_t key[PAIR_BYTES], const void *text, size_t bytes, const uint8_t *sign,
+                 size_t sign_bytes);
 
 #endif

@@ -1,3 +1,5 @@
+/* A session is made: over a socket that was accepted, or towards an address. Both begin with TLS;
+ * names are not resolved here, for that would wait. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,10 +1,14 @@
 """A peer of the server, spoken from Python: TLS 1.3 with a key of its own by the GnuTLS library, frames and
 protobuf by hand. It says what it likes: what a broker's programs never would, too.
 
-    p = Peer(site, "evil")                      the key of NAME.key
+    p = Peer(site, "evil")                      the key of NAME.key, one that both have or a pair
+    p = Peer(site, "evil", pair=Pair())         a pair of its own
+    p = Peer(site, "invite:" + id, psk=secret)  under the code of an invite
     p.hello(LOADER, type="shell", held=[...]); p.send("beat", field(1, 1)); p.wait("beat_ack")
 """
 import ctypes
+import os
+import re
 import select
 import socket
 import struct
@@ -17,13 +21,16 @@ BROKER, LOADER, CLIENT = 1, 2, 3
 KINDS = {"hello": 1, "welcome": 2, "refuse": 3, "ping": 4, "pong": 5, "credit": 10, "beat": 11, "beat_ack": 12, "load": 13,
          "jobs": 14, "kills": 15, "reports": 16, "report_acks": 17, "param_ask": 18, "param_give": 19, "log_chunk": 20,
          "log_ack": 21, "runner_state": 22, "orders": 23, "command": 40, "query": 41, "answer": 42, "subscribe": 43, "events": 44,
-         "log_read": 45, "log_data": 46, "told": 47, "alerts": 48, "ask": 49, "reply": 50, "piece": 101, "piece_ack": 102}
+         "log_read": 45, "log_data": 46, "told": 47, "alerts": 48, "ask": 49, "reply": 50, "piece": 101, "piece_ack": 102,
+         "enrol": 106, "enrolled": 107}
 NAMES = {v: k for k, v in KINDS.items()}
 REPORTS = {"started": 1, "progress": 2, "ended": 3, "rejected": 4, "not_started": 5, "kill_ack": 6, "hanged": 7, "not_yet": 8,
            "lost": 9}
-PRIORITY = b"NONE:+VERS-TLS1.3:+AES-128-GCM:+CHACHA20-POLY1305:+AEAD:+ECDHE-PSK:+GROUP-SECP256R1:+GROUP-X25519:" \
-           b"+SIGN-ECDSA-SECP256R1-SHA256"
-CLIENT_SIDE, CRD_PSK, PSK_HEX, AGAIN, INTERRUPTED = 2, 4, 1, -28, -52
+SUITES = b"NONE:+VERS-TLS1.3:+AES-128-GCM:+CHACHA20-POLY1305:+AEAD:+GROUP-SECP256R1:+GROUP-X25519:"
+PRIORITY = {True: SUITES + b"+ECDHE-ECDSA:+SIGN-EDDSA-ED25519:+CTYPE-SRV-RAWPK:+CTYPE-CLI-RAWPK",  # has a pair
+            False: SUITES + b"+ECDHE-PSK:+SIGN-ECDSA-SECP256R1-SHA256"}
+CLIENT_SIDE, RAWPK, CRD_CERTIFICATE, CRD_PSK, PSK_HEX, PSK_RAW, AGAIN, INTERRUPTED = 2, 1 << 18, 1, 4, 1, 0, -28, -52
+SPKI, PKCS8 = bytes.fromhex("302a300506032b6570032100"), bytes.fromhex("302e020100300506032b657004220420")
 
 
 def gnutls():
@@ -32,9 +39,35 @@ def gnutls():
         getattr(lib, call).restype = ctypes.c_ssize_t
         getattr(lib, call).argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
     lib.gnutls_record_check_pending.restype = ctypes.c_size_t
-    for call in ("gnutls_handshake", "gnutls_record_check_pending", "gnutls_deinit", "gnutls_psk_free_client_credentials"):
+    for call in ("gnutls_handshake", "gnutls_record_check_pending", "gnutls_deinit", "gnutls_psk_free_client_credentials",
+                 "gnutls_certificate_free_credentials"):
         getattr(lib, call).argtypes = [ctypes.c_void_p]
+    lib.gnutls_certificate_set_rawpk_key_mem.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int, ctypes.c_char_p, ctypes.c_uint,
+                                                         ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+    lib.gnutls_prf_rfc5705.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
+                                       ctypes.c_size_t, ctypes.c_char_p]
     return lib
+
+
+class Pair:
+    """An Ed25519 pair by libsodium."""
+
+    def __init__(self, secret=None):
+        self.lib, self.secret = ctypes.CDLL("libsodium.so.23"), secret or os.urandom(32)
+        public, both = ctypes.create_string_buffer(32), ctypes.create_string_buffer(64)
+        self.lib.crypto_sign_seed_keypair(public, both, self.secret)
+        self.key, self.both = public.raw, both.raw
+
+    def sign(self, what):
+        out = ctypes.create_string_buffer(64)
+        self.lib.crypto_sign_detached(out, None, what, ctypes.c_ulonglong(len(what)), self.both)
+        return out.raw
+
+    @classmethod
+    def of(cls, path):
+        """The one in a file as `enrol` writes it; None: there is none."""
+        found = re.search(r"^key ([0-9a-f]{64})$", path.read_text(), re.M)
+        return cls(bytes.fromhex(found[1])) if found else None
 
 
 class Datum(ctypes.Structure):
@@ -46,20 +79,50 @@ class Gone(ConnectionError):
 
 
 class Peer:
-    def __init__(self, site, name):
+    def __init__(self, site, name, psk=None, pair=None, source=""):
         self.lib, self.name, self.data, self.news, self.session = gnutls(), name, b"", [], 0
-        key = (site.dir / (name + ".key")).read_text().strip().split(":")[1].encode()
-        self.sock = socket.create_connection(("127.0.0.1", site.port))
+        path = site.dir / (name + ".key")
+        self.pair = pair or (Pair.of(path) if not psk else None)
+        self.sock = socket.create_connection(("127.0.0.1", site.port), source_address=(source, 0))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.tls, self.keys = ctypes.c_void_p(), ctypes.c_void_p()
-        self.lib.gnutls_init(ctypes.byref(self.tls), CLIENT_SIDE)
-        self.check(self.lib.gnutls_priority_set_direct(self.tls, PRIORITY, None))
-        self.lib.gnutls_psk_allocate_client_credentials(ctypes.byref(self.keys))
-        secret = Datum(key, len(key))
-        self.check(self.lib.gnutls_psk_set_client_credentials(self.keys, name.encode(), ctypes.byref(secret), PSK_HEX))
-        self.check(self.lib.gnutls_credentials_set(self.tls, CRD_PSK, self.keys))
+        self.lib.gnutls_init(ctypes.byref(self.tls), CLIENT_SIDE | (RAWPK if self.pair else 0))
+        self.check(self.lib.gnutls_priority_set_direct(self.tls, PRIORITY[bool(self.pair)], None))
+        if self.pair:
+            self.show_pair()
+        elif psk:
+            self.share_key(psk, PSK_RAW)
+        else:
+            self.share_key(path.read_text().strip().split(":")[1].encode(), PSK_HEX)
         self.lib.gnutls_transport_set_int2(self.tls, self.sock.fileno(), self.sock.fileno())
         self.check(self.lib.gnutls_handshake(self.tls))
+
+    def share_key(self, key, form):
+        secret = Datum(key, len(key))
+        self.lib.gnutls_psk_allocate_client_credentials(ctypes.byref(self.keys))
+        self.check(self.lib.gnutls_psk_set_client_credentials(self.keys, self.name.encode(), ctypes.byref(secret), form))
+        self.check(self.lib.gnutls_credentials_set(self.tls, CRD_PSK, self.keys))
+
+    def show_pair(self):
+        """It believes any server."""
+        public, private = SPKI + self.pair.key, PKCS8 + self.pair.secret
+        spki, pkcs8 = Datum(public, len(public)), Datum(private, len(private))
+        self.lib.gnutls_certificate_allocate_credentials(ctypes.byref(self.keys))
+        self.check(self.lib.gnutls_certificate_set_rawpk_key_mem(self.keys, ctypes.byref(spki), ctypes.byref(pkcs8), 0, None, 0,
+                                                                 None, 0, 0))
+        self.check(self.lib.gnutls_credentials_set(self.tls, CRD_CERTIFICATE, self.keys))
+
+    def proof(self):
+        out, label = ctypes.create_string_buffer(32), b"EXPORTER-sirdar"
+        self.check(self.lib.gnutls_prf_rfc5705(self.tls, len(label), label, 0, None, 32, out))
+        return out.raw
+
+    def enrol(self, name, pair, former=None, proof=None, sign=None):
+        """A public key is made known -> the code that this is answered with."""
+        what = b"sirdar enrol\0" + (proof or self.proof()) + pair.key + name.encode()
+        body = field(1, name) + field(2, pair.key) + field(3, sign or pair.sign(what))
+        self.send("enrol", body + (field(4, former.sign(what)) if former else b""))
+        return code_of(self.wait("enrolled"), 1)
 
     def check(self, code):
         if code < 0:
@@ -69,7 +132,8 @@ class Peer:
         if self.tls:
             self.sock.close()
             self.lib.gnutls_deinit(self.tls)
-            self.lib.gnutls_psk_free_client_credentials(self.keys)
+            free = "gnutls_certificate_free_credentials" if self.pair else "gnutls_psk_free_client_credentials"
+            getattr(self.lib, free)(self.keys)
             self.tls = None
 
     def __enter__(self):

@@ -167,6 +167,7 @@ static int key_of(void *ctx, const char *identity, uint8_t ret_key[32])
 	return 0;
 }
 
+static const struct session_door door = { .key = key_of };
 /* The two ends of a TCP connection over loopback: a connecting session needs a port. */
 static int port_open(uint16_t *ret_port)
 {
@@ -181,39 +182,21 @@ static int port_open(uint16_t *ret_port)
 	return fd;
 }
 
-static struct session_door door = { .key = key_of };
-
 static void server_take(int fd, const struct session_limits *l)
 {
-	assert_int_equal(session_accept(loop, fd, &door, NULL, &ops, &server, l, &server.s, NULL),
-	                 0);
-}
-
-static void tls_as(const struct identity *self, const struct session_limits *l)
-{
-	uint16_t port;
-	int listener = port_open(&port);
-
-	assert_int_equal(
-		session_connect(loop, "127.0.0.1", port, self, &ops, &peer, l, &peer.s, NULL), 0);
-	server_take(accept4(listener, NULL, NULL, SOCK_CLOEXEC), l);
-	close(listener);
-}
-
-static struct identity shared(const char *name, const uint8_t k[32])
-{
-	struct identity self = { .is_pair = false };
-
-	snprintf(self.name, sizeof self.name, "%s", name);
-	memcpy(self.key, k, sizeof self.key);
-	return self;
+	session_accept(loop, fd, &door, NULL, &ops, &server, l, &server.s, NULL);
 }
 
 static void tls_pair(const char *identity, const uint8_t k[32], const struct session_limits *l)
 {
-	struct identity self = shared(identity, k);
-
-	tls_as(&self, l);
+	struct identity self = { 0 };
+	uint16_t port;
+	int listener = port_open(&port);
+	memcpy(self.name, identity, strlen(identity) + 1);
+	memcpy(self.key, k, sizeof self.key);
+	session_connect(loop, "127.0.0.1", port, &self, &ops, &peer, l, &peer.s, NULL);
+	server_take(accept4(listener, NULL, NULL, SOCK_CLOEXEC), l);
+	close(listener);
 }
 
 /* The server as a session, the peer as a bare socket: for what no peer of ours sends. */
@@ -355,181 +338,6 @@ static void a_wrong_key_and_an_unknown_identity_look_the_same(void **state)
 	assert_string_equal(peer.err.text, first_peer.text);
 }
 
-/* --- raw public keys ---------------------------------------------------------------- */
-
-static struct pair server_pair, peer_pair;
-
-static int whose(void *ctx, const uint8_t known[32], char ret_name[SESSION_NAME_BYTES])
-{
-	(void)ctx;
-	if (memcmp(known, peer_pair.key, 32) != 0)
-		return E_NOT_FOUND;
-	snprintf(ret_name, SESSION_NAME_BYTES, "etl-1");
-	return 0;
-}
-
-static struct identity paired(const struct pair *own, const struct pair *knows)
-{
-	struct identity self = { .name = "etl-1", .is_pair = true, .pair = *own };
-
-	memcpy(self.servers.key[self.servers.n++], knows->key, 32);
-	return self;
-}
-
-static int setup_pairs(void **state)
-{
-	door = (struct session_door){ key_of, whose, &server_pair };
-	assert_int_equal(pair_draw(&server_pair, NULL), 0);
-	assert_int_equal(pair_draw(&peer_pair, NULL), 0);
-	return setup(state);
-}
-
-static int teardown_pairs(void **state)
-{
-	door = (struct session_door){ .key = key_of };
-	return teardown(state);
-}
-
-static void pairs_know_each_other_and_the_server_says_whose_a_key_is(void **state)
-{
-	struct identity self = paired(&peer_pair, &server_pair);
-	uint8_t here[SESSION_PROOF_BYTES], there[SESSION_PROOF_BYTES];
-
-	(void)state;
-	tls_as(&self, &limits);
-	run_until(&server.is_open);
-	run_until(&peer.is_open);
-	assert_string_equal(server.identity, "etl-1");
-	assert_int_equal(session_proof(server.s, here, NULL), 0);
-	assert_int_equal(session_proof(peer.s, there, NULL), 0);
-	assert_memory_equal(here, there, sizeof here);
-}
-
-static void who_has_a_key_that_both_have_still_comes_in(void **state)
-{
-	(void)state;
-	tls_pair("loader-1", key, &limits);
-	run_until(&server.is_open);
-	assert_string_equal(server.identity, "loader-1");
-}
-
-static void a_public_key_that_is_nobodys_does_not_come_in(void **state)
-{
-	struct pair other;
-
-	(void)state;
-	assert_int_equal(pair_draw(&other, NULL), 0);
-	struct identity self = paired(&other, &server_pair);
-	tls_as(&self, &limits);
-	run_until(&server.is_over);
-	run_until(&peer.is_over);
-	assert_false(server.is_open);
-	assert_int_equal(server.err.code, E_AUTH);
-	assert_int_equal(peer.err.code, E_AUTH);
-	assert_non_null(strstr(peer.err.text, "does not know the public key"));
-}
-
-/* He has the public half, as everybody may. */
-static void a_public_key_without_its_private_half_does_not_come_in(void **state)
-{
-	struct pair forged;
-
-	(void)state;
-	assert_int_equal(pair_draw(&forged, NULL), 0);
-	memcpy(forged.key, peer_pair.key, sizeof forged.key);
-	struct identity self = paired(&forged, &server_pair);
-	uint16_t port;
-	int listener = port_open(&port);
-	int r = session_connect(loop, "127.0.0.1", port, &self, &ops, &peer, &limits, &peer.s,
-	                        NULL);
-	if (r == 0) {
-		server_take(accept4(listener, NULL, NULL, SOCK_CLOEXEC), &limits);
-		run_until(&server.is_over);
-		assert_false(server.is_open);
-		run_until(&peer.is_over);
-	}
-	close(listener);
-}
-
-static void a_peer_greets_no_server_whose_key_it_does_not_know(void **state)
-{
-	struct pair other;
-
-	(void)state;
-	assert_int_equal(pair_draw(&other, NULL), 0);
-	struct identity self = paired(&peer_pair, &other);
-	tls_as(&self, &limits);
-	run_until(&peer.is_over);
-	run_until(&server.is_over);
-	assert_false(peer.is_open || server.is_open);
-	assert_int_equal(peer.err.code, E_AUTH);
-	assert_non_null(strstr(peer.err.text, "the server's key"));
-}
-
-static void a_server_without_a_pair_is_greeted_by_no_pair(void **state)
-{
-	struct identity self = paired(&peer_pair, &server_pair);
-
-	(void)state;
-	door.own = NULL;
-	tls_as(&self, &limits);
-	run_until(&server.is_over);
-	run_until(&peer.is_over);
-	assert_false(peer.is_open || server.is_open);
-}
-
-static void what_a_pair_signed_is_its_own_and_no_others(void **state)
-{
-	uint8_t sign[PAIR_SIGN_BYTES], again[PAIR_BYTES];
-	char digits[PAIR_TEXT];
-	struct pair same;
-
-	(void)state;
-	assert_int_equal(pair_sign(&peer_pair, "text", 4, sign, NULL), 0);
-	assert_true(pair_signed(peer_pair.key, "text", 4, sign, sizeof sign));
-	assert_false(pair_signed(peer_pair.key, "texT", 4, sign, sizeof sign));
-	assert_false(pair_signed(peer_pair.key, "text", 4, sign, sizeof sign - 1));
-	assert_false(pair_signed(server_pair.key, "text", 4, sign, sizeof sign));
-	pair_text(peer_pair.key, digits);
-	assert_true(pair_parse(digits, again));
-	assert_memory_equal(again, peer_pair.key, sizeof again);
-	digits[PAIR_TEXT - 2] = 'g';
-	assert_false(pair_parse(digits, again));
-	assert_false(pair_parse("00", again));
-	assert_int_equal(pair_of(peer_pair.secret, &same, NULL), 0);
-	assert_memory_equal(same.key, peer_pair.key, sizeof same.key);
-}
-
-static void an_identity_is_read_as_it_was_written_and_not_if_a_line_is_wrong(void **state)
-{
-	char path[] = "/tmp/sirdar-identity-XXXXXX";
-	struct identity self = paired(&peer_pair, &server_pair), back;
-	struct err err = { 0 };
-
-	(void)state;
-	close(mkstemp(path));
-	self.has_next = true;
-	assert_int_equal(pair_draw(&self.next, NULL), 0);
-	assert_int_equal(identity_write(path, &self, NULL), 0);
-	assert_int_equal(identity_read(path, "other", &back, NULL), 0);
-	assert_string_equal(back.name, "etl-1");
-	assert_true(back.is_pair && back.has_next && pins_same(&back.servers, &self.servers));
-	assert_memory_equal(&back.pair, &self.pair, sizeof self.pair);
-	assert_memory_equal(&back.next, &self.next, sizeof self.next);
-	FILE *f = fopen(path, "a");
-	fputs("key 00\n", f);
-	fclose(f);
-	assert_int_equal(identity_read(path, "etl-1", &back, &err), E_INVALID);
-	assert_non_null(strstr(err.text, ":5:"));
-	f = fopen(path, "w");
-	fprintf(f, "loader-1:%064d\n", 7);
-	fclose(f);
-	assert_int_equal(identity_read(path, "loader-1", &back, NULL), 0);
-	assert_false(back.is_pair);
-	assert_int_equal(identity_read(path, "other", &back, NULL), E_NOT_FOUND);
-	unlink(path);
-}
-
 static void garbage_instead_of_tls_ends_the_session(void **state)
 {
 	int fd = tls_bare(&limits);
@@ -591,15 +399,13 @@ static void nobody_at_the_port_is_reported_to_on_end(void **state)
 
 	(void)state;
 	close(port_open(&port));
-	struct identity self = shared("loader-1", key);
-	int rc = session_connect(loop, "localhost", port, &self, &ops, &peer, &limits, &peer.s,
-	                         NULL);
+	struct identity me = { .name = "loader-1" };
+	int rc = session_connect(loop, "localhost", port, &me, &ops, &peer, &limits, &peer.s, NULL);
 	if (rc == 0)
 		run_until(&peer.is_over);
 	assert_int_equal(rc < 0 ? rc : peer.err.code, E_IO);
-	assert_int_equal(session_connect(loop, "no.such.name", 1, &self, &ops, &peer, &limits,
-	                                 &peer.s, NULL),
-	                 E_INVALID);
+	rc = session_connect(loop, "no.such.name", 1, &me, &ops, &peer, &limits, &peer.s, NULL);
+	assert_int_equal(rc, E_INVALID);
 }
 
 struct bytes_case {
@@ -962,22 +768,13 @@ static void a_peer_killed_in_the_middle_of_a_frame_is_reported(void **state)
 	buf_done(&b);
 }
 
-#define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define PAIRS(f) cmocka_unit_test_setup_teardown(f, setup_pairs, teardown_pairs)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_right_key_opens_and_names_the_peer),
 		TEST(a_wrong_key_and_an_unknown_identity_look_the_same),
-		PAIRS(pairs_know_each_other_and_the_server_says_whose_a_key_is),
-		PAIRS(who_has_a_key_that_both_have_still_comes_in),
-		PAIRS(a_public_key_that_is_nobodys_does_not_come_in),
-		PAIRS(a_public_key_without_its_private_half_does_not_come_in),
-		PAIRS(a_peer_greets_no_server_whose_key_it_does_not_know),
-		PAIRS(a_server_without_a_pair_is_greeted_by_no_pair),
-		PAIRS(what_a_pair_signed_is_its_own_and_no_others),
-		PAIRS(an_identity_is_read_as_it_was_written_and_not_if_a_line_is_wrong),
 		TEST(garbage_instead_of_tls_ends_the_session),
 		TEST(a_handshake_that_drips_meets_its_deadline),
 		TEST(an_open_session_without_a_first_frame_meets_its_deadline),

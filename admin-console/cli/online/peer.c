@@ -22,6 +22,25 @@ static const struct opt options[] = {
 	{ 0 },
 };
 
+static const struct opt invite_options[] = {
+	{ "kind", 0, "KIND", "broker, face, notifier or client", TAKE_TEXT, "kind" },
+	{ "group", 0, "GROUP", "a broker's groups end here; again for more", TAKE_ITEMS, "groups" },
+	{ "type", 't', "TYPE", "its task types; again for more", TAKE_ITEMS, "types" },
+	{ "project", 'p', "PROJECT", "a face or client changes these; again for more", TAKE_ITEMS,
+	  "projects" },
+	{ "expires", 0, "T", "from then on it is not let in: an instant, or never", TAKE_TEXT,
+	  "expires" },
+	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
+	{ 0 },
+};
+
+static const struct opt approve_options[] = {
+	{ "fingerprint", 0, "KEY", "only if it is this one, as its machine shows it", TAKE_TEXT,
+	  "fingerprint" },
+	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
+	{ 0 },
+};
+
 static const struct opt revoke_options[] = {
 	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
 	{ "yes", 'y', NULL, "even if no face is let in after it" },
@@ -48,6 +67,8 @@ static const struct column columns[] = {
 	{ "Types", "types", cell_list_all },
 	{ "Projects", "projects", cell_list_all },
 	{ "Expires", "expires", cell_time },
+	{ "Public key", "fingerprint" },
+	{ "Waits for approval", "waits" },
 	{ 0 },
 };
 
@@ -133,6 +154,24 @@ static int peer_revoke(struct asked *q)
 	return code == CLI_OK ? ask_each(q, "revoked") : code;
 }
 
+/* Nobody sees it again. */
+static int invite_show(struct online *o, const struct asked *q, const cJSON *answer)
+{
+	(void)o;
+	(void)q;
+	fprintf(stderr,
+	        "a code for %s, for an hour and one use; on its machine: taskbroker -c FILE enrol "
+	        "CODE\n",
+	        text_of(answer, "peer"));
+	printf("%s\n", text_of(answer, "code"));
+	return CLI_OK;
+}
+
+const struct verb verb_peer_invite = {
+	ask, invite_options, 1, 1, .call = "POST /api/v1/peers/{}/invite", .show = invite_show
+};
+const struct verb verb_peer_approve = { ask, approve_options, 1, 1,
+	                                .call = "POST /api/v1/peers/{}/approve" };
 const struct verb verb_peer_list = { ask, .most = WORDS_NONE, .call = "GET /api/v1/peers",
 	                             .member = "peers", .columns = columns };
 const struct verb verb_peer_show = {

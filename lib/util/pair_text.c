@@ -1,7 +1,7 @@
-/* A key in digits. Apart from pair.c, for who keeps keys and has no TLS. */
-#include <stdio.h>
+/* A key in digits. Apart from wire/pair.c, for who keeps keys and has no TLS. */
+#include "util/pair_text.h"
 
-#include "wire/pair.h"
+#include <stdio.h>
 
 void pair_text(const uint8_t key[PAIR_BYTES], char ret[PAIR_TEXT])
 {
