@@ -132,19 +132,20 @@ static int ask_servers(struct enrolling *e, const struct enrol_settings *set)
 static int no_pair_yet(const struct enrol_settings *set, struct err *err)
 {
 	struct identity was;
-	struct err ignored;
 
 	if (!set->key_file[0])
 		return err_set(err, E_INVALID,
 		               "key_file is not set: say where this program's key is to be kept");
-	int r = identity_read(set->key_file, set->name, &was, &ignored);
+	int r = identity_read(set->key_file, set->name, &was, err);
 	bool has = r == 0 && was.is_pair;
 	identity_wipe(&was);
-	return has ? err_set(err, E_EXISTS,
-	                     "%.200s has a key of its own already: `rotate-key` changes it; to "
-	                     "enrol anew, take the file away",
-	                     set->key_file)
-	           : 0;
+	/* What does not read as a pair is none: there is nothing to lose. */
+	if (!has)
+		return r == E_FORBIDDEN || r == E_IO ? r : 0;
+	return err_set(err, E_EXISTS,
+	               "%.200s has a key of its own already: `rotate-key` changes it; to enrol "
+	               "anew, take the file away",
+	               set->key_file);
 }
 
 int enrol_first(const struct enrol_settings *set, const char *code, uint8_t ret_key[PAIR_BYTES],

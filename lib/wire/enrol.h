@@ -33,6 +33,7 @@ struct enrol_settings {
 	const char *key_file; /* where its pair is kept from now on */
 	char *const *servers; /* address:port, tried in turn */
 	size_t n_servers;
+	const char *state_dir; /* the daemon's: whose user it is, where root does it */
 };
 
 /* Draw a pair, have the server keep the public half, write both to key_file. Blocks.

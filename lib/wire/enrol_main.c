@@ -2,9 +2,12 @@
  * output has the public key, to be compared; all else is for people and goes to standard error. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "util/err.h"
+#include "util/trust.h"
 #include "wire/enrol.h"
 
 static int enrol_usage(const char *program)
@@ -42,6 +45,7 @@ int enrol_main(const struct enrol_settings *set, const char *program, char *cons
 	struct enrol_settings at = *set;
 	uint8_t key[PAIR_BYTES];
 	struct err err = { 0 };
+	struct stat st;
 
 	if ((is_first && !code) || (!is_first && strcmp(words[0], "rotate-key") != 0))
 		return enrol_usage(program);
@@ -51,6 +55,10 @@ int enrol_main(const struct enrol_settings *set, const char *program, char *cons
 		at.servers = more + 1;
 		at.n_servers = 1;
 	}
+	/* By root's hand for a daemon that is another user: the file stays his, or becomes its
+	 * directory's owner's. */
+	if (geteuid() == 0 && stat(set->state_dir, &st) == 0)
+		trust_user(st.st_uid);
 	int r = is_first ? enrol_first(&at, code, key, &err) : enrol_next(&at, key, &err);
 	if (r < 0) {
 		fprintf(stderr, "%s: %s\n", program, err.text);

@@ -2,6 +2,7 @@
 """A peer's own key: it is invited, makes the key known under a code, is approved of, and changes it. Codes that were used, are
 old, wrong or another peer's; and what who is not approved of gets. The peers are our programs, and one that lies. TAP."""
 import os
+import random
 import re
 import signal
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Daemon, Site, main, test, until  # noqa: E402
+from harness import BIN, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
+from keeper_client import field  # noqa: E402
 from peer import BROKER, CLIENT, KINDS, LOADER, Gone, Pair, Peer, text  # noqa: E402
 
 BUSY, AUTH, FORBIDDEN, EXISTS, PEER = -2, -14, -15, -21, -37
@@ -124,7 +126,6 @@ def two_who_come_at_once_with_one_code_do_not_both_get_in(s):
     peers = [under(s, code) for _ in pairs]
     for p, pair in zip(peers, pairs):
         what = b"sirdar enrol\0" + p.proof() + pair.key + b"race"
-        from keeper_client import field  # noqa: PLC0415
         p.send("enrol", field(1, "race") + field(2, pair.key) + field(3, pair.sign(what)))
     codes = [p.wait("enrolled").get(1, [0])[0] for p in peers]
     assert codes.count(0) == 1, codes
@@ -228,6 +229,23 @@ def under_a_code_no_frame_but_that_one_is_taken_and_before_the_approval_none_at_
         assert p.enrol("wait", Pair(), former=pair) == PEER, "a key that waits is followed by none"
     assert s.sirdar("peer", "set", "wait", "--state", "active", expect=None).returncode != 0
     assert peer(s, "wait")["state"] == "pending"
+
+
+@test
+def a_broken_enrolment_ends_that_session_and_nothing_else(s):
+    code, pair, dice = invite(s, "mutant", "--kind", "broker"), Pair(), random.Random(16)
+    pid = s.base.pid
+    for i in range(200):
+        with under(s, code) as p:
+            body = bytearray(field(1, "mutant") + field(2, pair.key) + field(3, pair.sign(b"x")) + field(4, pair.sign(b"y")))
+            for _ in range(dice.randrange(1, 8)):
+                body[dice.randrange(len(body))] = dice.randrange(256)
+            p.send("enrol", bytes(body[:dice.randrange(len(body) + 1)] if i % 2 else body))
+            p.wait_gone()
+            assert all(kind == "enrolled" and m.get(1, [0])[0] for kind, m in p.news), p.news
+    assert s.base.pid == pid and s.base.proc.poll() is None and peer(s, "mutant")["waits"] is None
+    with under(s, code) as p:
+        assert p.enrol("mutant", pair) == 0, "and the code is not spent"
 
 
 @test
@@ -397,6 +415,62 @@ def the_guide_of_the_manual_runs_as_it_stands_there(s):
         assert peer(s, "etl-2")["state"] == "active"
         s.sirdar("peer", "revoke", "etl-2")
         key_file(s, "etl-2").unlink()
+
+
+@test
+def by_roots_hand_the_key_is_the_daemons_and_none_is_lost(s):
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    home = s.dir / "home"
+    home.mkdir(mode=0o700)
+    os.chown(home, 65534, 65534)
+    own = home / "own.key"
+
+    def by_root(*words):
+        return s.run([*s.argv("taskbroker", {**s.broker_sets("theirs", ("shell:2",)), "key_file": own, "state_dir": home}), *words])
+    done = by_root("enrol", invite(s, "theirs", "--kind", "broker"))
+    assert done.returncode == 0, done.stderr
+    assert (own.stat().st_uid, own.stat().st_mode & 0o7777) == (65534, 0o600), own.stat()
+    code = invite(s, "theirs")
+    done = by_root("enrol", code)
+    assert done.returncode != 0 and "rotate-key" in done.stderr, done.stderr
+    s.sirdar("peer", "revoke", "theirs")
+    own.unlink()
+    assert by_root("enrol", invite(s, "theirs")).returncode == 0
+    approve(s, "theirs")
+    done = by_root("rotate-key")
+    assert done.returncode == 0 and own.stat().st_uid == 65534, (done.stderr, own.stat())
+    home.chmod(0o777)
+    before = own.read_bytes()
+    assert by_root("rotate-key").returncode != 0 and own.read_bytes() == before, "anybody could put a file there"
+
+
+@test
+def a_web_server_and_a_notifier_enrol_as_a_broker_does(s):
+    face = Daemon(s, "face-2", s.argv("sirdar-cgi", {
+        "listen": f"127.0.0.1:{free_port()}", "server": f"127.0.0.1:{s.port}", "name": "face-2", "key_file": key_file(s, "face-2"),
+        "state_dir": s.dir / "face-2", "store": f"sqlite:{s.dir}/base", "web_dir": ""}), r"cgi\.ready")
+    channels = s.dir / "channels.yaml"
+    channels.write_text("channels: {hook: {type: webhook, url: 'http://127.0.0.1:1/'}}\nnodes: ['webhook:hook']\n")
+    channels.chmod(0o600)
+    teller = Daemon(s, "teller", s.argv("sirdar-notifier", {
+        "server": f"127.0.0.1:{s.port}", "name": "teller", "key_file": key_file(s, "teller"), "state_dir": s.dir / "teller",
+        "store": f"sqlite:{s.dir}/base", "channels_file": channels}), r"notifier\.(ready|up)")
+    for daemon, kind in ((face, "face"), (teller, "notifier")):
+        done = s.run([*daemon.argv, "enrol", invite(s, daemon.name, "--kind", kind)])
+        assert done.returncode == 0, done.stderr
+        s.sirdar("peer", "approve", daemon.name, "--fingerprint", done.stdout.strip())
+        s.brokers[daemon.name] = daemon
+        mark = s.base.log.stat().st_size
+        daemon.start(wait=False)
+        until(f"{daemon.name} greets", lambda: s.base.has(rf"session\.greeted .*name={daemon.name} role=3", mark))
+        done = s.run([*daemon.argv, "rotate-key"])
+        assert done.returncode == 0, done.stderr
+        s.base.restart()
+        until("the cgi has the server again", s.up)
+        until(f"{daemon.name} greets by its new key", lambda: peer(s, daemon.name)["fingerprint"] == done.stdout.strip()
+              and s.base.has(rf"session\.greeted .*name={daemon.name} role=3", s.base.mark))
+        daemon.stop()
 
 
 @test
