@@ -203,6 +203,9 @@ static int make_core(struct daemon *d, struct err *err)
 	d->resolver = resolver_new(place_of(d, "resolver"), d->ledger);
 	d->sorter = sorter_new(place_of(d, "sorter"), d->ledger);
 	sorter_set_room(d->sorter, disk_room, d);
+	r = sorter_load_bounds(d->sorter, d->site->store, p->trust_new_projects, err);
+	if (r < 0)
+		return r;
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
 	r = params_new(place_of(d, "params"), d->ledger, d->site->store, p->secrets_key_file,
@@ -315,6 +318,7 @@ static void fill_front(struct daemon *d)
 	f->peer = worker_peer;
 	f->keys = d->site->keys;
 	f->invites = d->invites;
+	f->asks_trust = !d->p->trust_new_projects;
 	f->each_key = keys_each;
 	commander_set_front(d->commander, f);
 }

@@ -6,6 +6,8 @@
 
 #include "baseserver/command/apply_impl.h"
 #include "baseserver/command/begin.h"
+#include "baseserver/model/front.h"
+#include "baseserver/model/trust.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -175,6 +177,31 @@ static int take_workflows(struct apply *a)
 	return 0;
 }
 
+/* Once for each project, when its first work comes: later `why` says it. */
+static void warn_untrusted(struct apply *a)
+{
+	const struct commander *c = a->c;
+	const char *told = "";
+
+	for (size_t i = 0; c->front && i < a->n_given; i++) {
+		const char *name = workflow_name(workflow_set_at(a->set, i));
+		int n = (int)strcspn(name, "/");
+		char *project = mem_strn(name, (size_t)n);
+		bool is_new = !documents_has_project(&c->documents, project) &&
+		              strncmp(told, name, (size_t)n + 1) != 0;
+		if (is_new && !trust_of(&c->docs[DOC_TRUST], name, !c->front->asks_trust)) {
+			diag_warning(&a->diags, workflow_place(workflow_set_at(a->set, i)),
+			             "untrusted_project", NULL,
+			             "project %s is new and not trusted: only machines that give "
+			             "projects users of their own take its jobs; if others shall, "
+			             "an administrator: sirdar project trust %s",
+			             project, project);
+			told = name;
+		}
+		free(project);
+	}
+}
+
 static int take_rest(struct apply *a)
 {
 	for (size_t i = a->n_given; i < workflow_set_count(a->set); i++) {
@@ -190,6 +217,7 @@ static int take_rest(struct apply *a)
 	print_totals(a);
 	if (a->cmd->dry)
 		apply__print_cost(a, &a->changes);
+	warn_untrusted(a);
 	apply__print_diags(&a->diags, true, "warnings", &a->changes);
 	return r < 0 ? r : apply__preview(a);
 }

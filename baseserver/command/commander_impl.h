@@ -374,6 +374,8 @@ int peer__within(const struct order *o, const char *projects, struct refusal *f)
 int peer__invite(struct commander *c, struct cmd *cmd, struct refusal *f);
 int peer__key(struct commander *c, struct cmd *cmd, struct refusal *f);
 int peer__approve(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* commander_trust.c */
+int trust__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_silence.c */
 int order__parse_silence(const struct commander *c, struct order *o, struct refusal *f);

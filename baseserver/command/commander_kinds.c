@@ -159,6 +159,15 @@ static const struct kind kinds[CK_COUNT] = {
 	                      .parse = peer_key_parse,
 	                      .begin = peer__approve },
 
+	[CK_PROJECT_TRUST] = { .keys = { "project" },
+	                       .parse = order__parse_pool,
+	                       .within = within_quota,
+	                       .begin = trust__begin },
+	[CK_PROJECT_UNTRUST] = { .keys = { "project" },
+	                         .parse = order__parse_pool,
+	                         .within = within_quota,
+	                         .begin = trust__begin },
+
 	/* --- people --------------------------------------------------------------------------- */
 	[CK_USER_SET] = { .keys = { "user", "role", "projects", "rights", "mail", "phone", "chat",
 	                            "full_name", "disabled", "secret", "source", "subject",

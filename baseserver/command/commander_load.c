@@ -8,6 +8,7 @@
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/params.h"
 #include "baseserver/plan/resolver.h"
+#include "baseserver/sort/sorter.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -155,6 +156,8 @@ static int each_document(void *ctx, const struct store_doc *d)
 static void load_learn(struct commander *c, const struct store_doc *d)
 {
 	stored__learn(c, d);
+	if ((d->kind == DOC_PEER || d->kind == DOC_TRUST) && c->front && c->front->sorter)
+		sorter_tell_bound(c->front->sorter, d);
 	if (d->kind == DOC_RUNNER)
 		plugin__tell(c, d->name);
 	else if (d->kind == DOC_PEER)

@@ -152,13 +152,13 @@ static int check_bounds(const struct peer *next, struct refusal *f)
 	char at[40];
 
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-		bool fits = i < 2 ? machine : !machine && next->kind != PEER_NOTIFIER;
+		bool fits = i < 2 ? machine : next->kind != PEER_NOTIFIER;
 		if (fits || !all[i] || !all[i]->len)
 			continue;
 		snprintf(at, sizeof at, "args.%s", lists[i]);
 		return refuse(f, E_INVALID, at, "[]",
-		              "%s: a %s has none: groups and types bound a broker, projects what a "
-		              "face or a client may have changed",
+		              "%s: a %s has none: groups and types bound a broker, projects whose "
+		              "jobs a broker is given, or what a face or a client may have changed",
 		              at, peer_kind_name(next->kind));
 	}
 	return 0;

@@ -33,11 +33,13 @@ static int parse_name(struct order *o, const char *key, struct refusal *f)
 int order__parse_pool(struct order *o, struct refusal *f)
 {
 	bool quota = o->kind == CK_QUOTA_SET;
+	bool sized = quota || o->kind == CK_POOL_SET;
+	bool pool = o->kind == CK_POOL_SET || o->kind == CK_POOL_REMOVE;
 	const char *key = quota ? "running" : "size";
-	int r = parse_name(o, quota ? "project" : "pool", f);
+	int r = parse_name(o, pool ? "pool" : "project", f);
 
 	o->size = -1;
-	if (r < 0 || o->kind == CK_POOL_REMOVE)
+	if (r < 0 || !sized)
 		return r;
 	r = arg_number(o->args, "args", key, quota ? 0 : 1, POOL_SLOTS_MAX, &o->size, f);
 	if (r == 0 && o->size < 0)

@@ -176,8 +176,9 @@ struct session_news {
 	uint32_t session, broker, lane;
 	uint64_t machine;
 	bool gone;
-	bool accepts; /* false: load thresholds, drain, quarantine */
-	char *type;   /* the loader's task type */
+	bool accepts;   /* false: load thresholds, drain, quarantine */
+	bool separates; /* its machine gives projects users of their own */
+	char *type;     /* the loader's task type */
 	char *broker_name;
 	char **groups;  /* NULL-ended */
 	uint64_t limit; /* running total of grants it may get */

@@ -3,6 +3,7 @@
 #include "baseserver/model/docs.h"
 #include "baseserver/model/peers.h"
 #include "baseserver/model/scopes.h"
+#include "store/rows.h"
 #include "util/err.h"
 #include "util/json_read.h"
 
@@ -22,7 +23,8 @@ static void json_drop(void *means)
 	jv_free(means);
 }
 
-static int server_read(const struct store_doc *d, void **ret_means, struct err *err)
+/* One that does not read would give others what it keeps from them. */
+static int object_read(const struct store_doc *d, void **ret_means, struct err *err)
 {
 	const struct jval *doc = NULL;
 
@@ -31,8 +33,8 @@ static int server_read(const struct store_doc *d, void **ret_means, struct err *
 		return 0;
 	}
 	jv_free(doc);
-	return err_set(err, E_CORRUPT, "lb_server: the body of %s (id %u) does not read back",
-	               d->name, d->id);
+	return err_set(err, E_CORRUPT, "%s: the body of %s (id %u) does not read back",
+	               doc_table(d->kind), d->name, d->id);
 }
 
 /* What a person has set for their browsers is nobody else's: only the store keeps it. A pool's size
@@ -42,7 +44,7 @@ const struct doc_kind doc_kinds[DOC_END] = {
 	/*   kind          keeps its text, what is read out of it */
 	ROW(DOC_CALENDAR, true, calendar_read, calendar_drop), /* its dates */
 	ROW(DOC_RUNNER, false, json_read, json_drop),          /* the versions of a plugin */
-	ROW(DOC_SERVER, false, server_read, json_drop),
+	ROW(DOC_SERVER, false, object_read, json_drop),
 	ROW(DOC_POOL, true, NULL, NULL),
 	ROW(DOC_SETTING, true, scope_read, scope_drop), /* parameters */
 	ROW(DOC_USER, false, json_read, json_drop),
@@ -51,5 +53,6 @@ const struct doc_kind doc_kinds[DOC_END] = {
 	ROW(DOC_TOKEN, false, json_read, json_drop),
 	ROW(DOC_DEVICE, false, json_read, json_drop),
 	ROW(DOC_PREFS, false, NULL, NULL),
-	ROW(DOC_PEER, false, peer_read, peer_drop), /* who may greet as what */
+	ROW(DOC_PEER, false, peer_read, peer_drop),    /* who may greet as what */
+	ROW(DOC_TRUST, false, object_read, json_drop), /* is a project trusted */
 };

@@ -46,6 +46,7 @@ void why_set(struct why_line *w, enum why_code code)
 {
 	CHECK(code < sizeof table / sizeof table[0]);
 	w->code = code;
+	w->is_narrow = false;
 	w->n = 0;
 	w->expected_us = 0;
 }
@@ -88,11 +89,11 @@ static void print_arg(const struct why_line *w, const char *key, size_t len, str
 			buf_puts(out, w->args[i].text);
 }
 
-void why_print_line(const struct why_line *w, struct buf *out)
+static void print_words(const struct why_line *w, const char *words, struct buf *out)
 {
 	const char *end;
 
-	for (const char *at = table[w->code].line; *at; at = end) {
+	for (const char *at = words; *at; at = end) {
 		end = at + strcspn(at, "{");
 		buf_put(out, at, (size_t)(end - at));
 		if (!*end)
@@ -105,9 +106,14 @@ void why_print_line(const struct why_line *w, struct buf *out)
 	}
 }
 
+void why_print_line(const struct why_line *w, struct buf *out)
+{
+	print_words(w, table[w->code].line, out);
+}
+
 void why_print(const struct why_line *w, struct buf *out)
 {
-	struct buf line;
+	struct buf line, opens;
 
 	put_int(out, "gate", why_gate(w->code));
 	put_text(out, "gate_name", why_gate_name(why_gate(w->code)));
@@ -120,9 +126,12 @@ void why_print(const struct why_line *w, struct buf *out)
 			put_text(out, w->args[i].key, w->args[i].text);
 	put_close(out, '}');
 	buf_init(&line);
+	buf_init(&opens);
 	why_print_line(w, &line);
+	print_words(w, table[w->code].opens, &opens);
 	put_text(out, "line", buf_str(&line));
-	buf_done(&line);
-	put_text(out, "opens", table[w->code].opens);
+	put_text(out, "opens", buf_str(&opens));
 	put_time_us(out, "expected", w->expected_us);
+	buf_done(&line);
+	buf_done(&opens);
 }

@@ -21,6 +21,7 @@ enum { WHY_ARGS = 6 };
 
 struct why_line {
 	enum why_code code;
+	bool is_narrow; /* WHY_SLOTS: none that may have it takes work; who does, may not */
 	size_t n;
 	struct {
 		const char *key; /* as in the line's {key}; a literal */

@@ -56,6 +56,7 @@ static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 	greet_copy(c->type, sizeof c->type, h->type);
 	c->lane = h->lane;
 	c->others = h->others;
+	c->separates = h->separates == 1;
 	c->groups = mem_array(h->n_groups + 1, sizeof *c->groups);
 	for (size_t i = 0; i < h->n_groups; i++)
 		c->groups[i] = mem_str(h->groups[i]);

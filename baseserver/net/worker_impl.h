@@ -36,6 +36,7 @@ struct conn {
 	struct holder holder;
 	uint32_t lane; /* of a loader, as `others` */
 	bool others;
+	bool separates;     /* of a loader, as HELLO says it */
 	bool closed;        /* it said that it takes nothing more: nothing leaves */
 	uint32_t told_held; /* the registrar knows of so many */
 	char name[64], type[64];

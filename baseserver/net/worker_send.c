@@ -234,6 +234,7 @@ void worker__tell_sorter(struct conn *c, bool gone)
 	n->lane = c->lane;
 	n->gone = gone;
 	n->accepts = c->accepts && !c->drained && !c->refuses;
+	n->separates = c->separates;
 	n->type = mem_str(c->type);
 	n->broker_name = mem_str(c->name);
 	n->groups = mem_array(groups + 1, sizeof *n->groups);

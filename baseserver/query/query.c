@@ -434,6 +434,12 @@ static int of_logs(struct query *q, const struct jval *args, struct refusal *f)
 	return r < 0 ? r : query__logs(q, f);
 }
 
+static void start_projects(struct query *q)
+{
+	query__projects(q);
+	query_finish(q);
+}
+
 /* How each kind begins; those of the notifier are none of them. */
 static const struct start {
 	int (*read)(struct query *q, const struct jval *args, struct refusal *f);
@@ -455,6 +461,7 @@ static const struct start {
 	[QK_LOGS] = { of_logs, NULL },
 	[QK_NODES] = { no_args, start_nodes },
 	[QK_PEERS] = { query__peers, query_finish },
+	[QK_PROJECTS] = { no_args, start_projects },
 };
 
 /* The query is on its way, or refused. */

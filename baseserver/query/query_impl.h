@@ -77,6 +77,10 @@ void query__nodes(struct query *q);
 int query__peers(struct query *q, const struct jval *args, struct refusal *f);
 /* Names of keys of which nobody has said what their owners are, appended. */
 void query__unsaid(const struct commander *c, struct buf *out);
+/* query_projects.c: both on the commander's thread. */
+void query__projects(struct query *q);
+/* Names of projects that an upgrade trusts and nobody has looked at, appended. */
+void query__unasked(const struct commander *c, struct buf *out);
 /* query_metrics.c: in this order, each on the thread of who it asks; the last the commander's. */
 struct registrar;
 void query__metrics_begin(struct query *q);

@@ -133,6 +133,26 @@ static bool print_unsaid(const struct patient *p, struct buf *out)
 	return any;
 }
 
+static bool print_unasked(const struct patient *p, struct buf *out)
+{
+	struct buf names;
+	char text[500];
+
+	buf_init(&names);
+	if (p->home)
+		query__unasked(p->home, &names);
+	bool any = names.len > 0;
+	snprintf(text, sizeof text,
+	         "these projects are trusted because they had work before anybody was asked, so "
+	         "machines that give projects no users of their own take their jobs: %.180s "
+	         "(sirdar project trust NAME... keeps it so, sirdar project untrust ends it)",
+	         buf_str(&names));
+	if (any)
+		put_text(out, NULL, text);
+	buf_done(&names);
+	return any;
+}
+
 /* What is wrong, a line each. Returns what it amounts to. */
 static const char *print_problems(const struct patient *p, struct buf *out)
 {
@@ -165,10 +185,11 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 	if (p->keeperless)
 		print_keeperless(p, out);
 	bool unsaid = print_unsaid(p, out);
+	bool unasked = print_unasked(p, out);
 	put_close(out, ']');
-	return fig.store_down || stalls || scrub.is_damaged              ? "failing"
-	       : low || off || fig.lacks_days || p->keeperless || unsaid ? "degraded"
-	                                                                 : "ok";
+	return fig.store_down || stalls || scrub.is_damaged                         ? "failing"
+	       : low || off || fig.lacks_days || p->keeperless || unsaid || unasked ? "degraded"
+	                                                                            : "ok";
 }
 
 /* How far a standby is behind is the number it read against the last one on disk. */
@@ -217,6 +238,7 @@ void query__server(struct query *q)
 	put_time_us(out, "now", actor_wall_us(commander_actor(c)));
 	put_text(out, "timezone", commander_timezone(c));
 	put_text(out, "store", f->store ? f->store : "mem");
+	put_bool(out, "trust_new_projects", !f->asks_trust);
 	print_lead(c, out);
 	struct patient p = patient_of(q);
 	print_problems(&p, out);

@@ -141,7 +141,8 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 		return;
 	for (size_t i = 0; i < r->n; i++)
 		explain_look(&re, r->brokers[i], def);
-	if (re.works && w->code == WHY_SLOTS)
+	bool is_narrow = w->is_narrow && (re.not || re.sick || re.gone);
+	if (re.works && w->code == WHY_SLOTS && !is_narrow)
 		return;
 	if (!re.known) {
 		why_set(w, WHY_TYPE_UNKNOWN);

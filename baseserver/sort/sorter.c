@@ -428,6 +428,7 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 	slab_init(&s->ready, sizeof(struct ready));
 	map_init(&s->limit_by_name);
 	map_init(&s->machine_of);
+	sorter__bounds_init(s);
 	s->me = actor_new(th, &ops, s);
 	s->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, s->me);
 	s->out = (struct outbox){
@@ -448,6 +449,7 @@ void sorter_free(struct sorter *s)
 	sorter__limits_free(s);
 	sorter__seats_free(s);
 	sorter__machines_free(s);
+	sorter__bounds_free(s);
 	sorter__starts_free(s);
 	slab_done(&s->ready);
 	outbox_done(&s->out);

@@ -13,12 +13,15 @@
 #include <stdint.h>
 
 struct actor;
+struct err;
 struct forecast;
 struct inst_key;
 struct ledger;
 struct registrar;
 struct session_news;
 struct sorter;
+struct store;
+struct store_doc;
 struct thread;
 struct timing;
 struct why_line;
@@ -36,6 +39,13 @@ void sorter_set_starts(struct sorter *s, struct registrar *r, int64_t pause_us,
  * while nothing may start for want of disk. Before any thread runs. */
 void sorter_set_room(struct sorter *s,
                      bool (*room)(void *ctx, uint64_t *ret_free, uint64_t *ret_min), void *ctx);
+
+/* Whose jobs a broker may be given, by documents of peers and of trust; `unsaid`: of projects that
+ * have none. Before any thread runs; without it everybody may have everybody's.
+ *   errors  those of the store, E_CORRUPT */
+int sorter_load_bounds(struct sorter *s, struct store *store, bool unsaid, struct err *err);
+/* A document of those kinds as it is now; copied. What is granted goes on. Thread: any. */
+void sorter_tell_bound(struct sorter *s, const struct store_doc *d);
 
 /* A session came, changed or went. On 0 the sorter owns the letter. Thread: any. */
 int sorter_session(struct sorter *s, struct session_news *n);

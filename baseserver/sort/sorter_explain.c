@@ -154,19 +154,32 @@ static void say_task(const struct sorter *s, const struct queue *q, int gate, st
 	w->expected_us = end_of(s, q);
 }
 
-/* Which brokers there are is the registrar's to say: registrar_explain(). */
-static void say_class(const struct sorter *s, const struct klass *k, struct why_line *w)
+static bool takes_none(const struct klass *k)
 {
-	if (k->n_sessions == 0) {
+	for (size_t i = 0; i < k->n_sessions; i++)
+		if (k->sessions[i]->accepts)
+			return false;
+	return true;
+}
+
+/* Which brokers there are is the registrar's to say: registrar_explain(). */
+static void say_class(const struct sorter *s, const struct klass *k, const struct task *def,
+                      struct why_line *w)
+{
+	if (k->n_sessions == 0 && sorter__bound_explain(s, k, def, w)) {
+		return;
+	} else if (k->n_sessions == 0) {
 		why_set(w, WHY_NO_BROKER);
 		why_text(w, "where", "%s", k->machines ? "its machines" : k->group);
 		why_text(w, "type", "%s", k->type);
 	} else if (sorter__starts_explain(s, k, w)) {
 		return;
 	} else if (k->open == 0) {
+		struct why_line kept;
 		why_set(w, WHY_SLOTS);
 		why_text(w, "type", "%s", k->type);
 		w->expected_us = end_in_class(s, k);
+		w->is_narrow = takes_none(k) && sorter__bound_explain(s, k, def, &kept);
 	} else {
 		why_set(w, WHY_TURN);
 		why_number(w, "waiting", (int64_t)k->waiting);
@@ -199,25 +212,33 @@ bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct
 	} else if (r->no_user)
 		sorter__no_user_explain(s, r, w);
 	else
-		say_class(s, r->lane->klass ? r->lane->klass : q->klass, w);
+		say_class(s, r->lane->klass ? r->lane->klass : q->klass, q->def, w);
 	return true;
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */
+
+/* One row a type and group: many sessions serve more than one of its classes. */
+static void add_class(struct sorter_class *c, const struct klass *k)
+{
+	c->queued += k->waiting;
+	c->running += k->running;
+	c->open = k->open > c->open ? k->open : c->open;
+	c->sessions = k->n_sessions > c->sessions ? k->n_sessions : c->sessions;
+	c->oldest_us = explain_earlier(c->oldest_us, shelf__oldest_us(&k->lanes));
+}
 
 void sorter_each_class(const struct sorter *s,
                        void (*each)(void *ctx, const struct sorter_class *c), void *ctx)
 {
 	for (size_t i = 0; i < s->n_classes; i++) {
 		const struct klass *k = s->classes[i];
-		struct sorter_class c = { .type = k->type,
-			                  .group = k->group,
-			                  .queued = k->waiting,
-			                  .sessions = k->n_sessions,
-			                  .open = k->open,
-			                  .running = k->running };
-		c.oldest_us = shelf__oldest_us(&k->lanes);
-		each(ctx, &c);
+		struct sorter_class c = { .type = k->type, .group = k->group };
+		for (size_t j = i; j < s->n_classes && k->alike == k; j++)
+			if (s->classes[j]->alike == k)
+				add_class(&c, s->classes[j]);
+		if (k->alike == k)
+			each(ctx, &c);
 	}
 }
 

@@ -65,13 +65,16 @@ static void copy_seats(const struct sorter *s, struct forecast *f, struct map *p
 }
 
 /* Which gate it is that none of its seats opens, the registrar says: it knows the brokers. */
-static void say_shut(const struct sorter *s, const struct klass *k, struct why_line *w)
+static void say_shut(const struct sorter *s, const struct klass *k, const struct task *def,
+                     struct why_line *w)
 {
 	bool takes = false;
 
 	for (size_t i = 0; i < k->n_sessions; i++)
 		takes = takes || (k->sessions[i]->accepts && k->sessions[i]->room == STARTS_ANY);
 	if (takes || sorter__starts_explain(s, k, w))
+		return;
+	if (k->n_sessions == 0 && sorter__bound_explain(s, k, def, w))
 		return;
 	why_set(w, k->n_sessions == 0 ? WHY_NO_BROKER : WHY_SLOTS);
 	why_text(w, "where", "%s", k->machines ? "its machines" : k->group);
@@ -93,7 +96,7 @@ static uint32_t class_of(const struct sorter *s, struct forecast *f, struct map 
 	for (size_t i = 0; i < k->n_sessions; i++)
 		own->seats.seats[i] = place_of(places, k->sessions[i]);
 	why_set(&own->why, WHY_STARTS);
-	say_shut(s, k, &own->why);
+	say_shut(s, k, f->tasks[task].def, &own->why);
 	map_add(places, (uint64_t)(uintptr_t)k, at);
 	return at;
 }

@@ -9,6 +9,7 @@
 #define BASESERVER_SORTER_IMPL_H
 
 #include "baseserver/ledger/outbox.h"
+#include "baseserver/model/docs.h"
 #include "baseserver/sort/sorter.h"
 #include "rt/stream.h"
 #include "sched/rank.h"
@@ -152,9 +153,13 @@ struct queue {
 	size_t n;             /* ready, also frozen and asked ones */
 };
 
-/* A type, a group and a machine pool: what the same sessions can serve. */
+/* A type, a group, a machine pool and whose work it is: what the same sessions can serve. */
 struct klass {
 	uint32_t broker; /* for a part: this one alone; 0: any */
+	const struct klass
+		*alike;  /* the first of its type and group: itself, or one that figures go to */
+	bool is_trusted; /* its projects are */
+	char *project;   /* "": all that no broker is bound to */
 	struct shelf lanes;
 	struct klass *next, **at;       /* of those with lanes and credit; at NULL: not there */
 	char *type, *group, **machines; /* machines: NULL-ended, or NULL */
@@ -179,6 +184,8 @@ struct seat {
 	uint32_t host;    /* index of its broker's machine */
 	uint64_t machine; /* which one has the name now (holder.h) */
 	char *type, *broker_name, **groups;
+	char **projects; /* that its broker is bound to, NULL-ended; NULL: none */
+	bool separates;  /* its machine keeps projects apart */
 	bool accepts;
 	uint64_t limit, granted; /* running totals */
 	struct starts *starts;   /* its broker's and type's; NULL: nobody minds */
@@ -240,6 +247,10 @@ struct sorter {
 	struct queue **held; /* and some that are so no longer */
 	size_t n_held;
 	int64_t unread_us; /* mono: what could not be read is tried again; 0: nothing */
+	/* sorter_bound.c */
+	struct docs peers, trusts;
+	struct map bound;   /* projects that a broker is bound to, by map_text() */
+	bool trusts_unsaid; /* projects that nobody has said anything of */
 	/* sorter_starts.c */
 	struct registrar *registrar;
 	struct starts *starts;
@@ -324,6 +335,26 @@ void sorter__regain(struct sorter *s, struct seat *seat); /* its grant was retur
 void sorter__seats_free(struct sorter *s);
 void sorter__seat_room(struct sorter *s, struct seat *seat, uint32_t room);
 void sorter__place(struct sorter *s, struct ready *r, uint32_t broker); /* 0: nowhere */
+
+bool sorter__reaches(const struct seat *seat, const struct klass *k); /* whose jobs aside */
+void sorter__seat_bind(struct sorter *s, struct seat *seat); /* to what the documents say */
+
+/* sorter_bound.c: whose jobs a broker may be given. */
+void sorter__bounds_init(struct sorter *s);
+void sorter__bounds_free(struct sorter *s);
+/* What a class of a task's project is; the caller's. "": no broker is bound to it. */
+char *sorter__bound_project(const struct sorter *s, const struct task *def);
+bool sorter__bound_trusts(const struct sorter *s, const struct task *def);
+char **sorter__bound_to(const struct sorter *s, const char *broker); /* the caller's; NULL: none */
+bool sorter__bound_names(const struct seat *seat, const char *project); /* its broker may have it */
+bool sorter__bound_allows(const struct seat *seat, const struct klass *k);
+void sorter__bound_list(struct sorter *s);        /* the documents of peers are others */
+char *sorter__project_of(const struct task *def); /* the caller's */
+
+/* sorter_bind.c */
+/* Who could serve the class may not be given such jobs; false: nobody is kept from them. */
+bool sorter__bound_explain(const struct sorter *s, const struct klass *k, const struct task *def,
+                           struct why_line *w);
 
 /* sorter_machine.c: how many jobs a broker has, of all types. */
 uint32_t sorter__machine(struct sorter *s, uint32_t broker); /* made when it is new */

@@ -30,13 +30,18 @@ static bool has_name(char **names, const char *name)
 	return false;
 }
 
-static bool serves(const struct seat *seat, const struct klass *k)
+bool sorter__reaches(const struct seat *seat, const struct klass *k)
 {
 	if ((k->broker && k->broker != seat->broker) || strcmp(seat->type, k->type) != 0)
 		return false;
 	if (k->machines)
 		return has_name(k->machines, seat->broker_name);
 	return k->group[0] == 0 || has_name(seat->groups, k->group);
+}
+
+static bool serves(const struct seat *seat, const struct klass *k)
+{
+	return sorter__reaches(seat, k) && sorter__bound_allows(seat, k);
 }
 
 /* As if its machine had room. */
@@ -95,6 +100,7 @@ static void seat_down(struct sorter *s, struct klass *k, struct seat *seat)
 
 /* Brokers that serve the same: all of a group, of some machines, or one. */
 struct served {
+	const struct task *def;
 	const char *type, *group;
 	const char *const *machines;
 	size_t n;
@@ -103,15 +109,28 @@ struct served {
 
 static struct klass *class_get(struct sorter *s, const struct served *w)
 {
+	bool is_trusted = sorter__bound_trusts(s, w->def);
+	char *project = sorter__bound_project(s, w->def);
+
+	const struct klass *alike = NULL;
+
 	for (size_t i = 0; i < s->n_classes; i++) {
 		struct klass *k = s->classes[i];
-		if (k->broker == w->broker && strcmp(k->type, w->type) == 0 &&
-		    strcmp(k->group, w->group) == 0 &&
-		    same_machines(k->machines, w->machines, w->n))
+		if (strcmp(k->type, w->type) != 0 || strcmp(k->group, w->group) != 0)
+			continue;
+		alike = alike ? alike : k;
+		if (k->broker == w->broker && k->is_trusted == is_trusted &&
+		    strcmp(k->project, project) == 0 &&
+		    same_machines(k->machines, w->machines, w->n)) {
+			free(project);
 			return k;
+		}
 	}
 	struct klass *k = mem_new(sizeof *k);
+	k->alike = alike ? alike : k;
 	k->broker = w->broker;
+	k->is_trusted = is_trusted;
+	k->project = project;
 	k->type = mem_str(w->type);
 	k->group = mem_str(w->group);
 	if (w->n) {
@@ -130,7 +149,8 @@ static struct klass *class_get(struct sorter *s, const struct served *w)
 
 struct klass *sorter__class_of(struct sorter *s, const struct task *def)
 {
-	return class_get(s, &(struct served){ .type = def->type,
+	return class_get(s, &(struct served){ .def = def,
+	                                      .type = def->type,
 	                                      .group = def->group,
 	                                      .machines = def->machines,
 	                                      .n = def->n_machines });
@@ -143,10 +163,12 @@ struct klass *sorter__class_of_part(struct sorter *s, const struct task *def, in
 		return NULL;
 	if (def->n_machines == 0)
 		return class_get(
-			s, &(struct served){ .type = def->type, .group = "", .broker = broker });
+			s, &(struct served){
+				   .def = def, .type = def->type, .group = "", .broker = broker });
 	if ((size_t)part > def->n_machines)
 		return NULL; /* its node was taken out */
-	return class_get(s, &(struct served){ .type = def->type,
+	return class_get(s, &(struct served){ .def = def,
+	                                      .type = def->type,
 	                                      .group = "",
 	                                      .machines = &def->machines[part - 1],
 	                                      .n = 1 });
@@ -160,11 +182,17 @@ struct seat *sorter__seat(const struct sorter *s, uint32_t session)
 	return NULL;
 }
 
+static void names_drop(char **names)
+{
+	for (char **n = names; n && *n; n++)
+		free(*n);
+	free(names);
+}
+
 static void seat_free(struct seat *seat)
 {
-	for (char **g = seat->groups; g && *g; g++)
-		free(*g);
-	free(seat->groups);
+	names_drop(seat->groups);
+	names_drop(seat->projects);
 	free(seat->type);
 	free(seat->broker_name);
 	free(seat);
@@ -185,9 +213,8 @@ static void desk_leave(struct sorter *s, struct seat *seat)
 	free(d);
 }
 
-void sorter__seat_gone(struct sorter *s, struct seat *seat)
+static void seat_leave(struct sorter *s, struct seat *seat)
 {
-	desk_leave(s, seat);
 	for (size_t i = 0; i < s->n_classes; i++) {
 		struct klass *k = s->classes[i];
 		for (size_t j = 0; j < k->n_sessions; j++)
@@ -198,6 +225,27 @@ void sorter__seat_gone(struct sorter *s, struct seat *seat)
 				break;
 			}
 	}
+}
+
+static void seat_join(struct sorter *s, struct seat *seat)
+{
+	for (size_t i = 0; i < s->n_classes; i++)
+		if (serves(seat, s->classes[i]))
+			seat_down(s, s->classes[i], seat);
+}
+
+void sorter__seat_bind(struct sorter *s, struct seat *seat)
+{
+	seat_leave(s, seat);
+	names_drop(seat->projects);
+	seat->projects = sorter__bound_to(s, seat->broker_name);
+	seat_join(s, seat);
+}
+
+void sorter__seat_gone(struct sorter *s, struct seat *seat)
+{
+	desk_leave(s, seat);
+	seat_leave(s, seat);
 	for (size_t i = 0; i < s->n_seats; i++)
 		if (s->seats[i] == seat)
 			s->seats[i] = s->seats[--s->n_seats];
@@ -240,14 +288,14 @@ struct seat *sorter__seat_enter(struct sorter *s, const struct session_news *n)
 	seat->groups = mem_array(groups + 1, sizeof *seat->groups);
 	for (size_t i = 0; i < groups; i++)
 		seat->groups[i] = mem_str(n->groups[i]);
+	seat->projects = sorter__bound_to(s, n->broker_name);
+	seat->separates = n->separates;
 	seat->running = (int32_t)n->held;
 	seat->room = STARTS_ANY;
 	desk_enter(s, seat);
 	s->seats = mem_grow(s->seats, s->n_seats + 1, sizeof *s->seats);
 	s->seats[s->n_seats++] = seat;
-	for (size_t i = 0; i < s->n_classes; i++)
-		if (serves(seat, s->classes[i]))
-			seat_down(s, s->classes[i], seat);
+	seat_join(s, seat);
 	return seat;
 }
 
@@ -469,9 +517,8 @@ void sorter__seats_free(struct sorter *s)
 	}
 	for (size_t i = 0; i < s->n_classes; i++) {
 		struct klass *k = s->classes[i];
-		for (char **m = k->machines; m && *m; m++)
-			free(*m);
-		free(k->machines);
+		names_drop(k->machines);
+		free(k->project);
 		free(k->type);
 		free(k->group);
 		free(k->sessions);

@@ -159,7 +159,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.seen_number = l->seen.number;
 	hello.seen_proof = l->seen.proof;
 	hello.lane = l->self->lane;
-	hello.separates = l->self->role == LINK_BROKER ? separates(p) : 0;
+	hello.separates = separates(p);
 	hello.machine = l->machine.drawn;
 	hello.machine_former = l->machine.former;
 	hello.others = l->ops->others && l->ops->others(l->ctx);

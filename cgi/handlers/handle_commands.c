@@ -44,7 +44,8 @@ static const struct {
 static const char *const credentials[] = { "user-set",     "user-remove",   "group-set",
 	                                   "group-remove", "token-set",     "token-remove",
 	                                   "server-set",   "server-remove", "peer-set",
-	                                   "peer-revoke",  "peer-invite",   "peer-approve" };
+	                                   "peer-revoke",  "peer-invite",   "peer-approve",
+	                                   "project-trust", "project-untrust" };
 
 static const struct kind kinds[] = {
 #define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },

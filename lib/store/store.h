@@ -63,6 +63,7 @@ enum store_doc_kind {
 	DOC_DEVICE, /* a browser of a person that takes pushes */
 	DOC_PREFS,  /* what a person has set for his browsers; the newest alone is kept */
 	DOC_PEER,   /* a key's owner: what it is, what it may be */
+	DOC_TRUST,  /* of a project: whether machines that keep none apart may have its jobs */
 	DOC_END
 };
 

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2]))
@@ -190,6 +192,8 @@ class Site:
         self.base_sets = {"listen": f"127.0.0.1:{self.port}", "state_dir": self.dir / "base",
                           "log_dir": self.dir / "joblogs", "keys_file": self.dir / "keys",
                           "disk_free_min_bytes": 1 << 20,
+                          # one person's work on machines of one user; tests/e2e/test_trusted.py has the default
+                          "trust_new_projects": "true",
                           **LEASES, **base_sets}
         for d in ("work", "data"):
             (self.dir / d).mkdir()
@@ -280,6 +284,12 @@ class Site:
         if wait:
             self.wait_broker(name, [t.split(":")[0] for t in types])
         return self.brokers[name]
+
+    def add_broker_of(self, name, types=("shell:8", "noop:64"), **sets):
+        """A broker whose key is there already."""
+        argv = self.argv("taskbroker", self.broker_sets(name, types, **sets))
+        self.brokers[name] = Daemon(self, name, argv, r"broker\.keeper_up")
+        self.brokers[name].start()
 
     def wait_broker(self, name, types, seconds=60):
         """Until it is online and may be given jobs of each type: a type is ready a moment before its slots are known."""
@@ -414,6 +424,21 @@ class Site:
                     raise
         is_json = "json" in (answer.getheader("Content-Type") or "")
         return answer.status, json.loads(text) if is_json and text else text
+
+    def as_person(self, name, password, method, path, body=None):
+        jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        root = f"http://127.0.0.1:{self.http}"
+        head = {"Content-Type": "application/json", "Origin": root}
+        with jar.open(urllib.request.Request(f"{root}/api/v1/login", json.dumps({"user": name, "password": password}).encode(), head)) as r:
+            csrf = json.loads(r.read()).get("csrf")
+        if csrf:
+            head["X-CSRF-Token"] = csrf
+        try:
+            data = json.dumps(body).encode() if body is not None else None
+            with jar.open(urllib.request.Request(root + path, data, head, method=method)) as r:
+                return r.status, json.loads(r.read())
+        except urllib.error.HTTPError as e:
+            return e.code, json.loads(e.read())
 
     def get(self, path):
         status, answer = self.ask("GET", path)

@@ -120,6 +120,7 @@ def each_daemon_starts_as_its_own_user_and_a_job_runs(s):
     s.brokers["sirdar-cgi"].proc.send_signal(1)
     until("the cgi is up", s.up)
     s.wait_broker("broker", ["shell"])
+    s.command("project-trust", project="p")  # new ones are not: packaged brokers give projects no users of their own
     s.apply("workflow: w\nproject: p\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\ntasks:\n  t:\n    type: shell\n"
             "    cycle: day\n    catchup: {mode: all}\n    params: {script: \"id -u; echo hello\"}\n", **{"from": "2026-03-01"})
     i = s.wait_state("p/w/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule"), 60)

@@ -21,6 +21,7 @@ static const char *const actions[] = {
 	[DOC_TOKEN] = "save token",
 	[DOC_DEVICE] = "save device",
 	[DOC_PEER] = "save peer",
+	[DOC_TRUST] = "save trust",
 	[DOC_PLAN] = NULL,  /* the edit itself is the action */
 	[DOC_DRAFT] = NULL, /* the test run is */
 	[DOC_PREFS] = NULL, /* nobody else's business */

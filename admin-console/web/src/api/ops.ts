@@ -15,6 +15,7 @@ export type Baseline = Required<
 	cause?: { id: string; task: string; run_date: string; label?: string; part: number; state: string } | null
 }
 export type Node = Schemas['Node']
+export type Project = Schemas['Project']
 
 export const ops = {
 	plugins: (s?: AbortSignal) => get<Schemas['Plugins']>('/plugins', {}, s),
@@ -27,6 +28,7 @@ export const ops = {
 	baselines: (date?: string, s?: AbortSignal) => get<{ now: string; baselines: Baseline[] }>('/baselines', { date }, s),
 	retention: (days: number, s?: AbortSignal) => get<Schemas['Retention']>('/retention', { days }, s),
 	retentionLogs: (s?: AbortSignal) => get<Schemas['RetentionLogs']>('/retention/logs', {}, s),
+	projects: (s?: AbortSignal) => get<Schemas['Projects']>('/projects', {}, s),
 	nodes: (s?: AbortSignal) => get<Schemas['Nodes']>('/nodes', {}, s),
 	parameters: (args: Args, s?: AbortSignal) => get<Page<Document>>('/parameters', args, s),
 	document: (kind: 'calendars' | 'workflows', name: string, version?: number, s?: AbortSignal) =>

@@ -73,6 +73,25 @@ export const en = {
 	store: 'Store',
 	'store.behind': 'Not yet written',
 	'store.commit': 'Commit time',
+	trust: 'Trust',
+	'trust.by.administrator': 'said by an administrator',
+	'trust.by.setting': 'nobody has said it',
+	'trust.by.upgrade': 'since the upgrade: nobody has said it',
+	'trust.fact':
+		'Machines that give projects no users of their own take its jobs: these can read other trusted projects’ jobs there, and end them.',
+	'trust.is': 'Trusted',
+	'trust.new.no':
+		'Machines that give projects no users of their own take trusted projects’ jobs only. New projects are not trusted.',
+	'trust.new.yes':
+		'This server trusts new projects (trust_new_projects): machines that give projects no users of their own take their jobs.',
+	'trust.no': 'no',
+	'trust.projects': 'Trusted projects',
+	'trust.tasks': 'Tasks',
+	'trust.title': 'Trust the project {project}?',
+	'trust.yes': 'yes',
+	untrust: 'Untrust',
+	'untrust.fact': 'Running jobs go on. What has not begun waits for a machine that gives projects users of their own.',
+	'untrust.title': 'Trust the project {project} no more?',
 }
 export const zh: Same<typeof en> = {
 	'actor.stalled': '停滞',
@@ -145,5 +164,21 @@ export const zh: Same<typeof en> = {
 	store: '存储',
 	'store.behind': '尚未写入',
 	'store.commit': '一次提交耗时',
+	trust: '信任',
+	'trust.by.administrator': '管理员说的',
+	'trust.by.setting': '没有人说过',
+	'trust.by.upgrade': '升级时设的，没有人说过',
+	'trust.fact': '不给各项目分配用户的机器会接它的作业：这些作业在那里能读取和终止其他受信任项目的作业。',
+	'trust.is': '受信任',
+	'trust.new.no': '不给各项目分配用户的机器只接受信任项目的作业。新项目不受信任。',
+	'trust.new.yes': '本服务器信任新项目（trust_new_projects）：不给各项目分配用户的机器会接它们的作业。',
+	'trust.no': '否',
+	'trust.projects': '受信任项目',
+	'trust.tasks': '任务',
+	'trust.title': '信任项目 {project}？',
+	'trust.yes': '是',
+	untrust: '不再信任',
+	'untrust.fact': '正在运行的作业继续。还没开始的等待给各项目分配用户的机器。',
+	'untrust.title': '不再信任项目 {project}？',
 }
 export const w = dictionary(en, zh)

@@ -19,6 +19,7 @@ export const en = {
 	'why.over': 'It has finished: {state}{reason}{note}{by}',
 	'why.overlap': 'The earlier {date}{task} has not finished, it is {state}.',
 	'why.parts': 'It is {state}. Its parts that have not ended: {parts}{waits}.',
+	'why.peer_projects': '{broker} may not be given jobs of project {project}: its document has {projects}.',
 	'why.pool_full': 'Pool {pool}: {taken} of {size} slots are taken, it needs {slots}.',
 	'why.pool_kept': 'Pool {pool}: the free slots of its {size} are reserved for {whom}.',
 	'why.pool_missing': 'No such pool: {pool}.',
@@ -45,6 +46,7 @@ export const en = {
 		'The earlier {date}{task} was {state} when the server started, and its broker has not reported yet how it ended.',
 	'why.unordered': 'The dates of this task run one at a time: another date is running.',
 	'why.unplanned': "The task's plan does not have this date.",
+	'why.untrusted': 'Project {project} is not trusted, and {broker} does not separate projects.',
 	'why.workflow_full': 'Workflow quota: {running} of {limit} are running.',
 }
 export const zh: Same<typeof en> = {
@@ -64,6 +66,7 @@ export const zh: Same<typeof en> = {
 	'why.over': '已结束：{state}{reason}{note}{by}',
 	'why.overlap': '更早的 {date}{task} 尚未结束，为 {state}。',
 	'why.parts': '当前 {state}，尚未结束的分片：{parts}{waits}。',
+	'why.peer_projects': '{broker} 不能得到项目 {project} 的作业：它的文档中有 {projects}。',
 	'why.pool_full': '资源池 {pool}：{size} 个槽位已占 {taken} 个，它需要 {slots} 个。',
 	'why.pool_kept': '资源池 {pool}（{size}）的空闲槽位为 {whom} 保留。',
 	'why.pool_missing': '没有资源池 {pool}。',
@@ -89,6 +92,7 @@ export const zh: Same<typeof en> = {
 	'why.unheard': '服务器启动时更早的 {date}{task} 为 {state}，它所在的 broker 还没有报告它如何结束。',
 	'why.unordered': '一次一个：该任务的另一日期在运行。',
 	'why.unplanned': '不是该任务计划内的日期。',
+	'why.untrusted': '项目 {project} 不受信任，而 {broker} 不分隔项目。',
 	'why.workflow_full': '工作流配额：{running} / {limit} 在运行。',
 }
 export const w = dictionary(en, zh)
