@@ -27,4 +27,11 @@ static inline bool holder_has(const struct holder *h, uint64_t machine, uint32_t
 	return machine ? machine == h->machine : token >= h->since;
 }
 
+/* Speaking of it is no mistake: it is another broker's, of another machine. A machine that was
+ * renamed speaks of its former name's; and of a former server's time no machine is known. */
+static inline bool holder_forges(const struct holder *h, uint64_t machine, uint32_t broker)
+{
+	return broker != h->broker && machine && machine != h->machine;
+}
+
 #endif

@@ -46,8 +46,6 @@ static bool other_type(const struct conn *c, const struct lease *l)
 	       strcmp(l->def->type, c->type) != 0;
 }
 
-/* A machine that was renamed is no liar: it has the same number, but what it held is its former
- * name's. While nobody spoke of a lease of a former server's time, its machine is not known. */
 static int judge(struct conn *c, enum frame_kind kind, uint64_t token, struct lease **ret)
 {
 	struct lease *l = worker__lease_known(c->w, token);
@@ -58,9 +56,7 @@ static int judge(struct conn *c, enum frame_kind kind, uint64_t token, struct le
 	if (!l)
 		return E_STALE;
 	if (!holder_has(&c->holder, l->machine, l->broker, token))
-		return l->broker == c->broker || !l->machine || l->machine == c->holder.machine
-		               ? E_STALE
-		               : E_FORGED;
+		return holder_forges(&c->holder, l->machine, l->broker) ? E_FORGED : E_STALE;
 	if ((needs & LIVE && l->is_over) || (needs & TOLD && l->is_over && !l->told_end) ||
 	    (needs & TYPE && other_type(c, l)) || (needs & SESSION && l->session != c->number))
 		return E_STALE;

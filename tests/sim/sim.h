@@ -80,6 +80,7 @@ struct swarm {
 	bool freezes;     /* loaders that do nothing any more, and are there */
 	bool quarantines; /* loaders that are not begun again */
 	bool twins;       /* a second machine with the name of the first */
+	bool liar;        /* one of the brokers lies */
 	bool begins;      /* tasks went online some minutes after their plans start */
 	uint32_t sick;    /* so many machines may be sick at a time: no start goes well there */
 	size_t ring_slots;
@@ -107,7 +108,8 @@ extern struct swarm swarm;
 	X(QUARANTINES, "quarantines", \
 	  "loaders that are not begun again, and jobs of the keeper's") \
 	X(TWINS, "twins", "two machines with one name") \
-	X(SICK, "sick", "machines on which no start goes well")
+	X(SICK, "sick", "machines on which no start goes well") \
+	X(LIARS, "liars", "a broker that lies of its own jobs and of others'")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
@@ -378,6 +380,22 @@ void names_restarted(void);
 struct holder;
 bool names_admit(int seat, uint32_t session, struct holder *ret_holder);
 void names_heard(int seat);
+
+/* Somebody at that seat spoke of a lease of another's. */
+void names_forged(int seat, const char *frame, uint32_t of);
+
+/* sim_liar.c: a broker that lies. */
+void liar_reset(void);
+void liar_restarted(void);  /* the server has begun anew */
+int liar_number(int place); /* which machine it says it is */
+void liar_acts(void);       /* it comes with another number */
+void liar_acked(int place, uint64_t token, int code);
+bool liar_has(uint32_t broker);
+bool liar_had(int place, uint64_t token); /* it ran that once */
+void liar_ends(void);                     /* it is honest again */
+void liar_counted(int name, bool cut);
+void liar_admitted(int name);
+enum lie { LIE_NONE, LIE_DONE, LIE_NEVER } liar_takes(int place);
 
 /* sim_liveness.c: nothing stays in a state that nobody works on (L1). */
 void liveness_reset(void);

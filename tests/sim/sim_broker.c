@@ -257,7 +257,7 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 		           .deadline_us = proof_us + FENCE_US };
 	/* The grant may have been long on its way: what was proven before it counts, for the
 	 * answer to a later beat would have come after it. */
-	if (j->deadline_us <= now_us || (!healing && chance(30))) {
+	if (liar_had(b, token) || j->deadline_us <= now_us || (!healing && chance(30))) {
 		send_back(b, j, AE_RETURN, RE_REJECT);
 		return;
 	}
@@ -271,9 +271,13 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 	}
 	check_start(token, key);
 	report(b, j, (struct report){ .seq = ++j->seq, .end = -1 });
+	enum lie lie = liar_takes(b);
+	if (lie == LIE_DONE)
+		end_job(b, j, AE_OK, 0, 0);
 	uint32_t long_ones = scenario == SC_VERSIONS || swarm.keepers ? 500 : 100; /* per mille */
 	int64_t runs = (int64_t)rnd(chance(long_ones) ? 40000 : 3000) * MS;
-	later(healing ? 50 * MS : runs, natural_end, j, j->life);
+	if (lie != LIE_NEVER)
+		later(healing ? 50 * MS : runs, natural_end, j, j->life);
 	later(j->deadline_us - now_us, look_at_fence, j, j->life);
 }
 
@@ -303,6 +307,7 @@ void broker_ack(int b, uint64_t conn, uint64_t token, uint32_t seq, int code)
 	if (machines[b].conn != conn || !j || j->state != J_ENDED || seq != j->end.seq)
 		return;
 	check_acked(token, code);
+	liar_acked(b, token, code);
 	machines[b].old = j->end;
 	machines[b].old.token = token;
 	j->state = J_FREE;

@@ -76,4 +76,8 @@ void gray_heir_looks(int place);  /* it may be over */
 void gray_lies(const struct machine *m, struct up *u);
 void gray_lies_of_ends(const struct machine *m);
 
+/* sim_liar.c */
+void liar_lists(int place, struct up *u);
+void liar_reports(int place);
+
 #endif

@@ -616,8 +616,9 @@ void check_acked(uint64_t token, int code)
 	if (worker_behind())
 		return;
 	/* Excuse: it was refused. Granted in a former server's time, before another machine had the
-	 * name for a while: nobody knows whose it is, and it is lost in time. */
-	if (code == E_STALE && swarm.twins)
+	 * name for a while: nobody knows whose it is, and it is lost in time. Or the liar's, who
+	 * has another number by now. */
+	if (code == E_STALE && (swarm.twins || (r && liar_has(r->inst.broker))))
 		return;
 	if (r && r->live_token == token && r->inst.state != ST_HANGED)
 		break_invariant("P4",

@@ -29,6 +29,7 @@ void gray_lies(const struct machine *m, struct up *u)
 	for (int i = 0; m->lies && i < JOBS_MAX; i++)
 		if (first->jobs[i].state == J_RUNNING)
 			u->held[u->n++] = first->jobs[i].token;
+	liar_lists((int)(m - machines), u);
 }
 
 void gray_lies_of_ends(const struct machine *m)
@@ -44,6 +45,7 @@ void gray_lies_of_ends(const struct machine *m)
 		};
 		up_send(u);
 	}
+	liar_reports((int)(m - machines));
 }
 
 static void list_kept(const struct machine *m, struct up *u)
@@ -316,7 +318,9 @@ static void fall_sick(int b)
 
 void gray_acts(int b)
 {
-	if (swarm.twins)
+	if (swarm.liar)
+		liar_acts();
+	else if (swarm.twins)
 		act_twins(b);
 	else if (swarm.sick)
 		fall_sick(b);
@@ -330,6 +334,7 @@ void gray_acts(int b)
 
 void gray_act_ends(void)
 {
+	liar_ends();
 	for (int b = 0; b < MACHINES; b++) {
 		struct machine *m = &machines[b];
 		if (b >= LOADERS && m->exists)

@@ -41,6 +41,11 @@ static const struct swarm bent[] = {
 	[SC_QUARANTINES] = { .keepers = true, .quarantines = true, .cuts = true },
 	[SC_TWINS] = { .keepers = true, .twins = true, .server_crashes = true, .lag_us = 20 * MS },
 	[SC_SICK] = { .sick = BROKERS },
+	[SC_LIARS] = { .liar = true,
+	               .loader_crashes = true,
+	               .server_crashes = true,
+	               .hasty = 100,
+	               .lag_us = 20 * MS },
 	[SC_SILENCES] = { .hasty = 400,
 	                  .edits = true,
 	                  .commands = true,
@@ -179,7 +184,7 @@ static void misfortune(void)
 		server_stands((int64_t)(100 + rnd(2 * LOSE_US / MS)) * MS);
 		return;
 	}
-	if ((swarm.keepers || swarm.sick) && chance(300)) {
+	if ((swarm.keepers || swarm.sick || swarm.liar) && chance(300)) {
 		gray_acts(b);
 		return;
 	}

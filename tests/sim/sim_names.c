@@ -7,6 +7,7 @@
 
 #include "baseserver/sort/broker.h"
 #include "sim.h"
+#include "util/err.h"
 
 enum { SILENT_BEATS = 2 };
 
@@ -20,6 +21,7 @@ void names_reset(void)
 	memset(heard_us, 0, sizeof heard_us);
 	for (int b = 0; b < BROKERS; b++)
 		owner[b] = b;
+	liar_reset();
 }
 
 /* Which machine has a name is stored; who was heard when is not. */
@@ -33,6 +35,7 @@ void names_restarted(void)
 		names[b].machine.since = was.since;
 		snprintf(names[b].name, sizeof names[b].name, "b%d", b);
 	}
+	liar_restarted();
 }
 
 static void on_evict(struct letter *l, void *self)
@@ -82,10 +85,13 @@ bool names_admit(int seat, uint32_t session, struct holder *ret_holder)
 	struct admit at = { actor_mono_us(worker_actor()), BEAT_US, server_ledger() };
 
 	g.role = seat >= MACHINES ? 1 : 2;
-	snprintf(g.machine, sizeof g.machine, "machine-%d", place);
+	snprintf(g.machine, sizeof g.machine, "machine-%d", liar_number(place));
 	snprintf(g.host, sizeof g.host, "host-%d", place);
+	if (forged_admit(&names[name], at.now_us, &g) < 0)
+		return false;
 	if (machine_admit(&at, &names[name], &g) < 0)
 		return false;
+	liar_admitted(name);
 	check_taken(name, place);
 	greets(&names[name], &g);
 	*ret_holder = g.holder;
@@ -97,8 +103,21 @@ void names_heard(int seat)
 {
 	int place = seat % MACHINES;
 
-	if (!swarm.twins)
+	if (!swarm.twins && !swarm.liar)
 		return;
 	machine_heard(&names[place % BROKERS], actor_mono_us(worker_actor()));
 	heard_us[place] = now_us;
+}
+
+/* As the registrar does it (registrar.c: forged). */
+void names_forged(int seat, const char *frame, uint32_t of)
+{
+	int name = seat % MACHINES % BROKERS;
+	char other[16];
+
+	snprintf(other, sizeof other, "b%u", of - 1);
+	bool cut = forged_note(&names[name], frame, other, actor_mono_us(worker_actor()));
+	liar_counted(name, cut);
+	if (cut)
+		broker_evict(&names[name], E_FORGED, "it lies");
 }

@@ -27,6 +27,7 @@ static struct {
 	bool refuses; /* sent a job back: nothing until new credit */
 	bool is_ending;
 	bool closed, others;
+	bool listed_forged; /* a list of its named another's, which was told */
 	struct holder holder;
 	uint32_t lane;
 } seats[SEATS];
@@ -55,6 +56,18 @@ static uint32_t own(int b, uint64_t token)
 		return MAP_NONE;
 	leases[at].machine = seats[b].holder.machine;
 	return at;
+}
+
+/* As worker_claim.c: judge() and worker__forged(). */
+static void look_for_lies(int b, uint64_t token, const char *frame, bool is_list)
+{
+	uint32_t at = map_get(&live, token);
+
+	if (at == MAP_NONE || (is_list && seats[b].listed_forged) ||
+	    !holder_forges(&seats[b].holder, leases[at].machine, leases[at].broker))
+		return;
+	seats[b].listed_forged |= is_list;
+	names_forged(b, frame, leases[at].broker);
 }
 
 static int broker_of(uint32_t session)
@@ -330,8 +343,10 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t at = own(b, held[i]);
-		if (at == MAP_NONE)
+		if (at == MAP_NONE) {
+			look_for_lies(b, held[i], hello ? "HELLO" : "BEAT", true);
 			continue;
+		}
 		check_heard(held[i]);
 		if (b >= MACHINES)
 			continue;
@@ -402,7 +417,7 @@ static bool admit(int b, uint64_t conn)
 {
 	struct holder holder = { .broker = (uint32_t)b % BROKERS + 1 };
 
-	if (!swarm.twins || names_admit(b, sessions + 1, &holder)) {
+	if ((!swarm.twins && !swarm.liar) || names_admit(b, sessions + 1, &holder)) {
 		seats[b].holder = holder;
 		return true;
 	}
@@ -430,6 +445,7 @@ void worker_kept(int place, uint64_t conn, int64_t sent_us, bool hello, const ui
 	if (hello && admit(b, conn)) {
 		seats[b].conn = conn;
 		seats[b].session = ++sessions;
+		seats[b].listed_forged = false;
 		clear_at[b] = 0;
 		names_heard(b);
 		tell_held(b, true, false, held, n);
@@ -449,6 +465,7 @@ void worker_hello(int b, uint64_t conn, struct greeter g, const uint64_t *held, 
 	seats[b].session = ++sessions;
 	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
 	seats[b].refuses = seats[b].is_ending = seats[b].closed = false;
+	seats[b].listed_forged = false;
 	seats[b].lane = g.lane;
 	seats[b].others = g.others;
 	clear_at[b] = 0;
@@ -504,6 +521,7 @@ void worker_report(int b, uint64_t conn, const struct report *r)
 	if (seats[b].conn != conn)
 		return;
 	if (at == MAP_NONE) {
+		look_for_lies(b, r->token, "REPORTS", false);
 		struct down *d = down_new(b, DOWN_ACK, r->token, 0);
 		d->seq = r->seq;
 		d->code = E_STALE;
