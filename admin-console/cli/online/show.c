@@ -419,7 +419,9 @@ static void broker_notes(const cJSON *b)
 		       "one\n",
 		       text_of(b, "name"), text_of(b, "misbehaves"), number_of(b, "forged"));
 	if (strcmp(text_of(b, "separates"), "no") == 0)
-		printf("%s: jobs there can read each other (separates: no)\n", text_of(b, "name"));
+		printf("%s: jobs there can read each other (separates: no); it takes trusted "
+		       "projects' only\n",
+		       text_of(b, "name"));
 	cJSON_ArrayForEach(y, json_get(b, "types"))
 		if (type_trouble(b, y))
 			cli_line(stdout, "%s: task type %s is %s: %s", text_of(b, "name"),

@@ -12,7 +12,8 @@ export const en = {
 	'brokers.drain.fact.1': '{name} gets no more work; running jobs go on.',
 	'brokers.drain.fact.2': 'It stays draining over restarts, until you stop it.',
 	'brokers.drain.title': 'Drain {name}?',
-	'brokers.separates.no': 'Jobs there can read each other: it gives projects no users of their own.',
+	'brokers.separates.no':
+		'Jobs there can read each other: it gives projects no users of their own. It takes trusted projects’ jobs only.',
 	'brokers.undrain.fact': '{name} gets work again.',
 	'brokers.undrain.title': 'Stop draining {name}?',
 	elects: 'Elected by',
@@ -103,7 +104,7 @@ export const zh: Same<typeof en> = {
 	'brokers.drain.fact.1': '不再向 {name} 派发任务；其上正在运行的继续。',
 	'brokers.drain.fact.2': '重启后仍保持排空，直到结束排空。',
 	'brokers.drain.title': '排空 {name}？',
-	'brokers.separates.no': '那里的作业可以互相读取：它不给项目各自的用户。',
+	'brokers.separates.no': '那里的作业可以互相读取：它不给项目各自的用户。它只接受信任项目的作业。',
 	'brokers.undrain.fact': '重新向 {name} 派发任务。',
 	'brokers.undrain.title': '结束 {name} 的排空？',
 	elects: '选主方式',
