@@ -183,6 +183,8 @@ def a_broker_that_was_here_before_there_were_kinds_stays_one_and_becomes_nothing
         db.execute("ALTER TABLE lb_task DROP COLUMN zone")
         db.execute("ALTER TABLE lb_task DROP COLUMN grain")
         db.execute("DROP TABLE lb_trust")
+        for column in ("zone", "grain"):  # 0021
+            db.execute(f"ALTER TABLE lb_task DROP COLUMN {column}")
         db.execute("DELETE FROM lb_migration WHERE number >= 20")
         db.execute("PRAGMA user_version = 19")
     db.close()
