@@ -180,8 +180,6 @@ def a_broker_that_was_here_before_there_were_kinds_stays_one_and_becomes_nothing
     s.base.stop()
     with sqlite3.connect(s.dir / "base" / "sirdar.db") as db:
         db.execute("DROP TABLE lb_peer")
-        db.execute("ALTER TABLE lb_task DROP COLUMN zone")
-        db.execute("ALTER TABLE lb_task DROP COLUMN grain")
         db.execute("DROP TABLE lb_trust")
         for column in ("zone", "grain"):  # 0021
             db.execute(f"ALTER TABLE lb_task DROP COLUMN {column}")
