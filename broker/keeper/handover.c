@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -33,6 +34,7 @@ struct parcel { /* one job's part of the message */
 	Sirdar__KeeperStreamState out, err;
 	Sirdar__KeeperExited end;
 	Sirdar__KeeperNotStarted not_started;
+	ProtobufCBinaryData *secrets; /* what they name is borrowed */
 };
 
 static void stream_pack(const struct output *x, Sirdar__KeeperStreamState *to)
@@ -44,6 +46,22 @@ static void stream_pack(const struct output *x, Sirdar__KeeperStreamState *to)
 	to->gap = x->gap;
 	to->capped = x->is_capped;
 	to->hurry = x->hurry;
+	to->held.data = x->mask.held.len ? x->mask.held.data + x->mask.held.from : NULL;
+	to->held.len = x->mask.held.len;
+	to->covered = x->mask.covered;
+	to->in_run = x->mask.in_run;
+}
+
+static void secrets_pack(const struct job *job, struct parcel *p)
+{
+	size_t n = mask_count(job->mask);
+
+	p->secrets = mem_array(n + 1, sizeof *p->secrets);
+	for (size_t i = 0; i < n; i++)
+		p->secrets[i].data = (uint8_t *)(uintptr_t)mask_value(job->mask, i,
+		                                                      &p->secrets[i].len);
+	p->job.secret = p->secrets;
+	p->job.n_secret = n;
 }
 
 static void job_pack(const struct job *job, struct parcel *p)
@@ -74,6 +92,7 @@ static void job_pack(const struct job *job, struct parcel *p)
 	to->hang_us = (uint64_t)job->hang_us;
 	to->finish = (job->is_foreign ? 1u : 0) | (job->is_fenced ? 2u : 0) |
 	             (job->is_hang_told ? 4u : 0);
+	secrets_pack(job, p);
 }
 
 static int message_write(const Sirdar__KeeperHandover *m, int *ret_fd, struct err *err)
@@ -87,12 +106,13 @@ static int message_write(const Sirdar__KeeperHandover *m, int *ret_fd, struct er
 			close(fd);
 		return err_sys(err, E_NOMEM, errno, "memory to hand over");
 	}
-	p = mem_new(n + 1);
+	p = mem_new(n + 1); /* holds secrets */
 	sirdar__keeper_handover__pack(m, p);
 	size_t done = 0;
 	ssize_t w = 1;
 	while (done < n && (w = write(fd, p + done, n - done)) > 0)
 		done += (size_t)w;
+	explicit_bzero(p, n);
 	free(p);
 	if (done < n) {
 		close(fd);
@@ -130,6 +150,8 @@ static int state_write(struct keeper *k, int *ret_fd, struct err *err)
 		m.forgotten[m.n_forgotten++] = k->forgotten[from++ % FORGOTTEN_MAX];
 	int r = message_write(&m, ret_fd, err);
 	free(m.forgotten);
+	for (size_t i = 0; i < m.n_job; i++)
+		free(parcels[i].secrets);
 	free(list);
 	free(parcels);
 	return r;
@@ -227,6 +249,9 @@ static void stream_take(struct keeper *k, struct output *x, const Sirdar__Keeper
 	x->gap = m->gap;
 	x->is_capped = m->capped;
 	x->hurry = m->hurry;
+	buf_put(&x->mask.held, m->held.data, m->held.len);
+	x->mask.covered = m->covered;
+	x->mask.in_run = m->in_run;
 	if (m->fd < 0)
 		return;
 	keep_over_exec(m->fd, false);
@@ -263,6 +288,7 @@ static void job_take(struct keeper *k, const Sirdar__KeeperHandoverJob *m)
 		job->start_code = m->not_started ? m->not_started->code : E_IO;
 		job->start_text = mem_str(m->not_started ? m->not_started->text : "");
 	}
+	keeper_hide(job, m->secret, m->n_secret); /* before there is a byte of output */
 	stream_take(k, &job->out, m->out);
 	stream_take(k, &job->err, m->err);
 	if (job_is_over(job))

@@ -10,6 +10,7 @@
 #include "broker/keeper/limiter.h"
 #include "keeper.pb-c.h"
 #include "util/heap.h"
+#include "util/mask.h"
 
 struct keeper;
 struct launch;
@@ -48,6 +49,7 @@ struct output {
 	bool has_no_file;         /* for sure: it was never made */
 	struct output *next_slow; /* those read by the clock, not when ready */
 	bool is_slow;
+	struct mask_stream mask;
 };
 
 struct job {
@@ -74,6 +76,7 @@ struct job {
 	char *start_text;      /* why not started */
 	int start_code;
 	Sirdar__KeeperExited end;
+	struct mask *mask; /* what its output must not show; NULL: nothing */
 	struct output out, err;
 };
 

@@ -91,6 +91,8 @@ bool keeper_is_forgotten(const struct keeper *k, uint64_t token);
 
 struct job *keeper_add(struct keeper *k, uint64_t token, const char *type);
 void keeper_remove(struct keeper *k, struct job *job);
+/* Its output will not show them. Before there is any. */
+void keeper_hide(struct job *job, const ProtobufCBinaryData *secrets, size_t n);
 void keeper_remember_forgotten(struct keeper *k, uint64_t token);
 void keeper_load(struct keeper *k, int *ret_rc, struct err *err);
 void keeper_journal_fill(void *ctx, struct journal *j);

@@ -85,6 +85,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	job->limits.memory_bytes = m->memory_max_bytes;
 	job->limits.processes = m->processes_max;
 	job->limits.cpu_percent = m->cpu_percent_max;
+	keeper_hide(job, m->secret, m->n_secret);
 	k->running++;
 	keeper_record_start(&k->journal, job);
 	k->is_sync_due = true;
@@ -212,6 +213,8 @@ static void round_finish(struct keeper *k, struct job *job)
 	CHECK(job->is_main_done && k->running > 0);
 	output_finish(k->outputs, &job->out);
 	output_finish(k->outputs, &job->err);
+	mask_free(job->mask);
+	job->mask = NULL;
 	end->out_bytes = job->out.bytes;
 	end->err_bytes = job->err.bytes;
 	end->out_dropped = job->out.dropped;

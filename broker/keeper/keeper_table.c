@@ -129,6 +129,14 @@ struct job *keeper_add(struct keeper *k, uint64_t token, const char *type)
 	return job;
 }
 
+void keeper_hide(struct job *job, const ProtobufCBinaryData *secrets, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		job->mask = job->mask ? job->mask : mask_new();
+		mask_add(job->mask, (const char *)secrets[i].data, secrets[i].len);
+	}
+}
+
 static void text_set(struct job *job, const char *text)
 {
 	if (job->end.text != protobuf_c_empty_string)
@@ -150,6 +158,7 @@ void keeper_remove(struct keeper *k, struct job *job)
 		free(job->end.text);
 	free(job->start_text);
 	free(job->type);
+	mask_free(job->mask);
 	uint32_t at = job->at;
 	memset(job, 0, sizeof *job);
 	slab_give(&k->jobs, at);

@@ -1,6 +1,7 @@
 /* What jobs print, from pipes to files: read in turns, capped, slowed.
  *
- * One buffer serves all pipes. A pipe gives a few chunks a round, then the others get their turn;
+ * One buffer serves all pipes. Secrets that the job was given are hidden first: they reach no disk.
+ * A pipe gives a few chunks a round, then the others get their turn;
  * ends and requests go first. Over its cap, over its rate, or without space the bytes are read by
  * the clock, dropped and counted, and a mark says so in the file. The job's writes succeed all the
  * same.
@@ -17,6 +18,7 @@
 
 #include "broker/keeper/client.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -36,6 +38,7 @@ struct outputs {
 	uint64_t bytes_max, rate_max;
 	struct ev_timer tick;
 	struct output *slow; /* through next_slow */
+	struct buf masked;
 	uint8_t chunk[CHUNK_BYTES];
 };
 
@@ -203,9 +206,29 @@ static void keep_slowly(struct outputs *o, struct output *x, const uint8_t *p, s
 	slow_add(o, x);
 }
 
+/* Before anything reaches the disk. */
+static void keep_masked(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
+{
+	buf_clear(&o->masked);
+	mask_take(x->job->mask, &x->mask, p, n, &o->masked);
+	if (o->masked.len)
+		keep_slowly(o, x, buf_at(&o->masked), o->masked.len);
+}
+
+static void keep_held(struct outputs *o, struct output *x)
+{
+	buf_clear(&o->masked);
+	mask_end(x->job->mask, &x->mask, &o->masked);
+	if (o->masked.len)
+		keep_slowly(o, x, buf_at(&o->masked), o->masked.len);
+	mask_stream_done(&x->mask);
+}
+
 static void close_all(struct outputs *o, struct output *x)
 {
 	if (x->io.fd >= 0) {
+		if (x->job->mask)
+			keep_held(o, x);
 		hurry_mark(o, x);
 		slow_remove(o, x);
 		ev_io_stop(o->loop, &x->io);
@@ -223,7 +246,9 @@ static bool output_take(struct outputs *o, struct output *x, int chunks)
 	for (int i = 0; i < chunks; i++) {
 		CHECK(x->io.fd >= 0);
 		ssize_t n = read(x->io.fd, o->chunk, sizeof o->chunk);
-		if (n > 0)
+		if (n > 0 && x->job->mask)
+			keep_masked(o, x, o->chunk, (size_t)n);
+		else if (n > 0)
 			keep_slowly(o, x, o->chunk, (size_t)n);
 		if (n == 0)
 			close_all(o, x);
@@ -271,6 +296,7 @@ void outputs_free(struct outputs *o)
 	if (!o)
 		return;
 	ev_timer_stop(o->loop, &o->tick);
+	buf_done(&o->masked);
 	free(o->dir);
 	free(o);
 }

@@ -46,13 +46,7 @@ static void host_log(const struct runner_job *pub, uint32_t stream, const char *
 	struct job_log *log = &j->logs[stream - 1];
 
 	pthread_mutex_lock(&l->mu);
-	size_t room = JOB_LOG_BYTES_MAX - log->text.len;
-
-	/* What came after a loss stays lost until the text before it has gone. */
-	if (log->dropped || len > room)
-		log->dropped += len;
-	else
-		buf_put(&log->text, text, len);
+	job_say(j, log, text, len);
 	bool first = !j->has_text && !l->texts;
 
 	if (!j->has_text) {
@@ -112,6 +106,8 @@ static int64_t ask_server(struct job *j, const char *name, char *ret_value, uint
 	while (!a.is_answered && !atomic_load(&j->is_cancelled) && clock_steady_us() < until_us)
 		wait_until(l, j, until_us);
 	ask_remove(l, &a);
+	if (a.is_answered && a.code >= 0 && a.value)
+		job_hide(j, a.value);
 	pthread_mutex_unlock(&l->mu);
 	if (!a.is_answered)
 		return RUNNER_E_SYSTEM;
@@ -348,7 +344,12 @@ static int start_make(struct job *j, const struct runner_process *process,
 	m.server_lost_keep = j->keep_on_server_lost;
 	m.file = pointers;
 	m.n_file = process->n_files;
+	m.n_secret = mask_count(j->mask);
+	m.secret = mem_array(m.n_secret + 1, sizeof *m.secret);
+	for (size_t i = 0; i < m.n_secret; i++)
+		m.secret[i].data = (uint8_t *)(uintptr_t)mask_value(j->mask, i, &m.secret[i].len);
 	j->start = start_copy(&m);
+	free(m.secret);
 	for (size_t i = 0; i < n_fixed; i++)
 		free(env[n_env + i]);
 	free(env);

@@ -1,9 +1,10 @@
-/* One granted attempt: the grant copied, its parameters, its outputs, its progress.
+/* One granted attempt: the grant copied, its parameters, its outputs, its progress, its words.
  *
  * All text of a grant stands in one block of memory, which the job keeps from one attempt to the
  * next. Outputs are counted in pieces and bytes, and what is over is refused, never cut. Text from
- * a plugin or a process is made valid UTF-8 here, before it can reach a frame. Where a job is in
- * its life is for its owners to say (loader.h): this file only makes a job free again.
+ * a plugin or a process is made valid UTF-8 here, before it can reach a frame, and the secrets that
+ * the job was told are hidden in it. Where a job is in its life is for its owners to say
+ * (loader.h): this file only makes a job free again.
  */
 #include "broker/loader/job.h"
 
@@ -115,8 +116,11 @@ void job_clear(struct job *j)
 	free(j->outputs);
 	free(j->progress_text);
 	lines_done(&j->lines);
-	buf_done(&j->logs[0].text);
-	buf_done(&j->logs[1].text);
+	for (int i = 0; i < 2; i++) {
+		buf_done(&j->logs[i].text);
+		mask_stream_done(&j->logs[i].mask);
+	}
+	mask_free(j->mask);
 	memset(j, 0, sizeof *j);
 	j->loader = loader;
 	j->index = index;
@@ -140,6 +144,8 @@ void start_free(struct start *s)
 		return;
 	for (size_t i = 0; i < s->message->n_file; i++) /* may be secrets */
 		explicit_bzero(s->message->file[i]->content.data, s->message->file[i]->content.len);
+	for (size_t i = 0; i < s->message->n_secret; i++)
+		explicit_bzero(s->message->secret[i].data, s->message->secret[i].len);
 	sirdar__keeper_start__free_unpacked(s->message, NULL);
 	free(s);
 }
@@ -173,7 +179,24 @@ static struct job_pair *output_find(struct job *j, const char *name)
 	return NULL;
 }
 
-int job_output(struct job *j, const char *name, const char *value)
+void job_hide(struct job *j, const char *value)
+{
+	j->mask = j->mask ? j->mask : mask_new();
+	mask_add(j->mask, value, strlen(value));
+}
+
+char *job_masked(const struct job *j, const char *text)
+{
+	struct buf out;
+
+	buf_init(&out);
+	bool has = mask_text(j->mask, text, strlen(text), &out);
+	char *own = mem_str(has ? buf_str(&out) : text);
+	buf_done(&out);
+	return own;
+}
+
+static int output_set(struct job *j, const char *name, const char *value)
 {
 	if (!name || !value || !name[0])
 		return RUNNER_E_INVALID;
@@ -201,6 +224,17 @@ int job_output(struct job *j, const char *name, const char *value)
 	return 0;
 }
 
+int job_output(struct job *j, const char *name, const char *value)
+{
+	if (!value || !j->mask)
+		return output_set(j, name, value);
+	char *masked = job_masked(j, value);
+	int r = output_set(j, name, masked);
+
+	free(masked);
+	return r;
+}
+
 void job_progress(struct job *j, uint32_t permille, const char *text)
 {
 	struct loader *l = j->loader;
@@ -208,10 +242,10 @@ void job_progress(struct job *j, uint32_t permille, const char *text)
 	atomic_store(&j->progress, (permille > 1000 ? 1000 : permille) + 1);
 	if (!text)
 		return;
-	char *copy = mem_strn(text, strnlen(text, RUNNER_TEXT_BYTES - 1));
-
-	utf8_clean(copy);
 	pthread_mutex_lock(&l->mu);
+	char *copy = job_masked(j, text);
+	copy[strnlen(copy, RUNNER_TEXT_BYTES - 1)] = '\0';
+	utf8_clean(copy);
 	free(j->progress_text);
 	j->progress_text = copy;
 	pthread_mutex_unlock(&l->mu);
@@ -226,4 +260,51 @@ void result_set_text(struct runner_result *r, const char *text)
 	memmove(r->text, text, n);
 	r->text[n] = 0;
 	utf8_clean(r->text);
+}
+
+/* What came after a loss stays lost until the text before it has gone. */
+static void text_keep(struct job_log *log, const void *text, size_t len)
+{
+	size_t room = JOB_LOG_BYTES_MAX - log->text.len;
+
+	if (log->dropped || len > room)
+		log->dropped += len;
+	else
+		buf_put(&log->text, text, len);
+}
+
+/* With its secrets hidden. `text` NULL: there is no more. */
+static void text_masked(const struct job *j, struct job_log *log, const char *text, size_t len)
+{
+	struct buf masked;
+
+	buf_init(&masked);
+	if (text)
+		mask_take(j->mask, &log->mask, text, len, &masked);
+	else
+		mask_end(j->mask, &log->mask, &masked);
+	if (masked.len)
+		text_keep(log, buf_at(&masked), masked.len);
+	buf_done(&masked);
+}
+
+void job_say(struct job *j, struct job_log *log, const char *text, size_t len)
+{
+	if (j->mask)
+		text_masked(j, log, text, len);
+	else
+		text_keep(log, text, len);
+}
+
+void job_said(struct job *j)
+{
+	if (!j->mask) /* most are told none, and no thread is in it any more */
+		return;
+	pthread_mutex_lock(&j->loader->mu);
+	text_masked(j, &j->logs[0], NULL, 0);
+	text_masked(j, &j->logs[1], NULL, 0);
+	char *text = job_masked(j, j->result.text);
+	pthread_mutex_unlock(&j->loader->mu);
+	result_set_text(&j->result, text);
+	free(text);
 }

@@ -15,6 +15,7 @@
 
 #include "broker/loader/lines.h"
 #include "util/buf.h"
+#include "util/mask.h"
 #include "wire/report.h"
 
 struct loader;
@@ -66,11 +67,12 @@ struct job_pair {
 
 /* What a job says about itself besides its result: output of an in-process job. */
 struct job_log {
-	struct buf text;  /* [shared] not yet acknowledged; in-process jobs only */
-	uint64_t dropped; /* [shared] bytes that found no room since */
-	uint64_t acked;   /* offset up to which the server has it */
-	uint64_t sent;    /* bytes in flight after it */
-	uint64_t size;    /* of the file, once the process has ended */
+	struct buf text;         /* [shared] not yet acknowledged; in-process jobs only */
+	uint64_t dropped;        /* [shared] bytes that found no room since */
+	uint64_t acked;          /* offset up to which the server has it */
+	uint64_t sent;           /* bytes in flight after it */
+	uint64_t size;           /* of the file, once the process has ended */
+	struct mask_stream mask; /* [shared] */
 	bool in_flight, is_over;
 	bool end_in_flight; /* what is in flight is the last of it */
 };
@@ -138,6 +140,7 @@ struct job {
 	pthread_cond_t cv;   /* [shared] cancelled, answered, or its process is over */
 	bool process_over;   /* [shared] */
 	bool has_text;       /* [shared] in loader.texts */
+	struct mask *mask;   /* [shared] the secrets it was told; NULL: none */
 	char *progress_text; /* [shared] */
 	struct job_log logs[2];
 	struct lines lines; /* of a process's standard output */
@@ -167,6 +170,14 @@ const char *job_param(const struct job *j, const char *name); /* NULL: none */
 /* What its work is called in other systems: the same for all attempts of an instance, and for no
  * other instance, of other servers neither; small letters, digits and '-'. */
 void job_work_id(const struct job *j, char ret[JOB_WORK_BYTES]);
+/* It was told that secret: nothing that it says will show it. Under loader.mu. */
+void job_hide(struct job *j, const char *value);
+/* The text with its secrets hidden, to be freed. Under loader.mu. */
+char *job_masked(const struct job *j, const char *text);
+/* Text for one of its logs. Under loader.mu. */
+void job_say(struct job *j, struct job_log *log, const char *text, size_t len);
+/* It says no more: its log is whole, and its result shows no secret. Thread: session. */
+void job_said(struct job *j);
 /* Set or replace an output. 0, RUNNER_E_INVALID, RUNNER_E_LIMIT. Under loader.mu. */
 int job_output(struct job *j, const char *name, const char *value);
 /* `text` NULL: as it was. Thread: any, not under loader.mu. */

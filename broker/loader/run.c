@@ -178,6 +178,7 @@ static void judge_cut(struct job *j)
 void loader_job_ended(struct loader *l, struct job *j)
 {
 	judge_cut(j);
+	job_said(j);
 	if (!j->ended_us)
 		j->ended_us = wall_us();
 	if (!j->started_us)

@@ -177,7 +177,7 @@ class Link:
             self.pump(end - time.monotonic())
 
     def start(self, token, argv, type="shell", env=(), cwd="", run_as="", grace_us=5000000,
-              deadline_us=0, fence_kill_us=0, keep=False, files=(), limits=()):
+              deadline_us=0, fence_kill_us=0, keep=False, files=(), limits=(), secrets=()):
         body = fixed(1, token) + field(2, type) + b"".join(field(8, a) for a in argv)
         body += b"".join(field(9, e) for e in (*env, RUN)) + field(10, cwd) + field(11, run_as)
         body += b"".join(field(13, field(1, r) + field(2, s) + field(3, h)) for r, s, h in limits)
@@ -185,6 +185,7 @@ class Link:
         body += field(17, keep)
         body += b"".join(field(18, field(1, n) + field(2, c)) for n, c in files)
         body += field(25, True)  # with no user, as root where the keeper is root
+        body += b"".join(field(31, s) for s in secrets)
         self.send("start", body)
 
     def kill(self, token, grace_us=0, intent=0):

@@ -547,6 +547,22 @@ def an_upgrade_keeps_jobs_output_leases_and_ends(k, a):
 
 
 @test
+def secrets_are_hidden_before_the_disk_and_over_an_upgrade_in_the_middle_of_one(k, a):
+    a.start(65, ["sh", "-c", "echo hunter2-hunter2 aHVudGVyMi1odW50ZXIy; printf 'half hunter2-h'; while [ ! -e $GO ]; do sleep 0.02; done;"
+                 " printf 'unter2, and hunter2'; echo hunter2-hunter2 >&2"], env=[f"GO={k.state}/go"], secrets=["hunter2-hunter2", "abc"])
+    assert until(lambda: k.output(65) == b"****** ******\nhalf "), k.output(65)
+    k.process.send_signal(signal.SIGHUP)
+    assert until(lambda: "keeper.upgraded" in k.logged()), k.logged()
+    b = k.link()
+    open(k.state + "/go", "w").close()
+    end = b.wait("exited", 65)
+    assert k.output(65) == b"****** ******\nhalf ******, and hunter2" and k.output(65, "err") == b"******\n", k.output(65)
+    assert (end["out_bytes"], end["err_bytes"]) == (len(k.output(65)), 7), end
+    with open(f"{k.state}/keeper.journal", "rb") as journal:
+        assert b"hunter2-hunter2" not in journal.read()
+
+
+@test
 def an_upgrade_to_a_program_that_does_not_run_is_refused(k, a):
     a.start(63, forever())
     a.wait("started", 63)

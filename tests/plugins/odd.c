@@ -3,13 +3,17 @@
  *   prepare    prepare() refuses                        wait     waits for a process of its own
  *   kill       ends when kill() is called               crash    the process dies
  *   process    says PROCESS without having spawned      wordy    1 MiB to the log, progress
- *   show       outputs of the parameters that `names` lists: NAME with _ for each dot
+ *   show       outputs of the parameters that `names` lists: NAME with _ for each dot; secrets
+ *              are written backwards, or nobody would see them
+ *   tell       tells the secret that `key` names in every way that a runner has, and fails;
+ *   give       has it as its output `told`, and succeeds
  */
 #include "sirdar/runner.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +77,38 @@ static void show(const struct runner_job *job)
 			*p = *p == '.' ? '_' : *p;
 		if (host->param(job, word, value, sizeof value) < 0)
 			snprintf(value, sizeof value, "(none)");
+		else if (!strncmp(word, "secret.", 7))
+			for (size_t i = 0, n = strlen(value); i < n / 2; i++) {
+				char c = value[i];
+				value[i] = value[n - 1 - i];
+				value[n - 1 - i] = c;
+			}
 		host->output(job, name, value);
 	}
+}
+
+static int tell(const struct runner_job *job, bool is_given, struct runner_result *result)
+{
+	char key[80] = "", name[100], value[200] = "", text[210];
+
+	host->param(job, "key", key, sizeof key);
+	snprintf(name, sizeof name, "secret.%s", key);
+	host->param(job, name, value, sizeof value);
+	if (is_given) {
+		snprintf(text, sizeof text, "<%s>", value);
+		return host->output(job, "told", text) < 0 ? RUNNER_FAILED : RUNNER_DONE;
+	}
+	host->log(job, RUNNER_STDOUT, "in two <", 8);
+	host->log(job, RUNNER_STDOUT, value, 5);
+	host->log(job, RUNNER_STDOUT, value + 5, strlen(value + 5));
+	host->log(job, RUNNER_STDOUT, ">\n", 2);
+	host->log(job, RUNNER_STDERR, value, strlen(value));
+	host->progress(job, 500, value);
+	result->verdict = RUNNER_FATAL;
+	snprintf(result->text, sizeof result->text, "refused with <%s>", value);
+	host->log(job, RUNNER_STDERR, " and so begins ", 15);
+	host->log(job, RUNNER_STDERR, value, 3);
+	return RUNNER_FAILED;
 }
 
 static void be_wordy(const struct runner_job *job)
@@ -142,6 +176,8 @@ static int odd_execute(void *self, void *state, const struct runner_job *job,
 		log_secret(job);
 	if (!strcmp(what, "show"))
 		show(job);
+	if (!strcmp(what, "tell") || !strcmp(what, "give"))
+		return tell(job, !strcmp(what, "give"), result);
 	if (!strcmp(what, "wordy"))
 		be_wordy(job);
 	while (!strcmp(what, "stuck"))
