@@ -190,6 +190,8 @@ static int expand(struct view *v, const char *name, const char *text,
 
 	if (!p || !p->apart || !code_takes(text))
 		return macro_expand(text, scope, out, err);
+	if (!p->is_json && code == CODE_NONE)
+		return code_expand_line(text, scope, out, err);
 	if (!p->is_json)
 		return code_expand(code, text, scope, bind, v, out, err);
 	if (code != CODE_NONE && text != p->value)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/command.h"
 #include "sched/macro.h"
 #include "sched/shell.h"
 #include "sched/sql.h"
@@ -34,8 +35,16 @@ static const struct {
 	                  "VALUE=${%s} on a line before, and $${VALUE...}" },
 	[SHELL_ESCAPED] = { "behind a backslash or a dollar sign",
 	                    "${%s} alone; $${NAME} leaves a variable to the shell" },
-	[SHELL_EVAL] = { "where it is run as code once more (eval, sh -c, ...)",
-	                 "an argument: sh -c '... \"$1\"' sh ${%s}" },
+	[SHELL_EVAL] = { "where it is run as code once more (eval, sh -c, ssh, awk, ...)",
+	                 "an argument: sh -c '... \"$1\"' sh ${%s}, awk -v v=${%s}; -- before the "
+	                 "name "
+	                 "of a file or host: python3 -- ${%s}, ssh -- ${%s}; sed --sandbox" },
+	[SHELL_PROGRAM] = { "where the name of a program stands",
+	                    "the name itself; of several: case ${%s} in a) program-a;; esac" },
+	[SHELL_PIPED] = { "where a shell or its like reads it as code",
+	                  "an argument: sh -c '... \"$1\"' sh ${%s}; or a program of its own, "
+	                  "which "
+	                  "reads its input as data" },
 	[SHELL_WHOLE] = { "for the whole script: a value is no code",
 	                  "`raw: true` beside it, which needs the right unsafe, or the script "
 	                  "itself "
@@ -174,6 +183,52 @@ int code_check(enum code_kind kind, const char *text, struct err *err, char *ret
 	return r;
 }
 
+static int word_refuse(enum command_place place, size_t number, const char *name, struct err *err,
+                       char *ret_hint)
+{
+	enum shell_place as = place == COMMAND_CODE ? SHELL_EVAL : SHELL_PROGRAM;
+
+	if (place == COMMAND_DATA)
+		return 0;
+	put_hint(shell_words[as].cure, name, ret_hint);
+	return err_set(err, E_INVALID, "word %zu: ${%.100s} stands %s", number, name,
+	               shell_words[as].where);
+}
+
+/* Each hole is what only the run knows. */
+static int word_take(struct command *c, const char *word, size_t number, struct err *err,
+                     char *ret_hint)
+{
+	struct macro_holes holes = { 0 };
+	struct buf text;
+	int r = 0;
+
+	buf_init(&text);
+	macro_expand_apart(word, NULL, &text, &holes, NULL);
+	buf_putc(&text, '\0');
+	for (size_t i = 0; i < holes.n; i++)
+		text.data[text.from + holes.items[i].at] = COMMAND_UNKNOWN;
+	for (size_t i = 0; r == 0 && i < holes.n; i++)
+		r = word_refuse(command_value(c, (const char *)buf_at(&text), holes.items[i].at),
+		                number, holes.items[i].name, err, ret_hint);
+	command_word(c, (const char *)buf_at(&text), text.len - 1);
+	macro_holes_done(&holes);
+	buf_done(&text);
+	return r;
+}
+
+int code_check_words(const char *const *words, size_t n, struct err *err, char *ret_hint)
+{
+	struct command c;
+	int r = 0;
+
+	command_begin(&c);
+	c.takes_assignments = false; /* no shell reads them */
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = word_take(&c, words[i], i + 1, err, ret_hint);
+	return r;
+}
+
 bool code_takes(const char *text)
 {
 	struct macro_holes holes = { 0 };
@@ -222,6 +277,40 @@ int code_expand(enum code_kind kind, const char *text, const struct macro_scope 
 	if (r == 0)
 		buf_put(out, buf_str(&j.text) + from, j.text.len - from);
 	judged_done(&j);
+	return r;
+}
+
+static bool has_control(const char *value)
+{
+	while ((unsigned char)*value >= ' ' || *value == '\t')
+		value++;
+	return *value != '\0';
+}
+
+int code_expand_line(const char *text, const struct macro_scope *scope, struct buf *out,
+                     struct err *err)
+{
+	struct macro_holes holes = { 0 };
+	struct buf plain;
+	size_t from = 0;
+
+	buf_init(&plain);
+	int r = macro_expand_apart(text, scope, &plain, &holes, err);
+	for (size_t i = 0; r == 0 && i < holes.n; i++) {
+		const struct macro_hole *h = &holes.items[i];
+		if (has_control(h->value))
+			r = err_set(err, E_INVALID,
+			            "the value of ${%.100s} has a line break or another control "
+			            "character, which may not stand here",
+			            h->name);
+		buf_put(out, buf_str(&plain) + from, h->at - from);
+		buf_puts(out, h->value);
+		from = h->at + 1;
+	}
+	if (r == 0)
+		buf_put(out, buf_str(&plain) + from, plain.len - from);
+	macro_holes_done(&holes);
+	buf_done(&plain);
 	return r;
 }
 

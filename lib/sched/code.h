@@ -34,6 +34,8 @@ extern const char *const code_kind_names[CODE_KINDS];
  *           what to write instead. macro_check() tells every other fault of macros. */
 #define CODE_HINT_BYTES 300
 int code_check(enum code_kind kind, const char *text, struct err *err, char *ret_hint);
+/* The same of a command that no shell reads: a program and its words. */
+int code_check_words(const char *const *words, size_t n, struct err *err, char *ret_hint);
 /* Does it take values at all? */
 bool code_takes(const char *text);
 
@@ -44,6 +46,11 @@ bool code_takes(const char *text);
 int code_expand(enum code_kind kind, const char *text, const struct macro_scope *scope,
                 unsigned (*bind)(void *ctx, const char *name, const char *value), void *ctx,
                 struct buf *out, struct err *err);
+/* A text whose values may hold no line of their own: a directory, a URL, lines of NAME=value.
+ *
+ *   errors  as macro_expand(); E_INVALID: a value has a line break or another control character */
+int code_expand_line(const char *text, const struct macro_scope *scope, struct buf *out,
+                     struct err *err);
 /* A list or a map as JSON, whose texts are of that kind: values get the escapes of JSON, or are
  * bound. Their places were judged when it was saved. */
 int code_expand_json(enum code_kind kind, const char *json, const struct macro_scope *scope,

@@ -1,68 +1,20 @@
 /* Contexts of quoting in a shell script. The walk keeps a stack of frames, one for each thing
  * that is open (a list of commands, double quotes, ${...}, arithmetic). It follows the words of
- * commands, because `case` has parentheses without a partner and some builtins read their words
- * as code. The frames that are open at a hole decide whether a value may stand there. What the
- * walk does not understand makes every later hole SHELL_LOST: a wrong refusal costs somebody a
- * line in a script, a wrong permission costs the machine. */
-#include "sched/shell.h"
+ * commands, because `case` has parentheses without a partner, and some programs read their words,
+ * or what a pipe brings them, as code (command.h). The frames that are open at a hole decide
+ * whether a value may stand there. What the walk does not understand makes every later hole
+ * SHELL_LOST: a wrong refusal costs somebody a line in a script, a wrong permission costs the
+ * machine. */
+#include "sched/shell_impl.h"
 
 #include <string.h>
 
 #include "util/check.h"
 
-enum { DEPTH_MAX = 100, HEREDOCS_MAX = 8, DELIMITER_MAX = 80 };
-
-enum kind { COMMANDS, CASE, QUOTES, BRACE, ARITH };
-
-struct frame {
-	enum kind kind;
-	char close; /* of COMMANDS and ARITH; 0: the end of the script */
-	int depth;  /* of ARITH: parentheses open */
-	/* of COMMANDS and CASE */
-	enum { SUBJECT, WANT_IN, PATTERN, BODY } part; /* of a CASE */
-	bool in_word, is_plain; /* plain: no quotes and nothing to replace in it */
-	bool keyword, command;  /* what the next word may be */
-	bool redirects;         /* the next word is a file's name */
-	bool is_list;           /* of an array: no commands */
-	bool after_for;
-	bool condition, numbers; /* in [[ ]]; it compares numbers */
-	size_t condition_hole;   /* the first in it */
-	enum { PLAIN, EVALUATES, NAMES, SHELL, TEST } program;
-	bool evaluates; /* the words to come */
-	bool code_next; /* the next word alone */
-	size_t word_at;
-};
-
-struct reading {
-	const char *text;
-	size_t n, at;
-	const size_t *holes;
-	size_t n_holes, hole; /* hole: the next one */
-	enum shell_place *places;
-	struct frame frames[DEPTH_MAX];
-	size_t depth;
-	struct {
-		char delimiter[DELIMITER_MAX];
-		bool strips, quoted;
-	} heredocs[HEREDOCS_MAX];
-	size_t n_heredocs;
-	bool is_lost;
-};
-
 static struct frame *top(struct reading *x)
 {
 	CHECK(x->depth > 0);
 	return &x->frames[x->depth - 1];
-}
-
-static bool is_hole(const struct reading *x, size_t at)
-{
-	return x->hole < x->n_holes && x->holes[x->hole] == at;
-}
-
-static char next_byte(const struct reading *x, size_t ahead)
-{
-	return x->at + ahead < x->n ? x->text[x->at + ahead] : '\0';
 }
 
 static void enter_frame(struct reading *x, struct frame f)
@@ -76,9 +28,13 @@ static void enter_frame(struct reading *x, struct frame f)
 
 static void push_commands(struct reading *x, char close)
 {
-	enter_frame(x,
-	            (struct frame){
-			    .kind = COMMANDS, .close = close, .keyword = true, .command = true });
+	enter_frame(x, (struct frame){ .kind = COMMANDS,
+	                               .close = close,
+	                               .keyword = true,
+	                               .command = true,
+	                               .pipe_hole = x->hole,
+	                               .command_hole = x->hole });
+	command_begin(&top(x)->said);
 }
 
 static void leave_frame(struct reading *x)
@@ -100,16 +56,10 @@ static struct frame *commands_of(struct reading *x)
 
 /* --- holes ------------------------------------------------------------------------------- */
 
-static void fill(struct reading *x, enum shell_place place)
+static bool identifier_byte(char c)
 {
-	x->places[x->hole++] = x->is_lost ? SHELL_LOST : place;
-}
-
-/* Every hole before `end` is of that place. */
-static void fill_until(struct reading *x, size_t end, enum shell_place place)
-{
-	while (x->hole < x->n_holes && x->holes[x->hole] < end)
-		fill(x, place);
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-' || c == '.';
 }
 
 static size_t identifier(const char *word, size_t n)
@@ -141,6 +91,72 @@ static bool in_name(const struct reading *x, const struct frame *f)
 	return !f->in_word || !memchr(x->text + f->word_at, '=', x->at - f->word_at);
 }
 
+/* A word so far, without its quotes. From what only the run knows on it is COMMAND_UNKNOWN, but
+ * for the last part of a path. */
+static size_t word_text(const struct reading *x, const struct frame *f, size_t end, char *ret)
+{
+	size_t n = 0, hole = f->word_hole, tail = end;
+	char quote = '\0';
+
+	for (size_t i = f->word_at; i < end && n + 1 < WORD_MAX; i++) {
+		char c = x->text[i];
+		bool is_value = hole < x->n_holes && x->holes[hole] == i;
+		bool is_command = !quote && (c == '<' || c == '>'); /* <(...) */
+		if (is_value || is_command || (quote != '\'' && (c == '$' || c == '`'))) {
+			ret[n++] = quote || is_value ? COMMAND_UNKNOWN : COMMAND_MAYBE;
+			break;
+		}
+		if (c == quote || (!quote && (c == '\'' || c == '"')))
+			quote = c == quote ? '\0' : c;
+		else if (c == '\\' && quote != '\'' && i + 1 < end)
+			ret[n++] = x->text[++i];
+		else
+			ret[n++] = c;
+	}
+	if (n == 0 || (ret[n - 1] != COMMAND_UNKNOWN && ret[n - 1] != COMMAND_MAYBE))
+		return n;
+	while (tail > f->word_at &&
+	       (identifier_byte(x->text[tail - 1]) || x->text[tail - 1] == '"'))
+		tail--;
+	if (tail > f->word_at && x->text[tail - 1] == '/' && x->hole == f->word_hole)
+		for (tail--; tail < end && n + 1 < WORD_MAX; tail++)
+			if (x->text[tail] != '"')
+				ret[n++] = x->text[tail];
+	return n;
+}
+
+/* `is_output`: of a command within that word, which is what the value comes out of. */
+static enum shell_place said_place(const struct reading *x, const struct frame *f, bool is_output)
+{
+	char before[WORD_MAX];
+	size_t n = f->in_word ? word_text(x, f, x->at, before) : 0;
+	size_t known = 0;
+
+	while (known < n && before[known] != COMMAND_UNKNOWN && before[known] != COMMAND_MAYBE)
+		known++;
+	n = is_output ? known : n;
+
+	if (f->kind == CASE && f->part != BODY)
+		return SHELL_BARE;
+	if (f->is_list || f->condition || f->redirects)
+		return SHELL_BARE;
+	switch (command_value(&f->said, before, n)) {
+	case COMMAND_NAME:
+		return SHELL_PROGRAM;
+	case COMMAND_CODE:
+		return SHELL_EVAL;
+	default:
+		return SHELL_BARE;
+	}
+}
+
+static void add_read(const struct reading *x, struct frame *f)
+{
+	if (!f->in_word || f->read_end != x->hole)
+		f->read_hole = x->hole;
+	f->read_end = x->hole + 1;
+}
+
 static enum shell_place place_of_hole(struct reading *x)
 {
 	const struct frame *f = commands_of(x);
@@ -153,10 +169,21 @@ static enum shell_place place_of_hole(struct reading *x)
 	}
 	if (in_index(x, f))
 		return SHELL_ARITH;
-	if (f->redirects)
-		return top(x)->kind == QUOTES ? SHELL_QUOTED : SHELL_BARE;
-	if (f->evaluates || f->code_next || (f->program == NAMES && in_name(x, f)))
+	enum shell_place said = said_place(x, f, false);
+	if (!f->redirects && (f->evaluates || (f->program == NAMES && in_name(x, f))))
 		return SHELL_EVAL;
+	/* A command's output may be a word of one around it. */
+	for (size_t i = (size_t)(f - x->frames); said == SHELL_BARE && i-- > 0;) {
+		const struct frame *around = &x->frames[i];
+		if (around->kind == ARITH)
+			said = SHELL_ARITH;
+		else if ((around->kind == COMMANDS || around->kind == CASE) && around->in_word)
+			said = around->evaluates ? SHELL_EVAL : said_place(x, around, true);
+	}
+	if (said != SHELL_BARE)
+		return said;
+	if (f->redirects && f->is_read)
+		add_read(x, commands_of(x));
 	return top(x)->kind == QUOTES ? SHELL_QUOTED : SHELL_BARE;
 }
 
@@ -167,6 +194,7 @@ static void begin_word(struct reading *x, struct frame *f, bool plain)
 	if (!f->in_word) {
 		f->in_word = f->is_plain = true;
 		f->word_at = x->at;
+		f->word_hole = x->hole;
 	}
 	f->is_plain = f->is_plain && plain;
 }
@@ -198,40 +226,59 @@ static bool is_shell(const char *word, size_t n)
 	return one_of(word + from, n - from, "sh bash dash ash ksh mksh");
 }
 
-static void next_command(struct frame *f)
+static void fill_piped(struct reading *x, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		if (shell_place_fits(x->places[i]) && x->places[i] != SHELL_COMMENT)
+			x->places[i] = SHELL_PIPED;
+}
+
+/* What a shell, or another reader of code, gets on its standard input is code. */
+static void end_command(struct reading *x, struct frame *f)
+{
+	bool reads = f->kind == CASE ? f->part == BODY : f->kind == COMMANDS;
+
+	if (reads && !f->is_list && command_reads_code(&f->said)) {
+		fill_piped(x, f->pipe_hole, f->command_hole);
+		fill_piped(x, f->read_hole, f->read_end);
+	}
+	command_begin(&f->said);
+	f->read_hole = f->read_end = 0;
+	f->is_read = false;
+}
+
+static void next_command(struct reading *x, struct frame *f)
 {
 	if (f->condition)
 		return;
+	end_command(x, f);
+	f->pipe_hole = f->is_piped ? f->pipe_hole : x->hole;
+	f->command_hole = x->hole;
 	f->keyword = f->command = !f->is_list;
-	f->redirects = f->after_for = f->evaluates = f->code_next = false;
+	f->redirects = f->after_for = f->evaluates = false;
 	f->program = PLAIN;
 }
 
-/* The first word of a command. */
+/* The first word of a command, without its quotes. */
 static void end_program(struct frame *f, const char *word, size_t n)
 {
 	if (is_assignment(word, n)) {
 		f->keyword = false;
 		return;
 	}
-	if (f->is_plain && one_of(word, n, "command builtin exec"))
+	if (one_of(word, n, "command builtin exec"))
 		return;
 	f->keyword = f->command = false;
-	if (!f->is_plain)
-		return;
-	f->after_for = one_of(word, n, "for");
+	f->after_for = f->is_plain && one_of(word, n, "for");
 	f->evaluates = one_of(word, n, "eval let trap unset read getopts mapfile readarray alias");
 	if (one_of(word, n, "export declare typeset local readonly"))
 		f->program = NAMES;
-	else if (is_shell(word, n) || one_of(word, n, "su"))
-		f->program = SHELL;
 	else if (one_of(word, n, "[ test printf"))
 		f->program = TEST;
 }
 
 static void end_argument(struct reading *x, struct frame *f, const char *word, size_t n)
 {
-	f->code_next = false;
 	if (!f->is_plain)
 		return;
 	if (f->condition && one_of(word, n, "]]")) {
@@ -240,8 +287,6 @@ static void end_argument(struct reading *x, struct frame *f, const char *word, s
 		f->condition = f->numbers = false;
 		return;
 	}
-	if (f->program == PLAIN && is_shell(word, n))
-		f->program = SHELL; /* sudo sh -c */
 	f->numbers = f->numbers ||
 	             (f->condition && one_of(word, n, "-eq -ne -lt -le -gt -ge -v -R"));
 	if (word[0] != '-' || n < 2)
@@ -250,8 +295,6 @@ static void end_argument(struct reading *x, struct frame *f, const char *word, s
 		f->evaluates = true; /* declare -i */
 	if (f->program == TEST && one_of(word, n, "-v -R"))
 		f->evaluates = true;
-	if (f->program == SHELL && word[1] != '-' && memchr(word, 'c', n))
-		f->code_next = true;
 }
 
 /* True: the word is one of the language, and what follows is as if nothing was before. */
@@ -275,6 +318,16 @@ static bool end_keyword(struct reading *x, struct frame *f, const char *word, si
 	return one_of(word, n, "if then else elif do while until ! time { coproc");
 }
 
+/* What a group or loop holds comes out of it together: `{ echo ${x}; } | sh`. */
+static bool take_keyword(struct reading *x, struct frame *f, const char *word, size_t n)
+{
+	if (one_of(word, n, "{ if while until for select") && f->groups++ == 0)
+		f->group_hole = f->pipe_hole;
+	if (one_of(word, n, "} fi done") && f->groups > 0 && --f->groups == 0)
+		f->pipe_hole = f->group_hole;
+	return end_keyword(x, f, word, n);
+}
+
 static void end_case_word(struct reading *x, struct frame *f, const char *word, size_t n)
 {
 	if (f->part == SUBJECT) {
@@ -287,6 +340,13 @@ static void end_case_word(struct reading *x, struct frame *f, const char *word, 
 	}
 }
 
+/* Is the word that ended one of a command? Some close the frame. */
+static bool is_of_command(struct reading *x, const struct frame *f)
+{
+	return f == top(x) && !f->is_list && !f->condition &&
+	       (f->kind == COMMANDS || (f->kind == CASE && f->part == BODY));
+}
+
 static void end_word(struct reading *x)
 {
 	struct frame *f = top(x);
@@ -295,90 +355,24 @@ static void end_word(struct reading *x)
 
 	if (!f->in_word)
 		return;
-	f->in_word = false;
-	if (f->redirects)
-		f->redirects = false;
-	else if (f->kind == CASE && f->part != BODY)
+	char text[WORD_MAX];
+	size_t len = word_text(x, f, x->at, text);
+
+	f->in_word = f->is_piped = false;
+	if (f->redirects) {
+		f->redirects = f->is_read = false;
+		return;
+	}
+	if (f->kind == CASE && f->part != BODY)
 		end_case_word(x, f, word, n);
-	else if (f->is_plain && f->keyword && end_keyword(x, f, word, n))
+	else if (f->is_plain && f->keyword && take_keyword(x, f, word, n))
 		return;
 	else if (f->command)
-		end_program(f, word, n);
+		end_program(f, text, len);
 	else
 		end_argument(x, f, word, n);
-}
-
-/* --- heredocs ------------------------------------------------------------------------------ */
-
-/* << was read: what ends it. */
-static void take_delimiter(struct reading *x)
-{
-	char *to = x->heredocs[x->n_heredocs % HEREDOCS_MAX].delimiter, quote = '\0';
-	bool quoted = false, strips = next_byte(x, 0) == '-';
-	size_t n = 0;
-
-	x->at += strips;
-	while (next_byte(x, 0) == ' ' || next_byte(x, 0) == '\t')
-		x->at++;
-	for (; x->at < x->n; x->at++) {
-		char c = next_byte(x, 0);
-		if (!quote && (strchr(" \t\n;&|<>()", c) || !c))
-			break;
-		if (is_hole(x, x->at))
-			fill(x, SHELL_HEREDOC);
-		if (c == quote || (!quote && (c == '\'' || c == '"'))) {
-			quote = c == quote ? '\0' : c;
-			quoted = true;
-			continue;
-		}
-		if (c == '\\' && quote != '\'') {
-			quoted = true;
-			continue;
-		}
-		if (n + 1 < DELIMITER_MAX)
-			to[n++] = c;
-	}
-	to[n] = '\0';
-	if (n == 0 || n + 1 == DELIMITER_MAX || x->n_heredocs == HEREDOCS_MAX) {
-		x->is_lost = true;
-		return;
-	}
-	x->heredocs[x->n_heredocs].strips = strips;
-	x->heredocs[x->n_heredocs++].quoted = quoted;
-}
-
-/* The length of the line at x->at, and whether the next one is a part of it. */
-static size_t line_length(const struct reading *x, bool quoted, bool *ret_goes_on)
-{
-	const char *line = x->text + x->at, *end = memchr(line, '\n', x->n - x->at);
-	size_t n = end ? (size_t)(end - line) : x->n - x->at, slashes = 0;
-
-	while (slashes < n && line[n - 1 - slashes] == '\\')
-		slashes++;
-	*ret_goes_on = !quoted && slashes % 2 == 1;
-	return n;
-}
-
-/* A line break was read: what the heredocs hold. */
-static void skip_heredocs(struct reading *x)
-{
-	for (size_t i = 0; i < x->n_heredocs; i++) {
-		const char *delimiter = x->heredocs[i].delimiter;
-		bool over = false, part = false;
-		while (!over && x->at < x->n) {
-			bool goes_on;
-			size_t n = line_length(x, x->heredocs[i].quoted, &goes_on), tabs = 0;
-			const char *line = x->text + x->at;
-			while (x->heredocs[i].strips && !part && tabs < n && line[tabs] == '\t')
-				tabs++;
-			over = !part && n - tabs == strlen(delimiter) &&
-			       memcmp(line + tabs, delimiter, n - tabs) == 0;
-			part = goes_on;
-			fill_until(x, x->at + n + 1, SHELL_HEREDOC);
-			x->at += n + (x->at + n < x->n);
-		}
-	}
-	x->n_heredocs = 0;
+	if (is_of_command(x, f))
+		command_word(&f->said, text, len);
 }
 
 /* --- quotes and what begins with a dollar sign ---------------------------------------------- */
@@ -396,7 +390,7 @@ static void skip_single(struct reading *x, bool ansi)
 		}
 		i++;
 	}
-	fill_until(x, i, SHELL_SINGLE);
+	reading__fill_until(x, i, SHELL_SINGLE);
 	x->is_lost = x->is_lost || i >= x->n;
 	x->at = i + (i < x->n);
 }
@@ -409,20 +403,20 @@ static void skip_backticks(struct reading *x)
 	while (i < x->n && x->text[i] != '`')
 		i += x->text[i] == '\\' ? 2 : 1;
 	i = i < x->n ? i : x->n;
-	fill_until(x, i, SHELL_BACKTICK);
+	reading__fill_until(x, i, SHELL_BACKTICK);
 	x->is_lost = x->is_lost || i == x->n;
 	x->at = i + (i < x->n);
 }
 
 static void take_dollar(struct reading *x)
 {
-	char next = next_byte(x, 1);
+	char next = reading__byte(x, 1);
 	bool quoted = top(x)->kind == QUOTES;
 
 	if (x->at + 1 < x->n && x->hole < x->n_holes && x->holes[x->hole] == x->at + 1) {
 		x->at += 2;
-		fill(x, SHELL_ESCAPED);
-	} else if (next == '(' && next_byte(x, 2) == '(') {
+		reading__fill(x, SHELL_ESCAPED);
+	} else if (next == '(' && reading__byte(x, 2) == '(') {
 		x->at += 3;
 		enter_frame(x, (struct frame){ .kind = ARITH, .close = ')', .depth = 2 });
 	} else if (next == '(') {
@@ -445,15 +439,15 @@ static void take_dollar(struct reading *x)
 static void take_backslash(struct reading *x)
 {
 	x->at++;
-	if (is_hole(x, x->at))
-		fill(x, SHELL_ESCAPED);
+	if (reading__is_hole(x, x->at))
+		reading__fill(x, SHELL_ESCAPED);
 	x->at += x->at < x->n;
 }
 
 /* What means the same in all frames. */
 static bool take_common(struct reading *x)
 {
-	switch (next_byte(x, 0)) {
+	switch (reading__byte(x, 0)) {
 	case '\\':
 		take_backslash(x);
 		return true;
@@ -484,10 +478,10 @@ static bool in_quotes(const struct reading *x)
 static void take_inside(struct reading *x)
 {
 	struct frame *f = top(x);
-	char c = next_byte(x, 0);
+	char c = reading__byte(x, 0);
 
-	if (is_hole(x, x->at)) {
-		fill(x, place_of_hole(x));
+	if (reading__is_hole(x, x->at)) {
+		reading__fill(x, place_of_hole(x));
 		x->at++;
 		return;
 	}
@@ -515,7 +509,7 @@ static void skip_comment(struct reading *x)
 	const char *end = memchr(x->text + x->at, '\n', x->n - x->at);
 	size_t to = end ? (size_t)(end - x->text) : x->n;
 
-	fill_until(x, to, SHELL_COMMENT);
+	reading__fill_until(x, to, SHELL_COMMENT);
 	x->at = to;
 }
 
@@ -531,7 +525,7 @@ static void open_parenthesis(struct reading *x, struct frame *f)
 		end_word(x);
 		f = top(x);
 	}
-	bool arith = next_byte(x, 1) == '(' && !list && (f->keyword || f->after_for);
+	bool arith = reading__byte(x, 1) == '(' && !list && (f->keyword || f->after_for);
 	x->at += arith ? 2 : 1;
 	if (arith) {
 		f->keyword = f->command = f->after_for = false;
@@ -540,7 +534,9 @@ static void open_parenthesis(struct reading *x, struct frame *f)
 	}
 	push_commands(x, ')');
 	top(x)->is_list = list;
-	next_command(top(x));
+	top(x)->is_piped = f->is_piped;
+	top(x)->pipe_hole = f->pipe_hole;
+	next_command(x, top(x));
 	f->keyword = f->command = false;
 }
 
@@ -552,11 +548,15 @@ static void close_parenthesis(struct reading *x)
 	x->at++;
 	if (f->kind == CASE && f->part == PATTERN) {
 		f->part = BODY;
-		next_command(f);
+		next_command(x, f);
 	} else if (f->kind == COMMANDS && f->close == ')') {
+		end_command(x, f);
 		leave_frame(x);
-		if (!top(x)->in_word)
-			top(x)->keyword = top(x)->command = true; /* f() { ...; } */
+		f = top(x);
+		if (!f->in_word) { /* f() { ...; } */
+			f->keyword = f->command = true;
+			command_begin(&f->said);
+		}
 	} else {
 		x->is_lost = true;
 	}
@@ -565,56 +565,63 @@ static void close_parenthesis(struct reading *x)
 /* ; & | and a line break */
 static void take_separator(struct reading *x)
 {
-	char c = next_byte(x, 0);
+	char c = reading__byte(x, 0);
 
 	end_word(x);
 	struct frame *f = top(x);
-	bool ends_body = c == ';' && (next_byte(x, 1) == ';' || next_byte(x, 1) == '&');
+	bool ends_body = c == ';' && (reading__byte(x, 1) == ';' || reading__byte(x, 1) == '&');
 
+	char before = x->at > 0 ? x->text[x->at - 1] : '\0';
+	bool is_pipe = (c == '|' && reading__byte(x, 1) != '|' && before != '|') ||
+	               (c == '&' && before == '|');
+
+	f->is_piped = is_pipe || (c == '\n' && f->is_piped);
 	x->at++;
 	if (f->kind == CASE && f->part == BODY && ends_body) {
-		x->at += next_byte(x, 0) == ';' && next_byte(x, 1) == '&' ? 2 : 1;
+		end_command(x, f);
+		x->at += reading__byte(x, 0) == ';' && reading__byte(x, 1) == '&' ? 2 : 1;
 		f->part = PATTERN;
 	} else {
-		next_command(f);
+		next_command(x, f);
 	}
 	if (c == '\n' && x->n_heredocs)
-		skip_heredocs(x);
+		shell__skip_heredocs(x);
 }
 
 /* < and > */
 static void take_redirection(struct reading *x)
 {
-	char c = next_byte(x, 0);
+	char c = reading__byte(x, 0);
 
 	end_word(x);
 	struct frame *f = top(x);
 
 	if (f->condition) {
 		x->at++;
-	} else if (next_byte(x, 1) == '(') {
+	} else if (reading__byte(x, 1) == '(') {
 		begin_word(x, f, false);
 		x->at += 2;
 		push_commands(x, ')');
-	} else if (c == '<' && next_byte(x, 1) == '<' && next_byte(x, 2) != '<') {
+	} else if (c == '<' && reading__byte(x, 1) == '<' && reading__byte(x, 2) != '<') {
 		x->at += 2;
-		take_delimiter(x);
+		shell__take_delimiter(x);
 	} else {
-		while (x->at < x->n && strchr("<>&|", next_byte(x, 0)) && next_byte(x, 0))
+		while (x->at < x->n && strchr("<>&|", reading__byte(x, 0)) && reading__byte(x, 0))
 			x->at++;
 		f->redirects = true;
+		f->is_read = c == '<';
 	}
 }
 
 /* What is a part of a word. */
 static void take_letter(struct reading *x, struct frame *f)
 {
-	char c = next_byte(x, 0);
+	char c = reading__byte(x, 0);
 
-	if (is_hole(x, x->at)) {
+	if (reading__is_hole(x, x->at)) {
 		enum shell_place place = place_of_hole(x);
 		begin_word(x, f, false);
-		fill(x, place);
+		reading__fill(x, place);
 		x->at++;
 		return;
 	}
@@ -622,7 +629,7 @@ static void take_letter(struct reading *x, struct frame *f)
 		skip_comment(x);
 		return;
 	}
-	bool line_goes_on = c == '\\' && next_byte(x, 1) == '\n';
+	bool line_goes_on = c == '\\' && reading__byte(x, 1) == '\n';
 	if (!line_goes_on)
 		begin_word(x, f, !strchr("\\$`'\"", c));
 	if (take_common(x))
@@ -637,7 +644,7 @@ static void take_letter(struct reading *x, struct frame *f)
 static void take_command(struct reading *x)
 {
 	struct frame *f = top(x);
-	char c = next_byte(x, 0);
+	char c = reading__byte(x, 0);
 
 	switch (c) {
 	case ' ':
@@ -686,8 +693,12 @@ void shell_places(const char *text, size_t bytes, const size_t *holes, size_t n,
 			take_inside(&x);
 		CHECK(x.at > was);
 	}
+	if (top(&x)->kind == COMMANDS || top(&x)->kind == CASE)
+		end_word(&x);
+	for (size_t i = 0; i < x.depth; i++)
+		end_command(&x, &x.frames[i]);
 	x.is_lost = true; /* none is left but those behind what was cut off */
-	fill_until(&x, (size_t)-1, SHELL_LOST);
+	reading__fill_until(&x, (size_t)-1, SHELL_LOST);
 	/* [[ that never ends */
 	for (size_t i = 0; i < x.depth; i++)
 		for (size_t k = x.frames[i].condition_hole;

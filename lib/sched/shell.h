@@ -22,7 +22,9 @@ enum shell_place {
 	SHELL_ARITH,   /* numbers, and indexes of arrays: bash runs what stands in their brackets */
 	SHELL_BRACE,   /* in ${...} of the shell */
 	SHELL_ESCAPED, /* behind a backslash or a dollar sign */
-	SHELL_EVAL,    /* a word that a builtin evaluates once more: eval, let, sh -c */
+	SHELL_EVAL,    /* a word that a program runs as code: eval, sh -c, ssh, awk */
+	SHELL_PROGRAM, /* where the name of a program stands */
+	SHELL_PIPED,   /* comes to a shell, or the like, on its standard input */
 	SHELL_LOST,
 	SHELL_WHOLE /* of code.c: there is nothing else, it would be the name of a command */
 };

@@ -390,6 +390,8 @@ void wf__check_type(struct wf_compiler *c, struct wf_made *m);
 const char *wf__stored_line(const char *text, size_t n, const char *head);
 /* workflow_code.c: are values in code where they can be bound? */
 void wf__check_code(struct wf_compiler *c, struct wf_made *m);
+/* A parameter whose values may not have lines of their own. */
+bool wf__is_line(const char *name);
 /* What reads that parameter of its task. */
 enum code_kind wf__code_of(const struct wf_made *m, const char *name);
 /* workflow_cycle.c: are all boundaries of `longer` boundaries of `shorter`? */

@@ -77,7 +77,8 @@ static bool is_json(const struct wf_pair *p)
 
 static bool is_apart(const struct wf_made *m, const struct wf_pair *p)
 {
-	return m->binds && (is_json(p) || wf__code_of(m, p->name) != CODE_NONE);
+	return m->binds &&
+	       (is_json(p) || wf__is_line(p->name) || wf__code_of(m, p->name) != CODE_NONE);
 }
 
 static void put_params(struct packer *p, struct task *t, const struct wf_made *m,

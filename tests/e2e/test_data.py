@@ -113,6 +113,80 @@ def a_value_that_no_quotes_make_data_is_refused_with_the_cure(s):
 
 
 @test
+def what_ran_a_value_for_an_attacker_is_refused_with_the_cure(s):
+    """Each of these did, on the release before: by hand, as a parent's output or a parameter of a redo."""
+    x = "${up.name}"
+    code, name, piped = "run as code once more", "where the name of a program stands", "its like reads it as code"
+    for script, where in (
+            (f'ssh HOST "rm {x}"', code), (f"ssh {x} ls", code), (f"{x} {x}", name), (f"exec {x}", name), (f"\\eval {x}", code),
+            (f'e"va"l {x}', code), (f"'sh' -c {x}", code), (f"S=sh; $S -c {x}", code), (f"env {x} bash", name), (f"echo {x} | sh", piped),
+            (f"bash <<< {x}", piped), (f"cat <<E | sh\n{x}\nE", "in a heredoc"), (f"awk \"/{x}/\" f", code), (f"sed \"s/x/{x}/\" f", code),
+            (f"perl -e {x}", code), (f"python3 -c \"print({x})\"", code), (f"python3 {x}", code), (f"find . -exec {x} \\;", name),
+            (f"find . -exec sh -c {x} \\;", code), (f"ls | xargs sh -c {x}", code), (f"echo {x} | xargs sh -c 'y'", piped),
+            (f"bash <(echo {x})", code), (f"{{ echo {x}; }} | sudo sh", piped), (f". {x}", code), (f"timeout 5 su -c {x} etl", code)):
+        text = refused(s, workflow("no", {"up": up(s, "no", "x"), "down": child(script=script)}))
+        assert where in text and "unsafe_value" in text and '"hint": "write ' in text, (script, text)
+
+
+@test
+def a_command_without_a_shell_takes_values_as_words_alone(s):
+    for argv, where in ((["sh", "-c", "echo ${up.name}"], "word 3: ${up.name} stands where it is run as code"),
+                        (["${up.name}", "x"], "word 1: ${up.name} stands where the name of a program"),
+                        (["env", "A=1", "${up.name}"], "word 3"), (["sudo", "-u", "etl", "bash", "-ec", "${up.name}"], "word 6"),
+                        (["ssh", "host", "ls ${up.name}"], "word 3"), (["python3", "-c", "print(${up.name})"], "word 3"),
+                        ('["echo", "${up.name}"]', "values stand in a text")):
+        text = refused(s, workflow("no", {"up": up(s, "no", "x"), "down": child(argv=argv)}))
+        assert where in text, (argv, text)
+    s.apply(workflow("words", {"up": up(s, "words", "$(echo PWNED)"),
+                               "t": child(argv=["sh", "-c", "printf '<%s>' \"$1\"", "sh", "${up.name}"])}), **{"from": DAY})
+    log_after(s, "data/words/t", "<$(echo PWNED)>")
+
+
+@test
+def a_value_makes_no_variable_of_its_own(s):
+    for environment in ({"BASH_ENV": "${up.name}"}, {"LD_PRELOAD": "x${up.name}"}, "A=1\nPATH=${up.name}:/bin"):
+        text = refused(s, workflow("no", {"up": up(s, "no", "x"), "down": child(script="true", environment=environment)}))
+        assert "which says what programs run" in text, text
+    head = {"up": up(s, "lines", "x\\nBASH_ENV=/tmp/x"),
+            "map": child(script="echo \"<$A>\"", environment={"A": "${up.name}"}),
+            "lines": child(script="echo \"<$A>\"", environment="A=${up.name}"),
+            "dir": child(script="pwd", directory="/${up.name}")}
+    head["up"]["params"]["script"] = "printf 'sirdar:output name=x\\n'"
+    s.apply(workflow("lines", head), **{"from": DAY})
+    log_after(s, "data/lines/map", "<x>")
+    log_after(s, "data/lines/lines", "<x>")
+    s.apply(workflow("breaks", {n: {"params": t["params"]} for n, t in (
+        ("map", child(script="echo \"<$A>\"", environment={"A": "${who}"})), ("lines", child(script="true", environment="A=${who}")),
+        ("dir", child(script="pwd", directory="/${who}")))}, {"who": "tmp"}), **{"from": DAY})
+    for task, place in (("map", "environment"), ("lines", "environment"), ("dir", "directory")):
+        s.wait_state(f"data/breaks/{task}", AT, ["Succ"], 60)
+        s.command("redo", selection={"tasks": [f"data/breaks/{task}"], "dates": [DAY]}, params={"who": "x\nBASH_ENV=/tmp/x"})
+        i = s.wait_state(f"data/breaks/{task}", AT, ["StopSchedule"], 60)
+        said = json.dumps(s.history(i["id"]))
+        assert f"parameter {place}: the value of ${{who}} has a line break" in said, said
+
+
+@test
+def everyday_scripts_are_taken(s):
+    """What people write; with values in it."""
+    x = "${up.name}"
+    scripts = [f"set -euo pipefail\nfor f in \"/data/{x}\"/*.csv; do gzip -9 \"$f\"; done", f"mkdir -p /data/{x} && cd /data/{x}",
+               f"python3 load.py --day $[yyyyMMdd] --file {x}", f"$SPARK_HOME/bin/spark-submit --conf a={x} job.py {x}",
+               f"if [ \"{x}\" = none ]; then exit 0; fi", f"case {x} in *.csv) ;; *) exit 1;; esac", f"curl -fsS \"https://h/{x}?d=1\" | jq .",
+               f"echo {x} | tee -a log | wc -l", f"printf '%s\\n' {x} | while read -r line; do echo \"$line\"; done",
+               f"awk -v want={x} '$1 == want' f", f"grep -c -e {x} f || true", f"psql -v day={x} -f load.sql", f"nohup timeout 60 ./run.sh {x} > {x}.log 2>&1 &",
+               f"sudo -u etl ./load {x}", f"env TZ=UTC A={x} date", f"export A={x} B=\"{x}\"; ./run", f"A={x} ./run", f"find /data -name {x} -exec rm {{}} \\;",
+               f"x=$(basename {x} .csv); echo \"$x\"", f"tar czf {x}.tgz -C /data {x}", f"ssh host 'cat > /in/x' < {x}", f"scp {x} host:/in/",
+               f"[[ {x} == *.csv ]] && echo yes", f"bash ./steps/load.sh {x}", f"sh -c 'echo \"$1\"' sh {x}", f"xargs -n 1 rm -- <<< {x}",
+               f"f() {{ echo \"$1\"; }}\nf {x}", f"docker run --rm -e A={x} image python3 /app/x.py {x}", f"test -f {x} || exit 2 # {x}",
+               f"while ! nc -z {x} 22; do sleep 1; done", f"python3 - {x} <<'E'\nimport sys\nprint(sys.argv[1])\nE", f"a=({x} b); echo \"${{a[0]}}\"".replace("${a", "$${a"),
+               f"java -Dx={x} -jar app.jar {x}", f"hive -f q.sql --hivevar d={x}", f"rsync -a \"/data/{x}/\" host:/x/", f"sed 's/a/b/' {x} > y", f"sort {x} | uniq -c | head -n 5"]
+    tasks = {f"t{i}": child(script=script) for i, script in enumerate(scripts)}
+    answer = s.command("apply", documents=[{"name": "x.yaml", "text": workflow("everyday", {"up": up(s, "every", "x"), **tasks})}], dry_run=True)
+    assert answer, answer
+
+
+@test
 def a_comment_may_hold_anything(s):
     s.apply(workflow("comment", {"up": up(s, "comment", "x"),
                                  "down": child(script="# it's '${up.name}\necho good")}), **{"from": DAY})

@@ -55,7 +55,7 @@ static const struct {
 	{ "x=@ y=\"@\" z='@' cmd @", "bqsb" },
 	{ "a[@]=1", "a" },
 	{ "a[\"@\"]=1; a[0]=@", "ab" },
-	{ "a=([@]=x @) @", "abb" },
+	{ "a=([@]=x @) @", "abn" },
 	{ "curl -d \"{\\\"ids\\\": [\\\"@\\\"]}\"", "q" },
 	{ "[ @ = \"@\" ]", "bq" },
 	{ "[ -v @ ]", "v" },
@@ -79,7 +79,7 @@ static const struct {
 	{ "case x in a) case y in b) echo @;; esac;; c) echo @;; esac) @", "bbl" },
 	{ "if true; then case x in a) echo @;; esac; fi; echo @", "bb" },
 	{ "f() { case x in a) echo @;; esac; }; f @", "bb" },
-	{ "(cd @ && (echo \"@\")) @", "bqb" },
+	{ "(cd @ && (echo \"@\")); echo @", "bqb" },
 	{ "a | b @ && c @ & d @", "bbb" },
 	{ "eval \"echo @\"", "v" },
 	{ "x=1 eval @; echo @", "vb" },
@@ -89,7 +89,154 @@ static const struct {
 	{ "sh -c \"echo @\" @", "vb" },
 	{ "sudo /bin/bash -ec 'echo \"$1\"' x @", "b" },
 	{ "sudo /bin/bash -ec \"echo @\"", "v" },
-	{ "bash @ -c", "b" },
+	{ "bash @ -c", "v" },
+	{ "@", "n" },
+	{ "@ @", "nb" },
+	{ "x=@ @", "bn" },
+	{ "exec @", "n" },
+	{ "exec -a x @ @", "nb" },
+	{ "command @", "n" },
+	{ "\"@\" x", "n" },
+	{ "e@ x", "n" },
+	{ "/opt/@/run", "n" },
+	{ "./run-@.sh", "n" },
+	{ "if @; then :; fi", "n" },
+	{ "a | @", "n" },
+	{ "! @", "n" },
+	{ "$(echo @) x", "n" },
+	{ "\"$(echo @)\" x", "n" },
+	{ "x=$(echo @); echo $(echo @)", "bb" },
+	{ "(@)", "n" },
+	{ "f() { @; }", "n" },
+	{ "case x in a) @;; esac", "n" },
+	{ "\\eval @", "v" },
+	{ "e\"va\"l @", "v" },
+	{ "'ev'al @", "v" },
+	{ "\"eval\" @", "v" },
+	{ "'sh' -c @", "v" },
+	{ "s\\h -c @", "v" },
+	{ "S=sh; $S -c @", "v" },
+	{ "\"$S\" -ec @", "v" },
+	{ "$S x @", "b" },
+	{ "sh -c $x @", "v" },
+	{ "sh -c \"$x\" @", "b" },
+	{ "$JAVA_HOME/bin/java -jar x @", "b" },
+	{ "\"$HOME/bin/sh\" -c @", "v" },
+	{ "env @ bash", "n" },
+	{ "env A=@ bash -c 'x' y @", "bb" },
+	{ "env -u X A=1 @", "n" },
+	{ "env BASH -c @", "b" },
+	{ "nice -n 10 nohup sh -c @", "v" },
+	{ "nice -n @ timeout @ sleep @", "bbb" },
+	{ "timeout -k 5 10 bash -c \"@\" x", "v" },
+	{ "sudo -u @ -- sh -c @", "bv" },
+	{ "sudo -u etl @", "n" },
+	{ "xargs -0 -n 1 sh -c @", "v" },
+	{ "xargs @", "n" },
+	{ "time @", "n" },
+	{ "flock /x -c @", "v" },
+	{ "flock /x cat @", "b" },
+	{ "docker exec -it x sh -c @", "v" },
+	{ "docker exec -it x sh -c 'y' @", "b" },
+	{ "ssh host \"rm @\"", "v" },
+	{ "ssh host ls @", "v" },
+	{ "ssh -p 22 -i @ u.@ ls", "bb" },
+	{ "ssh @ ls", "v" },
+	{ "ssh -- @ ls", "b" },
+	{ "ssh -p @ host", "b" },
+	{ "watch -n 1 ls @", "v" },
+	{ "su -c @ x", "v" },
+	{ "su x -c \"ls @\"", "v" },
+	{ "su @ -c 'x'", "b" },
+	{ "awk '{print}' @", "b" },
+	{ "awk -v x=@ -v \"y=@\" -F@ '{print x}' @", "bqbb" },
+	{ "awk \"/@/\" f", "v" },
+	{ "awk -f x.awk @", "b" },
+	{ "sed \"s/x/@/\" f", "v" },
+	{ "sed -i -e \"s/x/@/\" f", "v" },
+	{ "sed -ne \"@\" f", "v" },
+	{ "sed 's/a/b/' @", "b" },
+	{ "sed -n -e 's/a/b/' @", "b" },
+	{ "sed --sandbox -i \"s/x/@/\" @", "qb" },
+	{ "perl -e @", "v" },
+	{ "perl -ne 'x' @", "b" },
+	{ "perl -MTime::Local -le @", "v" },
+	{ "perl -e'print' @", "b" },
+	{ "perl \"-e@\"", "v" },
+	{ "perl x.pl @", "b" },
+	{ "python3 -c \"print(@)\"", "v" },
+	{ "python3.11 -c @", "v" },
+	{ "python3 -c 'x' @", "b" },
+	{ "python3 -u -W ignore x.py @", "b" },
+	{ "python3 -m json.tool @", "b" },
+	{ "python3 @", "v" },
+	{ "python3 jobs/@.py @", "bb" },
+	{ "python3 \"$DIR/@.py\"", "q" },
+	{ "python3 - @", "b" },
+	{ "python3 -- @", "b" },
+	{ "bash -- @/x.sh @", "bb" },
+	{ "command -v @ && command @", "bn" },
+	{ "bash -euo pipefail x.sh @", "b" },
+	{ "bash --login -c @", "v" },
+	{ "bash -s -- @ < x", "b" },
+	{ "/bin/bash @", "v" },
+	{ "node --eval @", "v" },
+	{ "node x.js @", "b" },
+	{ ". @", "v" },
+	{ "source ./@.env", "b" },
+	{ "find @ -name @ -exec rm {} \\;", "bb" },
+	{ "find . -exec @ {} \\;", "n" },
+	{ "find . -exec sh -c @ \\;", "v" },
+	{ "find . -exec cat {} + -name @", "b" },
+	{ "echo @ | sh", "p" },
+	{ "echo @ | sh -c 'cat'", "b" },
+	{ "echo @ | bash x.sh", "b" },
+	{ "echo @ | bash -s x", "p" },
+	{ "echo @ | cat | sudo bash", "p" },
+	{ "echo @ | cat\necho @ | sh", "bp" },
+	{ "echo @ |\n sh", "p" },
+	{ "echo @ |& sh", "p" },
+	{ "echo @ || sh", "b" },
+	{ "echo @; sh", "b" },
+	{ "echo @ && ls | sh", "b" },
+	{ "echo a | sh; echo @", "b" },
+	{ "(echo @) | sh", "p" },
+	{ "{ echo @; echo a; } | sh", "p" },
+	{ "for x in @; do echo $x; done | sh", "p" },
+	{ "if true; then echo @; fi | sh", "p" },
+	{ "{ echo @; } | cat; echo @", "bb" },
+	{ "echo @ | (sh)", "p" },
+	{ "echo @ | { sh; }", "p" },
+	{ "x=$(echo @ | sh)", "p" },
+	{ "echo @ | xargs sh -c 'x'", "p" },
+	{ "echo @ | xargs sh -c", "p" },
+	{ "echo @ | xargs rm --", "b" },
+	{ "echo @ | ssh host", "p" },
+	{ "echo @ | ssh host 'cat > x'", "b" },
+	{ "echo @ | sudo -s", "p" },
+	{ "echo @ | su x", "p" },
+	{ "echo @ | python3", "p" },
+	{ "echo @ | python3 -", "p" },
+	{ "echo @ | python3 x.py", "b" },
+	{ "echo @ | at now", "p" },
+	{ "bash <<< @", "p" },
+	{ "<<< @x\"@\" bash -s @ < y@@", "bqbpp" },
+	{ "<<< a@@ xargs sh -c x", "pp" },
+	{ "bash <<< \"x @\"", "p" },
+	{ "sh < @", "p" },
+	{ "<<< @ sh", "p" },
+	{ "sh x.sh <<< @", "b" },
+	{ "read x <<< @", "b" },
+	{ "bash <(echo @)", "v" },
+	{ "diff <(echo @) x", "b" },
+	{ "sh -c \"$(echo @)\"", "v" },
+	{ "echo $(($(echo @)))", "a" },
+	{ "eval \"$(echo @)\"", "v" },
+	{ "mysql -e @", "b" },
+	{ "grep -e @ -c @", "bb" },
+	{ "tar -c @", "b" },
+	{ "for x in @; do sh -c 'x' $x; done", "b" },
+	{ "spark-submit --conf a=@ x.py @", "bb" },
 	{ "export x=@ @", "bv" },
 	{ "declare -i x=@", "v" },
 	{ "read x <<< @", "b" },
@@ -100,7 +247,7 @@ static const struct {
 	{ "echo *@* {a,@}", "bb" },
 };
 
-static const char letters[] = "bqcshkarevl"; /* of enum shell_place */
+static const char letters[] = "bqcshkarevnpl"; /* of enum shell_place */
 
 static size_t holes_of(char *script, size_t holes[])
 {
@@ -116,6 +263,8 @@ static size_t holes_of(char *script, size_t holes[])
 
 static void every_place_is_told(void **state)
 {
+	size_t wrong = 0;
+
 	(void)state;
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
 		char *script = strdup(table[i].script), got[20] = "";
@@ -126,9 +275,11 @@ static void every_place_is_told(void **state)
 		for (size_t k = 0; k < n; k++)
 			got[k] = letters[places[k]];
 		if (strcmp(got, table[i].places) != 0)
-			fail_msg("%s: %s, want %s", table[i].script, got, table[i].places);
+			print_error("%s: %s, want %s\n", table[i].script, got, table[i].places);
+		wrong += strcmp(got, table[i].places) != 0;
 		free(script);
 	}
+	assert_int_equal(wrong, 0);
 }
 
 static void a_script_of_another_language_is_told(void **state)
@@ -174,9 +325,11 @@ static void put_script(const char *script, struct buf *out)
 			buf_putc(out, own[i]);
 			continue;
 		}
-		/* What is refused is left out: it does no harm, and gives nothing. */
+		/* What is refused gives a word that does no harm: words do not move. */
 		if (shell_place_fits(places[k]))
 			buf_puts(out, places[k] == SHELL_BARE ? "\"${V}\"" : "${V}");
+		else
+			buf_putc(out, 'x');
 		k++;
 	}
 	free(own);
@@ -288,22 +441,45 @@ static void the_program_sees_the_value(void **state)
  * fits runs nothing. */
 static void no_value_runs(void **state)
 {
-	static const char *const parts[] = {
-		"echo ", "@",          "\"",    "'",      "@",     "$(",    ")",     " ",
-		"`",     "\\",         "$",     "${x:-",  "}",     "((",    "))",    "\n",
-		";",     "case a in ", "a)",    ";;",     "esac",  "<<E\n", "\nE\n", "$((",
-		"[[ ",   " ]] ",       " -eq ", "x=",     "eval ", "# ",    "(",     "$'",
-		"a[",    "]=1",        "@",     "sh -c ", "{ ",    "if ",   "|"
-	};
+	static const char *const parts[] = { "echo ",       "@",
+		                             "\"",          "'",
+		                             "@",           "$(",
+		                             ")",           " ",
+		                             "`",           "\\",
+		                             "$",           "${x:-",
+		                             "}",           "((",
+		                             "))",          "\n",
+		                             ";",           "case a in ",
+		                             "a)",          ";;",
+		                             "esac",        "<<E\n",
+		                             "\nE\n",       "$((",
+		                             "[[ ",         " ]] ",
+		                             " -eq ",       "x=",
+		                             "eval ",       "# ",
+		                             "(",           "$'",
+		                             "a[",          "]=1",
+		                             "@",           "sh -c ",
+		                             "{ ",          "if ",
+		                             "|",           "| sh",
+		                             "exec ",       "env ",
+		                             "\\eval ",     "<<< ",
+		                             "e\"va\"l ",   "xargs sh -c ",
+		                             "\n@",         "; @",
+		                             "| (sh)",      "nice ",
+		                             "; }",         "bash ",
+		                             "awk ",        "find . -exec ",
+		                             "S=sh;$S -c ", "; fi",
+		                             "perl -e " };
 	static const char value[] = "a[$(echo PWNED >&2)]";
 	static const char other[] =
 		"';echo PWNED >&2;\";echo PWNED >&2;#`echo PWNED >&2`$(echo PWNED >&2)\n"
 		"E\necho PWNED >&2\n)";
+	static const char code[] = "echo PWNED >&2";
 	static const char *const shells[] = { "/bin/sh", "/bin/bash" };
 	unsigned seed = 61;
 
 	(void)state;
-	for (size_t i = 0; i < 600; i++) {
+	for (size_t i = 0; i < 1200; i++) {
 		struct buf script, text;
 
 		buf_init(&script);
@@ -315,7 +491,8 @@ static void no_value_runs(void **state)
 		put_script(buf_str(&text), &script);
 		if (strstr(buf_str(&script), "{V}") && access(shells[i % 2], X_OK) == 0 &&
 		    (says_pwned(shells[i % 2], buf_str(&script), value) ||
-		     says_pwned(shells[i % 2], buf_str(&script), other)))
+		     says_pwned(shells[i % 2], buf_str(&script), other) ||
+		     says_pwned(shells[i % 2], buf_str(&script), code)))
 			fail_msg("%s: %s\nas\n%s", shells[i % 2], buf_str(&text), buf_str(&script));
 		buf_done(&script);
 		buf_done(&text);
