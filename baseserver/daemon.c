@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "baseserver/command/commander.h"
+#include "baseserver/daemon_quarantine.h"
 #include "baseserver/forecast/forecaster.h"
 #include "baseserver/keep/maintainer.h"
 #include "baseserver/lead/cluster.h"
@@ -69,6 +70,7 @@ struct daemon {
 	struct site *site;
 	const struct param_baseserver *p;
 	struct definitions defs;
+	struct quarantine *quarantine; /* NULL: there is none */
 	struct thread *threads[THREADS_MAX];
 	const char *thread_names[THREADS_MAX];
 	char worker_names[WORKERS_MAX][16];
@@ -194,6 +196,8 @@ static int make_core(struct daemon *d, struct err *err)
 	set.fatal = on_fatal;
 	set.fatal_ctx = d;
 	if (r == 0)
+		quarantine_new(p, &d->defs, &d->quarantine);
+	if (r == 0)
 		r = ledger_new(place_of(d, "ledger"), d->site->store, "baseserver", &set,
 		               d->defs.tasks, d->defs.rows, d->defs.n, &d->ledger, err);
 	warm_free(d->site->warm); /* the ledger has what is in it */
@@ -218,6 +222,7 @@ static int make_core(struct daemon *d, struct err *err)
 		r = commander_new(place_of(d, "commander"), d->ledger, d->site->store, &cset,
 		                  &d->commander, err);
 	if (r == 0) {
+		quarantine_watch(d->quarantine, d->resolver, d->commander);
 		d->forecaster = forecaster_new(place_of(d, "forecaster"), d->site->store_url,
 		                               p->baseline_every_ms * US_PER_MS);
 		struct forecast_source promises = query_promises(d->commander);
@@ -350,6 +355,7 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 		daemon_stop(d, &(struct err){ 0 });
 		return r;
 	}
+	quarantine_begin(d->quarantine);
 	log_info("baseserver.up", "epoch=%u tasks=%zu threads=%zu", ledger_epoch(d->ledger),
 	         d->defs.n, d->n_threads);
 	*ret_daemon = d;
@@ -441,11 +447,14 @@ static void daemon_reload(struct daemon *d)
 
 int daemon_run(struct daemon *d, struct err *err)
 {
-	int64_t watched_us = 0;
+	int64_t watched_us = 0, ticked_us = clock_mono_us(&clock_machine);
 
 	for (;;) {
 		int sig = wait_signal(d);
-		int64_t now = clock_mono_us(&clock_machine);
+		int64_t now = clock_mono_us(&clock_machine), look_us = watch_ms(d->p) * US_PER_MS;
+		quarantine_tick(d->quarantine,
+		                now - ticked_us < look_us ? now - ticked_us : look_us);
+		ticked_us = now;
 		if (sig < 0 && now - watched_us >= watch_ms(d->p) * US_PER_MS) {
 			watch_threads(d,
 			              now - watched_us > STOOD_LOOKS * watch_ms(d->p) * US_PER_MS);
@@ -524,6 +533,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	ledger_free(d->ledger);
 	for (size_t i = 0; i < d->n_threads; i++)
 		thread_free(d->threads[i]);
+	quarantine_free(d->quarantine);
 	definitions_done(&d->defs);
 	free(d);
 	return r;

@@ -42,7 +42,7 @@ static int system_put(struct round *rd, const struct alert *a, const char *to)
 static bool is_trouble(enum happening bad)
 {
 	return bad == HP_TROUBLE || bad == HP_DISK || bad == HP_PARTITION ||
-	       bad == HP_PEER_MISBEHAVES;
+	       bad == HP_PEER_MISBEHAVES || bad == HP_QUARANTINE;
 }
 
 /* `state` is FINE, or in words what is wrong. What is first seen is nobody's news (a broker that is
@@ -181,6 +181,9 @@ static int health(struct round *rd, const struct jval *answer)
 		r = fact(rd, own[i].subject,
 		         jv_has(jv_get(answer, "kinds"), own[i].kind) ? own[i].says : FINE,
 		         own[i].bad, HP_MENDED);
+	const char *aside = jv_str(answer, "quarantine");
+	if (r == 0 && jv_text(answer, "quarantine"))
+		r = fact(rd, "workflows", aside[0] ? aside : FINE, HP_QUARANTINE, HP_MENDED);
 	buf_done(&all);
 	return r;
 }

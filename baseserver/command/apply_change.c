@@ -147,6 +147,23 @@ static int64_t cycle_seconds(const struct plan *plan)
 	return unit_s[plan_unit(plan)] * plan_step(plan);
 }
 
+/* A task that is added to a workflow in quarantine is in it, too. */
+static int64_t aside_since(struct apply *a, uint32_t workflow)
+{
+	const struct catalog *cat = &a->c->cat;
+
+	if (cat->n_aside == 0)
+		return 0;
+	for (size_t i = 0; i < cat->tasks_cap && a->aside_of != workflow; i++) {
+		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
+		if (!t || t->row.workflow_id != workflow || catalog_retired(t))
+			continue;
+		a->aside_of = workflow;
+		a->aside_us = t->row.quarantined_us;
+	}
+	return a->aside_of == workflow ? a->aside_us : 0;
+}
+
 static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 {
 	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
@@ -163,6 +180,8 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 		row->anchor = made->anchor;
 	else if (!was)
 		row->anchor = names_find(&a->c->task_names, t->name)->anchor;
+	if (is_new)
+		row->quarantined_us = aside_since(a, t->workflow_id);
 	row->id = t->id;
 	row->workflow_id = t->workflow_id;
 	row->version = t->version;

@@ -40,7 +40,9 @@ struct apply {
 		size_t tasks, bytes; /* who use it, and what they take of it */
 	} * expanded;
 	size_t n_expanded;
-	size_t bytes; /* what libraries make of the documents, and the users that they bring */
+	uint32_t aside_of; /* the workflow that was looked at last, and since when ... */
+	int64_t aside_us;  /* ... it is in quarantine */
+	size_t bytes;      /* what libraries make of the documents, and the users that they bring */
 	struct diags diags;
 	struct task **tasks; /* by workflow, in the order of the set */
 	size_t n;

@@ -103,6 +103,10 @@ struct task *change_offline(const struct cmd *cmd, const struct cat_task *t, str
                             struct store_task *row);
 struct task *change_freeze(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
                            struct store_task *row);
+struct task *change_quarantine(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                               struct store_task *row);
+struct task *change_release(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                            struct store_task *row);
 struct task *change_unfreeze(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
                              struct store_task *row);
 void freeze_edited(struct commander *c, const struct cmd *cmd, const struct edit *e);

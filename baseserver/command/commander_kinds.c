@@ -31,6 +31,9 @@ static const struct kind kinds[CK_COUNT] = {
 	                 .change = change_offline,
 	                 .sweep = SWEEP_AFTER_EDIT },
 
+	[CK_WORKFLOW_QUARANTINE] = { .keys = { "selection" }, .change = change_quarantine },
+	[CK_WORKFLOW_RELEASE] = { .keys = { "selection" }, .change = change_release },
+
 	/* --- definitions, or instances ----------------------------------------------------- */
 	[CK_FREEZE] = { .keys = { "selection" },
 	                .decide = decide_freeze,

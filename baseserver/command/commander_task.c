@@ -71,6 +71,23 @@ struct task *change_unfreeze(const struct cmd *cmd, const struct cat_task *t, st
 	return t->row.frozen ? task_ref(t->def) : NULL;
 }
 
+struct task *change_quarantine(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                               struct store_task *row)
+{
+	(void)e;
+	row->quarantined_us = cmd->o.now_us; /* anew: a start marks it, and this makes it durable */
+	return task_ref(t->def);
+}
+
+struct task *change_release(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                            struct store_task *row)
+{
+	(void)cmd;
+	(void)e;
+	row->quarantined_us = 0;
+	return t->row.quarantined_us ? task_ref(t->def) : NULL;
+}
+
 /* Workflows by number: does one of the tasks that go now belong to it, does another stay? */
 struct leaving {
 	bool goes, stays;

@@ -94,11 +94,17 @@ static void child_add(struct cat_task *p, uint32_t child)
 	p->children[p->n_children++] = child;
 }
 
+static bool is_aside(const struct cat_task *t)
+{
+	return t->def && t->row.quarantined_us && !catalog_retired(t);
+}
+
 static void put_task(struct catalog *c, const struct task *def, const struct store_task *row)
 {
 	struct cat_task *t = catalog_place(c, def->id);
 
 	task_ref(def);
+	c->n_aside -= is_aside(t);
 	if (t->def) {
 		if (plan_since(def->plan) != plan_since(t->def->plan))
 			outcomes_replan(&t->outcomes, t->def->plan, def->plan,
@@ -115,6 +121,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 	c->n_promised += def->has_promise;
 	t->def = def;
 	t->row = *row;
+	c->n_aside += is_aside(t);
 	task_row_words(&t->row, def);
 	map_add(&c->by_name, map_text(def->name), def->id);
 	for (size_t i = 0; i < def->n_links; i++)

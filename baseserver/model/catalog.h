@@ -43,6 +43,7 @@ struct cat_task {
 struct catalog {
 	struct cat_task **tasks; /* by id; NULL: none */
 	size_t tasks_cap, n_tasks;
+	size_t n_aside;           /* tasks in quarantine that are not retired */
 	size_t n_promised;        /* tasks of which a baseline speaks */
 	struct cat_inst **chunks; /* unfinished instances, by slot; NULL: none in it so far */
 	size_t n_chunks;

@@ -8,6 +8,7 @@
 #include "baseserver/model/definitions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "baseserver/model/docs.h"
 #include "baseserver/model/world.h"
@@ -221,4 +222,17 @@ void definitions_done(struct definitions *d)
 	free(d->tasks);
 	free(d->rows);
 	*d = (struct definitions){ 0 };
+}
+
+char *definitions_put_aside(struct definitions *d, uint32_t workflow, int64_t since_us)
+{
+	const char *task = NULL;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->rows[i].workflow_id != workflow)
+			continue;
+		d->rows[i].quarantined_us = since_us;
+		task = d->rows[i].name;
+	}
+	return task ? mem_strn(task, (size_t)(strrchr(task, '/') - task)) : NULL;
 }

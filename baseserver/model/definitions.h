@@ -3,6 +3,7 @@
 #define BASESERVER_DEFINITIONS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct err;
 struct store;
@@ -27,5 +28,9 @@ struct definitions {
 int definitions_load(struct store *store, const char *timezone, const char *types_dir,
                      int infra_max, struct definitions *ret, struct err *err);
 void definitions_done(struct definitions *d);
+
+/* Its tasks are in quarantine since then, before anybody looks at them: not durable. Its name, the
+ * caller's; NULL: there is no such workflow. */
+char *definitions_put_aside(struct definitions *d, uint32_t workflow, int64_t since_us);
 
 #endif

@@ -200,7 +200,7 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	if (through < p->through && !is_new_version)
 		through = p->through;
 	p->through = through;
-	p->online = row->state == TS_ONLINE;
+	p->online = row->state == TS_ONLINE && !row->quarantined_us;
 	p->next = p->online ? plan_next(def->plan, through) : PLAN_NEVER;
 	CHECK(p->next > p->through || p->next == PLAN_NEVER); /* no date twice */
 	if (p->next != PLAN_NEVER)

@@ -115,7 +115,7 @@ static bool in_force(const struct store_task *row)
 	return row->state == TS_ONLINE || row->state == TS_OFFLINE || row->state == TS_OVER;
 }
 
-static void put_def(struct resolver *r, const struct task *def, bool in_force)
+static void put_def(struct resolver *r, const struct task *def, const struct store_task *row)
 {
 	struct rtask *t = resolver__task_place(r, def->id);
 
@@ -125,7 +125,8 @@ static void put_def(struct resolver *r, const struct task *def, bool in_force)
 	task_ref(def);
 	task_unref(t->def);
 	t->def = def;
-	t->in_force = in_force;
+	t->in_force = in_force(row);
+	t->aside = row->quarantined_us != 0;
 	add_dependents(r, def);
 }
 
@@ -144,7 +145,7 @@ static void put_edit(struct resolver *r, const void *of)
 {
 	const struct packed_task *p = of;
 
-	put_def(r, p->def, in_force(&p->row));
+	put_def(r, p->def, &p->row);
 	r->need_mark = true;
 }
 
@@ -275,6 +276,7 @@ static void resolver_fold(struct resolver *r)
 	for (const struct transition *tr; r->walked < r->piece && (tr = stream_peek(r->in));
 	     stream_next(r->in)) {
 		r->walked++;
+		resolver__work_for(r, tr->inst.key.task, CRUMB_RECORDS);
 		if (tr->kind == TK_TASK) {
 			const struct task_pack *p = tr->row;
 			for (size_t i = 0; i < p->n; i++)
@@ -336,6 +338,7 @@ static void resolver_turn(void *self)
 
 	resolver_fold(r);
 	read_on(r);
+	meter_work(r->meter, NULL, CRUMB_NONE);
 	look_at_times(r);
 	work_off(r);
 	outbox_flush(&r->out);
@@ -430,7 +433,7 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 {
 	struct resolver *r = ctx;
 
-	put_def(r, lt->def, in_force(lt->row));
+	put_def(r, lt->def, lt->row);
 	struct rtask *t = resolver__task(r, lt->def->id);
 	for (size_t i = 0; i < lt->outcomes->len; i++) {
 		const struct outcome_range *o = &lt->outcomes->ranges[i];
@@ -534,6 +537,11 @@ struct actor *resolver_actor(struct resolver *r)
 	return r->me;
 }
 
+void resolver_set_meter(struct resolver *r, struct meter *m)
+{
+	r->meter = m;
+}
+
 static void explain_window(const struct resolver *r, const struct window *win, struct buf *out)
 {
 	struct task_link l;
@@ -559,6 +567,8 @@ bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)
 		const struct waiting *w = waiting_at(r, i);
 		if (!inst_key_eq(w->key, key))
 			continue;
+		if (t->aside)
+			return false;
 		if (w->unread) {
 			buf_puts(out, "its links are being counted: there are many dates in them");
 			return true;

@@ -16,6 +16,7 @@
 struct buf;
 struct inst_key;
 struct ledger;
+struct meter;
 struct pick;
 struct resolver;
 struct thread;
@@ -24,6 +25,8 @@ struct thread;
 struct resolver *resolver_new(struct thread *th, struct ledger *ledger);
 void resolver_free(struct resolver *r); /* its thread is stopped; NULL is fine */
 struct actor *resolver_actor(struct resolver *r);
+/* What it works for is booked there. Borrowed; before any thread runs. */
+void resolver_set_meter(struct resolver *r, struct meter *m);
 
 /* What the links of a command's members (IF_MEMBER) look at. */
 struct scope_news {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "baseserver/ledger/outbox.h"
+#include "baseserver/plan/meter.h"
 #include "baseserver/plan/resolver.h"
 #include "rt/stream.h"
 #include "sched/link.h"
@@ -80,6 +81,7 @@ struct dependent {
 struct rtask {
 	const struct task *def; /* counted; NULL: retired or unknown */
 	bool in_force;          /* not a draft: its links hold children */
+	bool aside;             /* in quarantine: what waits of it is not looked at */
 	struct outcomes outcomes;
 	struct dependent *dependents;
 	size_t n_dependents;
@@ -109,6 +111,7 @@ struct lane {
 struct resolver {
 	struct actor *me;
 	struct ledger *ledger;
+	struct meter *meter; /* NULL: nothing is booked */
 	struct stream_reader *in;
 	struct outbox out;
 
@@ -158,6 +161,8 @@ bool resolver__link(const struct resolver *r, uint32_t child, uint32_t index,
                     struct task_link *ret);
 /* Links see the plan from its begin on: does it have t there? */
 bool resolver__planned(const struct plan *plan, int64_t t);
+/* It works for the workflow of that task from now on. */
+void resolver__work_for(const struct resolver *r, uint32_t task, enum crumb_kind kind);
 /* Onto the to-do list: its verdict may differ from its state. */
 void resolver__want(struct resolver *r, uint32_t waiting);
 

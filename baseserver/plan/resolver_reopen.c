@@ -102,6 +102,7 @@ void resolver__reopen(struct resolver *r, uint32_t parent, int64_t p)
 		if (!c->skipped || d->link == c->def->n_links ||
 		    !resolver__link(r, d->child, d->link, &l) || l.by_node)
 			continue;
+		resolver__work_for(r, d->child, CRUMB_DATES);
 		for (size_t i = 0; i < c->outcomes.len; i++) {
 			struct outcome_range in = c->outcomes.ranges[i];
 			if (resolver_was_skipped(in.state, in.reason))
@@ -117,8 +118,10 @@ void resolver__look_at_skip(struct resolver *r, uint32_t child, int64_t t)
 
 void resolver__look_at_doubts(struct resolver *r)
 {
-	for (; r->next_doubt < r->n_doubts && !resolver__enough(r); r->next_doubt++)
+	for (; r->next_doubt < r->n_doubts && !resolver__enough(r); r->next_doubt++) {
+		resolver__work_for(r, r->doubts[r->next_doubt].task, CRUMB_DATES);
 		reopen_one(r, r->doubts[r->next_doubt]);
+	}
 	if (r->next_doubt == r->n_doubts) {
 		free(r->doubts);
 		r->doubts = NULL;

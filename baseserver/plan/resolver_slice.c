@@ -4,7 +4,8 @@
  *
  * An instance whose links are not all attached yet is unread. It waits, as if one more link of it
  * were open; if it was satisfied it leaves that state until they are read. A window is counted in
- * one go, with the outcomes that are known then, so nothing can come in between. What a turn leaves
+ * one go, with the outcomes that are known then, so nothing can come in between. What is of a
+ * workflow in quarantine stays unread. What a turn leaves
  * (records of the stream, unread instances, doubts) the next one takes up, after a pause as long as
  * the piece took: half of the thread's time is others'. Unread instances stand in a lane of their
  * project, and the project that has had least is served first: who has few dates to look at does
@@ -116,6 +117,10 @@ void resolver__attach(struct resolver *r, uint32_t waiting)
 	if (!t || !t->def)
 		return;
 	w->unread = true;
+	if (t->aside) { /* until its workflow is released, which attaches it anew */
+		resolver__want(r, waiting);
+		return;
+	}
 	if (read_links(r, waiting, t->def))
 		return;
 	struct lane *lane = lane_place(r, project_of(t->def));
@@ -128,9 +133,12 @@ static void read_lane(struct resolver *r, struct lane *lane)
 {
 	uint32_t waiting = lane->items[lane->next];
 	const struct waiting *w = waiting_at(r, waiting);
+	const struct rtask *t = resolver__task(r, w->key.task);
 	size_t before = r->spent;
 
-	if (!w->unread || read_links(r, waiting, resolver__task(r, w->key.task)->def))
+	if (w->unread && !t->aside)
+		resolver__work_for(r, w->key.task, CRUMB_DATES);
+	if (!w->unread || t->aside || read_links(r, waiting, t->def))
 		lane->next++; /* else it goes on with the link that is next */
 	lane->spent += r->spent - before + 1;
 	if (lane->next < lane->n)

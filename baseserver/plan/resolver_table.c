@@ -49,6 +49,14 @@ struct rtask *resolver__task_place(struct resolver *r, uint32_t id)
 	return r->tasks[id];
 }
 
+void resolver__work_for(const struct resolver *r, uint32_t task, enum crumb_kind kind)
+{
+	const struct rtask *t = resolver__task(r, task);
+
+	if (r->meter && t && t->def)
+		meter_work(r->meter, t->def, kind);
+}
+
 void resolver__want(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);

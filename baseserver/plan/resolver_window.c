@@ -379,6 +379,7 @@ void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
 		struct dependent *d = &pt->dependents[k];
 		if (!resolver__link(r, d->child, d->link, &l))
 			continue;
+		resolver__work_for(r, d->child, CRUMB_RECORDS);
 		bool turn = d->link == resolver__task(r, d->child)->def->n_links;
 		size_t at = 0;
 		for (uint32_t v = index_first(&r->exact, exact_hash(d->child, d->link, p), &at);

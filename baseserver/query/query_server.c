@@ -1,13 +1,17 @@
 /* server, health, metrics: figures that any thread may read, and the catalog's counts. */
 #include <stdio.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #include "baseserver/lead/lead.h"
 #include "baseserver/lead/scrubber.h"
 #include "baseserver/ledger/ledger.h"
+#include "baseserver/model/catalog.h"
 #include "baseserver/query/query_impl.h"
 #include "rt/thread.h"
+#include "sched/task.h"
 #include "sched/when.h"
+#include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -153,6 +157,40 @@ static bool print_unasked(const struct patient *p, struct buf *out)
 	return any;
 }
 
+/* Workflows in quarantine by name, with commas: as many as a line holds. */
+static void list_aside(const struct patient *p, struct buf *out)
+{
+	const struct catalog *cat = p->home ? commander_catalog(p->home) : NULL;
+	uint32_t last = 0;
+
+	for (size_t i = 0; cat && cat->n_aside && i < cat->tasks_cap && out->len < 200; i++) {
+		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
+		if (!t || catalog_retired(t) || !t->row.quarantined_us ||
+		    t->row.workflow_id == last)
+			continue;
+		last = t->row.workflow_id;
+		buf_printf(out, "%s%.*s", out->len ? ", " : "",
+		           (int)(strrchr(t->def->name, '/') - t->def->name), t->def->name);
+	}
+}
+
+static bool print_aside(const struct patient *p, struct buf *out)
+{
+	struct buf names;
+
+	buf_init(&names);
+	list_aside(p, &names);
+	bool any = names.len > 0;
+	if (any) {
+		buf_puts(&names,
+		         ": in quarantine, for the server was held up by it (sirdar workflow "
+		         "release)");
+		put_text(out, NULL, buf_str(&names));
+	}
+	buf_done(&names);
+	return any;
+}
+
 /* What is wrong, a line each. Returns what it amounts to. */
 static const char *print_problems(const struct patient *p, struct buf *out)
 {
@@ -184,12 +222,14 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 		print_clock(p->lead, out);
 	if (p->keeperless)
 		print_keeperless(p, out);
-	bool unsaid = print_unsaid(p, out);
+	bool unsaid = print_unsaid(p, out), aside = print_aside(p, out);
 	bool unasked = print_unasked(p, out);
 	put_close(out, ']');
-	return fig.store_down || stalls || scrub.is_damaged                         ? "failing"
-	       : low || off || fig.lacks_days || p->keeperless || unsaid || unasked ? "degraded"
-	                                                                            : "ok";
+	if (fig.store_down || stalls || scrub.is_damaged)
+		return "failing";
+	return low || off || fig.lacks_days || p->keeperless || unsaid || aside || unasked
+	               ? "degraded"
+	               : "ok";
 }
 
 /* How far a standby is behind is the number it read against the last one on disk. */
@@ -292,6 +332,18 @@ static void print_kinds(const struct patient *p, struct buf *out)
 	put_close(out, ']');
 }
 
+/* For the alert of its own. */
+static void put_aside(const struct patient *p, struct buf *out)
+{
+	struct buf names;
+
+	buf_init(&names);
+	list_aside(p, &names);
+	if (p->home) /* else nobody knows now */
+		put_text(out, "quarantine", buf_str(&names));
+	buf_done(&names);
+}
+
 /* How far the look through the whole store is. */
 static void print_scrub(const struct patient *p, struct buf *out)
 {
@@ -314,6 +366,7 @@ static void print_health(const struct patient *p, struct buf *out)
 	const char *amounts = print_problems(p, out);
 	put_text(out, "status", amounts);
 	print_kinds(p, out);
+	put_aside(p, out);
 	print_actors(p, out);
 	put_open(out, "store", '{');
 	put_bool(out, "ok", !fig.store_down);

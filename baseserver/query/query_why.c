@@ -236,6 +236,13 @@ static void say_until(struct why *w, enum why_code code, int64_t at_us)
 	w->line->expected_us = at_us;
 }
 
+/* Until a person ends it. */
+static void say_quarantine(struct why *w)
+{
+	say_until(w, WHY_QUARANTINE, w->t->row.quarantined_us);
+	w->line->expected_us = 0;
+}
+
 struct parts {
 	size_t states[ST_COUNT], waiting, all;
 	struct inst_key first;
@@ -325,6 +332,8 @@ static void say_live(struct why *w)
 		say_runs(w, i);
 	else if (!task_starts(w->t->row.state) && i->key.part >= 0)
 		why_set(w->line, WHY_OFFLINE);
+	else if (w->t->row.quarantined_us && i->key.part >= 0 && i->state == ST_READY)
+		say_quarantine(w);
 	else if (w->t->row.frozen && i->key.part >= 0)
 		why_set(w->line, WHY_TASK_FROZEN);
 	else if (i->flags & IF_FROZEN)
@@ -379,6 +388,8 @@ static void say_absent(struct why *w)
 		say_before_begin(w);
 	else if (w->t->row.state != TS_ONLINE)
 		why_set(w->line, WHY_OFFLINE);
+	else if (w->t->row.quarantined_us)
+		say_quarantine(w);
 	else if (w->t->row.frozen)
 		why_set(w->line, WHY_TASK_FROZEN);
 	else if (due_us > actor_wall_us(commander_actor(q->c)))

@@ -223,6 +223,7 @@ void show_task(struct buf *b, const struct store_task *t)
 	put_int(b, "version", t->version);
 	put_text(b, "state", task_state_name(t->state));
 	put_bool(b, "frozen", t->frozen);
+	put_time_us(b, "quarantined", t->quarantined_us);
 	put_text(b, "type", t->type);
 	put_text(b, "owner", t->owner);
 	put_text(b, "title", t->title);

@@ -212,6 +212,7 @@ int rows_task(struct rows *r, struct store_task *ret, struct err *err)
 		TEXT(store_task, workflow_title),
 		TEXT(store_task, zone),
 		NUMBER(store_task, grain, 0, LABEL_GRAINS - 1),
+		NUMBER(store_task, quarantined_us, 0, INT64_MAX),
 	};
 
 	*ret = (struct store_task){ 0 };

@@ -79,7 +79,7 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 #define TASK_COLUMNS \
 	"task_id, task_name, task_type, task_cycle, start_date, end_date, task_status, frozen, " \
 	"workflow_id, version, anchor, online_from, planned_through, owner, priority, title, " \
-	"workflow_title, zone, grain"
+	"workflow_title, zone, grain, quarantined_us"
 #define LINK_COLUMNS \
 	"task_to_id, task_from_id, depend_type, on_end, strategy, strategy_n, " \
 	"`window`"

@@ -108,12 +108,12 @@ static int write_task(struct sqlite_store *s, const struct store_task *t, struct
 
 	if (r < 0)
 		return r;
-	sql_bind(q, "ittiiiiiiiiiitittti", (int64_t)t->id, text_or_empty(t->name),
+	sql_bind(q, "ittiiiiiiiiiititttii", (int64_t)t->id, text_or_empty(t->name),
 	         text_or_empty(t->type), t->cycle_s, t->start_s, t->end_s, (int64_t)t->state,
 	         (int64_t)t->frozen, (int64_t)t->workflow_id, (int64_t)t->version, t->anchor,
 	         t->online_from, t->planned_through, text_or_empty(t->owner), (int64_t)t->priority,
 	         text_or_empty(t->title), text_or_empty(t->workflow_title), text_or_empty(t->zone),
-	         (int64_t)t->grain);
+	         (int64_t)t->grain, t->quarantined_us);
 	return sql_run(s, q, err);
 }
 

@@ -24,6 +24,7 @@ struct store_task {
 	int64_t anchor;          /* s: the first start ever saved */
 	int64_t online_from;     /* s: its plan begins here; INT64_MIN: it never went online */
 	int64_t planned_through; /* s: last run_date that has come due; INT64_MIN none */
+	int64_t quarantined_us;  /* its workflow is in quarantine since; 0: it is not */
 	const char *name;        /* project/workflow/task */
 	/* For people and the seeds' columns; not read back. */
 	const char *type, *owner;

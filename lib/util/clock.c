@@ -29,3 +29,8 @@ int64_t clock_steady_us(void)
 {
 	return read_us(CLOCK_MONOTONIC);
 }
+
+int64_t clock_thread_us(void)
+{
+	return read_us(CLOCK_THREAD_CPUTIME_ID);
+}

@@ -21,6 +21,8 @@ extern const struct clock clock_machine;
 
 /* CLOCK_MONOTONIC: only for pthread_cond_clockwait(), which knows no BOOTTIME. */
 int64_t clock_steady_us(void);
+/* CLOCK_THREAD_CPUTIME_ID: what this thread has used of a processor. A call of the kernel. */
+int64_t clock_thread_us(void);
 
 static inline int64_t clock_mono_us(const struct clock *c)
 {

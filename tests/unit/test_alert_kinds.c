@@ -26,7 +26,7 @@
 
 static const char file[] = "channels: {x: {type: webhook, url: 'https://h'}}\n"
 			   "system: [{when: [broker_lost, broker_back, plugin_down, plugin_back, "
-			   "broker_twice, starts_fail, peer_misbehaves, trouble, disk, "
+			   "broker_twice, starts_fail, peer_misbehaves, quarantine, trouble, disk, "
 			   "partition, mended, leader_changed], to: ['webhook:x']}]\n";
 
 struct house {

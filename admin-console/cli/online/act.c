@@ -112,6 +112,13 @@ static void words_take(struct asked *q, struct argp_state *state)
 		argp_error(state, "which task?");
 }
 
+/* One workflow, whole. */
+static void workflow_take(struct asked *q, struct argp_state *state)
+{
+	(void)state;
+	body_text(q, "selection.workflow", word(q, 0));
+}
+
 /* --- options: those of a command, then those that all of them have ------------------------- */
 
 /* clang-format off */
@@ -149,6 +156,8 @@ static void words_take(struct asked *q, struct argp_state *state)
 	  .group = 2 }, \
 	{ "workflow", 0, "W", "all tasks of a workflow", TAKE_TEXT, "selection.workflow", \
 	  .group = 2 }, \
+	HOW
+#define HOW \
 	{ "message", 0, "TEXT", "why, kept with the command", TAKE_TEXT, "message", .group = 3 }, \
 	{ "dry-run", 0, NULL, "only show what would be done", .group = 3 }, \
 	{ "yes", 'y', NULL, "do not ask", .group = 3 }, \
@@ -215,11 +224,18 @@ static const struct opt run_now_options[] = { OFF_PLAN, PARAM, SELECTION };
 static const struct opt priority_options[] = { PRIORITY, SELECTION };
 static const struct opt detach_options[] = { DETACH, TASKS };
 static const struct opt plain_options[] = { SELECTION };
+static const struct opt workflow_options[] = { HOW };
 
 #define ACT(name) \
 	const struct verb verb_act_##name = { command_ask, name##_options, 0, WORDS_ANY, \
 		                              .check = words_take }
 
+#define ACT_WORKFLOW(name) \
+	const struct verb verb_workflow_##name = { command_ask, workflow_options, 1, 1, \
+		                                   .check = workflow_take }
+
+ACT_WORKFLOW(quarantine);
+ACT_WORKFLOW(release);
 ACT(redo);
 ACT(backfill);
 ACT(kill);

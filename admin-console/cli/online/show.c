@@ -135,6 +135,7 @@ static const struct column task_columns[] = {
 	{ "Title", "title" },
 	{ "State", "state" },
 	{ "Frozen", "frozen" },
+	{ "Quarantined", "quarantined", cell_time },
 	{ "Type", "type" },
 	{ "Owner", "owner" },
 	{ ">Priority", "priority" },

@@ -103,7 +103,8 @@ static int write_tasks(struct my_store *s, const struct store_batch *b, struct e
 		s,
 		"REPLACE INTO lb_task (task_id, task_name, task_type, task_cycle, start_date,"
 		" end_date, task_status, frozen, workflow_id, version, anchor, online_from,"
-		" planned_through, owner, priority, title, workflow_title, zone, grain) VALUES ",
+		" planned_through, owner, priority, title, workflow_title, zone, grain,"
+		" quarantined_us) VALUES ",
 		"", 0
 	};
 	int r = 0;
@@ -111,13 +112,13 @@ static int write_tasks(struct my_store *s, const struct store_batch *b, struct e
 	for (size_t i = 0; i < b->n_tasks && r == 0; i++) {
 		const struct store_task *t = &b->tasks[i];
 
-		r = my_out_put(&o, err, "ittiiiiiiiiiitittti", (int64_t)t->id, t->name, t->type,
+		r = my_out_put(&o, err, "ittiiiiiiiiiititttii", (int64_t)t->id, t->name, t->type,
 		               t->cycle_s, t->start_s, t->end_s, (int64_t)t->state,
 		               (int64_t)t->frozen, (int64_t)t->workflow_id, (int64_t)t->version,
 		               t->anchor, t->online_from, t->planned_through, t->owner,
 		               (int64_t)t->priority, t->title ? t->title : "",
 		               t->workflow_title ? t->workflow_title : "", t->zone ? t->zone : "",
-		               (int64_t)t->grain);
+		               (int64_t)t->grain, t->quarantined_us);
 	}
 	return my_out_end(&o, r, err);
 }

@@ -20,6 +20,7 @@ export const kinds = [
 	'broker_twice',
 	'peer_misbehaves',
 	'plugin_down',
+	'quarantine',
 	'starts_fail',
 	'trouble',
 	'leader_changed',

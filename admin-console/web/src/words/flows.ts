@@ -1,6 +1,7 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
+	aside: 'In quarantine',
 	cal: 'Calendar',
 	'cal.90': '90 days',
 	'cal.365': 'One year',
@@ -31,8 +32,12 @@ export const en = {
 	pick: 'Select {name}',
 	'pick.all': 'Select all shown',
 	picked: 'workflows',
+	release: 'Release',
+	'release.fact': 'Its plan goes on; its catch-up setting decides which missed dates run. Change what held up the server first.',
+	'release.title': 'Release {name} from quarantine',
 }
 export const zh: Same<typeof en> = {
+	aside: '已隔离',
 	cal: '日历',
 	'cal.90': '90 天',
 	'cal.365': '一年',
@@ -63,5 +68,8 @@ export const zh: Same<typeof en> = {
 	pick: '选择 {name}',
 	'pick.all': '选择列出的全部',
 	picked: '个工作流',
+	release: '解除隔离',
+	'release.fact': '计划继续运行；错过的日期由补跑设置决定。请先修改拖慢服务器的地方。',
+	'release.title': '解除 {name} 的隔离',
 }
 export const w = dictionary(en, zh)

@@ -1,4 +1,4 @@
-/* Putting workflows online and offline: asked with the server's plan first. */
+/* Putting workflows online and offline, and out of quarantine: asked with the server's plan first. */
 import { ask } from '@/ui/ask'
 import { w } from '@/words/flows'
 
@@ -11,6 +11,18 @@ export function change(kind: 'online' | 'offline', names: readonly string[], aft
 		verb: w(kind),
 		danger: kind === 'offline',
 		dated: kind === 'online',
+		after,
+	})
+}
+
+/* Its plan goes on; what came due meanwhile is left to the catch-up mode. */
+export function release(name: string, after: () => void) {
+	ask({
+		kind: 'workflow-release',
+		args: { selection: { workflow: name } },
+		title: w('release.title', { name }),
+		facts: [w('release.fact')],
+		verb: w('release'),
 		after,
 	})
 }

@@ -9,6 +9,7 @@ export interface Row {
 	state: 'online' | 'partly' | 'offline'
 	owners: string
 	frozen: number
+	aside: boolean
 	types: string
 }
 
@@ -28,6 +29,7 @@ function rowOf(doc: Document, tasks: Task[]): Row {
 		state: onlineOf(tasks),
 		owners: each(tasks.map(k => k.owner)),
 		frozen: tasks.filter(k => k.frozen).length,
+		aside: tasks.some(k => k.quarantined),
 		types: each(tasks.map(k => k.type)),
 	}
 }

@@ -1,0 +1,2 @@
+-- See ../sqlite/0022_quarantine.sql.
+ALTER TABLE lb_task ADD COLUMN quarantined_us BIGINT NOT NULL DEFAULT 0;
