@@ -15,6 +15,8 @@ struct commander_settings settings_of_commander(const struct param_baseserver *p
 		                            .secrets_key_file = p->secrets_key_file,
 		                            .infra_max = (int)p->infra_max,
 		                            .tasks_max = (size_t)p->graph_tasks_max,
+		                            .commands_max = (size_t)p->person_commands_max,
+		                            .unfinished_max = p->project_unfinished_max,
 		                            .budget = { .window = p->window_dates_max,
 		                                        .project = p->project_dates_max,
 		                                        .year = p->document_year_max,

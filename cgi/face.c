@@ -245,6 +245,8 @@ static int face_begin(struct call *c, const char *method, const char *version)
 	if (r == 0)
 		r = guard_large(c);
 	if (r == 0)
+		r = budget_large(c);
+	if (r == 0)
 		return 0;
 	const char *length = call_header(c, "Content-Length");
 	if (length && strcmp(length, "0") != 0)

@@ -43,6 +43,8 @@ struct commander_settings {
 	int infra_max;                         /* of tasks; 0: the default */
 	size_t tasks_max;                      /* graph_tasks_max; 0: any */
 	struct cost_limits budget;             /* of documents and projects */
+	size_t commands_max;                   /* person_commands_max; 0: any */
+	int64_t unfinished_max;                /* project_unfinished_max; 0: any */
 	const struct commander_guests *guests; /* query_guests; NULL: it takes no query */
 };
 

@@ -123,7 +123,8 @@ struct tally_item {
 struct tally_task {
 	uint32_t task;
 	int64_t count, made, running, downstream;
-	int depth; /* of downstream: links away from what is chosen */
+	int64_t fresh; /* that have no row, or a finished one */
+	int depth;     /* of downstream: links away from what is chosen */
 };
 struct tally_why {
 	int code;
@@ -277,6 +278,11 @@ bool commander__retires(const struct commander *c, uint32_t task);
 bool order__selects(const struct order *o, uint32_t task);
 /* Since when, as the zone of a task reads it. */
 int64_t order__from(const struct order *o, const struct tz *tz);
+
+/* commander_quota.c: E_LIMIT */
+int quota__commands(const struct commander *c, const char *actor, enum command_kind kind,
+                    struct refusal *f);
+int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct refusal *f);
 
 /* commander_fold.c */
 void cmd__unwatch(struct commander *c, struct cmd *cmd);

@@ -59,6 +59,7 @@ struct kind {
 	bool beside_plan;  /* any date will do, and the ledger chooses the part of the key */
 	bool wants_dates;  /* states alone do not say what is meant */
 	bool has_children; /* what depends on its instances sees a difference */
+	bool fills;        /* what it makes, or begins anew, is unfinished: quotas count it */
 	bool has_scope;    /* may take what depends on the chosen, within `scope` */
 	bool retires;      /* with the end of what runs, the tasks go for good */
 	bool is_private;   /* told to who asks, and no record is kept */

@@ -118,6 +118,7 @@ static void run_count(struct commander *c, struct cmd *cmd, const struct item *i
 	task->count++;
 	task->made += v.is_new;
 	task->running += v.runs;
+	task->fresh += !catalog_live(&c->cat, it->key);
 	day->count++;
 	day->made += v.is_new;
 	t->states[shown.state]++;
@@ -235,13 +236,17 @@ static void counted(struct commander *c, struct cmd *cmd)
 	CHECK(cmd->phase == PH_SURVEY);
 	feed_close(cmd->feed);
 	cmd->feed = NULL;
+	struct refusal f;
+	if (quota__unfinished(c, cmd, &f) < 0) {
+		cmd__fail(c, cmd, &f);
+		return;
+	}
 	if (cmd->dry) {
 		answer_dry(c, cmd);
 		return;
 	}
 	cmd->total = cmd->done + t->total + t->refusals;
 	if (cmd->total == 0 && t->left == 0 && !cmd->resumed && !cmd->o.on_tasks) {
-		struct refusal f;
 		refuse(&f, E_NOT_FOUND, "args.selection", NULL, "nothing is selected%s",
 		       cmd->kind == CK_BACKFILL && cmd->o.sel.has_from
 		               ? ": no date of the plan of what is selected is among them"
@@ -279,8 +284,14 @@ void cmd__survey(struct commander *c, struct cmd *cmd)
 		}
 		run_count(c, cmd, &it);
 	}
-	/* Long enough that people want to see it: it is there, its size is not known yet. */
-	if (!cmd->dry && !cmd->recorded && cmd->tally.total > 0) {
+	if (quota__unfinished(c, cmd, &f) < 0) {
+		cmd__fail(c, cmd, &f);
+		return;
+	}
+	/* Long enough that people want to see it: it is there, its size is not known yet. What
+	 * makes instances is not there before it is known that it may: the limit bounds that. */
+	bool may = !cmd->ops->fills || cmd->o.parallel > 0;
+	if (!cmd->dry && !cmd->recorded && may && cmd->tally.total > 0) {
 		cmd->answer_early = true;
 		cmd__record(c, cmd, NULL, 0);
 	}

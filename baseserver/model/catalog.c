@@ -32,11 +32,26 @@ static uint64_t inst_hash(const void *owner, uint32_t index)
 	return inst_key_hash(catalog_at(owner, index)->key);
 }
 
+static uint32_t project_place(struct catalog *c, const char *task)
+{
+	size_t len = strcspn(task, "/");
+	const struct cat_project *p = catalog_project(c, task, len);
+
+	if (p)
+		return (uint32_t)(p - c->projects);
+	c->projects = mem_grow(c->projects, c->n_projects + 1, sizeof *c->projects);
+	c->projects[c->n_projects] = (struct cat_project){ .name = mem_strn(task, len) };
+	map_add(&c->by_project, map_text(c->projects[c->n_projects].name), (uint32_t)c->n_projects);
+	return (uint32_t)c->n_projects++;
+}
+
 void catalog_init(struct catalog *c)
 {
 	*c = (struct catalog){ 0 };
 	index_init(&c->by_key, inst_hash, c);
 	map_init(&c->by_name);
+	map_init(&c->by_project);
+	project_place(c, "");
 }
 
 void catalog_done(struct catalog *c)
@@ -56,6 +71,10 @@ void catalog_done(struct catalog *c)
 	free(c->chunks);
 	index_done(&c->by_key);
 	map_done(&c->by_name);
+	map_done(&c->by_project);
+	for (size_t i = 0; i < c->n_projects; i++)
+		free(c->projects[i].name);
+	free(c->projects);
 }
 
 static struct cat_task *catalog_place(struct catalog *c, uint32_t id)
@@ -117,6 +136,8 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 		task_unref(t->def);
 	} else {
 		c->n_tasks++;
+		if (t->live == SLAB_NONE) /* else they are counted where they came */
+			t->project = project_place(c, def->name);
 	}
 	c->n_promised += def->has_promise;
 	t->def = def;
@@ -149,6 +170,8 @@ static void remove_inst(struct catalog *c, uint32_t index)
 	if (i->next != SLAB_NONE)
 		catalog_at(c, i->next)->prev = i->prev;
 	c->counts[i->state]--;
+	CHECK(c->projects[t->project].unfinished > 0);
+	c->projects[t->project].unfinished--;
 	index_remove(&c->by_key, index);
 	i->state = ST_NONE;
 }
@@ -176,6 +199,7 @@ static void add_inst(struct catalog *c, struct inst_key key, uint32_t index)
 		catalog_at(c, t->live)->prev = index;
 	t->live = index;
 	c->counts[ST_NONE]++;
+	c->projects[t->project].unfinished++;
 	index_add(&c->by_key, index);
 }
 
@@ -322,6 +346,20 @@ const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key
 const struct cat_inst *catalog_inst(const struct catalog *c, uint32_t index)
 {
 	return catalog_at(c, index);
+}
+
+const struct cat_project *catalog_project(const struct catalog *c, const char *name, size_t len)
+{
+	char *text = mem_strn(name, len);
+	const struct cat_project *found = NULL;
+	size_t at;
+
+	for (uint32_t i = map_first(&c->by_project, map_text(text), &at); i != MAP_NONE && !found;
+	     i = map_next(&c->by_project, map_text(text), &at))
+		if (strcmp(c->projects[i].name, text) == 0)
+			found = &c->projects[i];
+	free(text);
+	return found;
 }
 
 bool catalog_retired(const struct cat_task *t)

@@ -31,6 +31,7 @@ struct cat_inst {
 
 struct cat_task {
 	uint32_t id;
+	uint32_t project;       /* its place among the catalog's */
 	const struct task *def; /* counted */
 	struct store_task row;  /* strings: def's */
 	struct outcomes outcomes;
@@ -40,6 +41,11 @@ struct cat_task {
 	uint64_t frozen_by; /* the command, 0: of another server's life, or its document */
 };
 
+struct cat_project {
+	char *name;
+	size_t unfinished; /* instances, parts of one each */
+};
+
 struct catalog {
 	struct cat_task **tasks; /* by id; NULL: none */
 	size_t tasks_cap, n_tasks;
@@ -47,8 +53,10 @@ struct catalog {
 	size_t n_promised;        /* tasks of which a baseline speaks */
 	struct cat_inst **chunks; /* unfinished instances, by slot; NULL: none in it so far */
 	size_t n_chunks;
+	struct cat_project *projects; /* place 0: of instances whose task nobody knows */
+	size_t n_projects;
 	struct index by_key;
-	struct map by_name;
+	struct map by_name, by_project;
 	size_t counts[ST_COUNT]; /* unfinished instances */
 };
 
@@ -67,6 +75,8 @@ const struct cat_task *catalog_find(const struct catalog *c, const char *name);
 const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key);
 const struct cat_inst *catalog_inst(const struct catalog *c, uint32_t index);
 bool catalog_retired(const struct cat_task *t);
+/* Of that name; NULL: nobody has a task in it. */
+const struct cat_project *catalog_project(const struct catalog *c, const char *name, size_t len);
 /* Is the task in the workflow "project/workflow"? */
 bool catalog_in_workflow(const struct cat_task *t, const char *workflow, size_t len);
 

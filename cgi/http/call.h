@@ -79,7 +79,8 @@ struct call {
 	char host[264];
 	bool https;
 	bool begun, refused, suspended, answered, streaming;
-	bool large;      /* counts among those of applies_max */
+	bool large;      /* counts among those of applies_max ... */
+	bool is_large;   /* ... and among its purse's */
 	size_t body_max; /* bytes */
 
 	const char *actor; /* who asks; "" before authentication */

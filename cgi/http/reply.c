@@ -216,7 +216,8 @@ int reply_error(struct call *c)
 	reply_header(r, "Content-Type", type);
 	if (c->allow[0] != '\0')
 		reply_header(r, "Allow", c->allow);
-	if (status == MHD_HTTP_SERVICE_UNAVAILABLE && c->retry_after_s == 0)
+	if ((status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS) &&
+	    c->retry_after_s == 0)
 		c->retry_after_s = RETRY_AFTER_S;
 	if (c->retry_after_s > 0) {
 		char text[16];

@@ -28,7 +28,7 @@ struct purse {
 	bool is_app;
 	int64_t began_us; /* monotonic: of the window */
 	int64_t requests; /* in it */
-	int64_t running, streams;
+	int64_t running, streams, large;
 };
 
 struct budget {
@@ -167,6 +167,28 @@ int budget_stream(struct call *c)
 	return 0;
 }
 
+/* Half of them, so that the other half is somebody else's. */
+int budget_large(struct call *c)
+{
+	struct budget *b = c->cgi->budget;
+	struct purse *p = c->purse;
+	int64_t most = param_now(c->cgi->param.applies_max);
+
+	most = most > 1 ? most / 2 : 1;
+	if (!c->large || !p)
+		return 0;
+	pthread_mutex_lock(&b->mu);
+	c->is_large = p->large < most;
+	p->large += c->is_large;
+	pthread_mutex_unlock(&b->mu);
+	if (c->is_large)
+		return 0;
+	c->refused = true;
+	return limit_refuse(c, LIMIT_APPLIES, most, 0,
+	                    "%s has %lld large bodies under way, half of applies_max, wait for one",
+	                    c->actor_text, (long long)most);
+}
+
 void budget_give(struct call *c)
 {
 	struct budget *b = c->cgi->budget;
@@ -177,6 +199,7 @@ void budget_give(struct call *c)
 	pthread_mutex_lock(&b->mu);
 	CHECK(c->is_stream ? p->streams > 0 && b->streams > 0 : p->running > 0);
 	p->running -= !c->is_stream;
+	p->large -= c->is_large;
 	p->streams -= c->is_stream;
 	b->streams -= c->is_stream;
 	pthread_mutex_unlock(&b->mu);

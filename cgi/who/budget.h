@@ -14,6 +14,8 @@ void budget_free(struct budget *b); /* NULL is fine */
 int budget_take(struct call *c);
 /* It goes on as a stream: booked as that instead. E_LIMIT */
 int budget_stream(struct call *c);
+/* Its body is large: one person has no more than half of applies_max under way. E_LIMIT */
+int budget_large(struct call *c);
 /* The call is over. Nothing, if nothing is booked. */
 void budget_give(struct call *c);
 

@@ -316,25 +316,29 @@ def memory_returns_after_each_of_them(s):
         assert now < was * 1.5 + 20000, (first, last)
 
 
-def head_only(s, length, path="/api/v1/workflows"):
+def head_only(s, length, path="/api/v1/workflows", who=None):
     """A request that says how much is to come, and what is answered before any of it does."""
     link = socket.create_connection(("127.0.0.1", s.http), timeout=60)
-    link.sendall((f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{s.http}\r\nAuthorization: Bearer {s.token}\r\n"
+    link.sendall((f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{s.http}\r\nAuthorization: Bearer {who or s.token}\r\n"
                   f"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n").encode())
     return link, link.recv(200).decode()
 
 
 @test
 def a_body_of_an_apply_may_have_apply_bytes_max_and_applies_max_come_at_once(s):
+    s.ask("POST", "/api/v1/users", {"user": "ann", "password": "a long enough word", "role": "developer"})
+    ann = s.ask("POST", "/api/v1/login", {"user": "ann", "password": "a long enough word", "name": "t"})[1]["token"]
     link, answer = head_only(s, 3000000)
     assert " 100 " in answer, answer
-    second, answer = head_only(s, 3000000)
+    second, answer = head_only(s, 3000000)  # half of them is one person's
+    assert " 429 " in answer, answer
+    third, answer = head_only(s, 3000000, who=ann)
     assert " 100 " in answer, answer
-    third, answer = head_only(s, 3000000)
+    fourth, answer = head_only(s, 3000000, who=ann)
     assert " 503 " in answer, answer
     small, answer = head_only(s, 1000)
     assert " 100 " in answer, answer
-    for one in (link, second, third, small):
+    for one in (link, second, third, fourth, small):
         one.close()
 
     def has_room():

@@ -1,0 +1,97 @@
+/* What one person, and one project, may have in the server: commands in flight, unfinished
+ * instances. Judged before a command is recorded or makes anything; what there is already stays,
+ * also where a limit became smaller, and a command that was taken goes on after a restart. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "sched/task.h"
+#include "util/check.h"
+#include "util/err.h"
+
+/* ann, with a session or any of ann's tokens (ann/NAME). */
+static bool same_person(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "/");
+
+	return n == strcspn(b, "/") && strncmp(a, b, n) == 0;
+}
+
+/* Whoever has too many may still end, pause and resume them. */
+int quota__commands(const struct commander *c, const char *actor, enum command_kind kind,
+                    struct refusal *f)
+{
+	size_t n = 0, max = c->set.commands_max;
+
+	for (size_t i = 0; i < c->n_cmds && max; i++) {
+		const struct cmd *cmd = c->cmds[i];
+		n += cmd->phase != PH_OVER && !cmd->forget && same_person(cmd->actor, actor);
+	}
+	if (!max || n < max || command_acts_on(kind) == ON_COMMANDS)
+		return 0;
+	return refuse(f, E_LIMIT, "person_commands_max", "sirdar command list --open",
+	              "%.*s has %zu commands that are not over, person_commands_max allows %zu: "
+	              "wait for one, or cancel one",
+	              (int)strcspn(actor, "/"), actor, n, max);
+}
+
+/* What another command has yet to make of the project. */
+static int64_t promised(const struct commander *c, const struct cmd *other, uint32_t project)
+{
+	if (other->phase != PH_RUN || !other->ops->fills || other->tally.n_tasks == 0 ||
+	    catalog_task(&c->cat, other->tally.tasks[0].task)->project != project)
+		return 0;
+	int64_t left = other->total - other->done;
+	return other->o.parallel > 0 && left > other->o.parallel ? other->o.parallel
+	       : left > 0                                        ? left
+	                                                         : 0;
+}
+
+static int64_t fresh_of(const struct commander *c, const struct cmd *cmd, uint32_t project)
+{
+	const struct tally *t = &cmd->tally;
+	int64_t n = 0;
+
+	for (size_t i = 0; i < t->n_tasks; i++)
+		if (catalog_task(&c->cat, t->tasks[i].task)->project == project)
+			n += t->tasks[i].fresh;
+	return cmd->o.parallel > 0 && n > cmd->o.parallel ? cmd->o.parallel : n;
+}
+
+static int judge_project(const struct commander *c, const struct cmd *cmd, uint32_t project,
+                         struct refusal *f)
+{
+	const struct cat_project *p = &c->cat.projects[project];
+	int64_t max = c->set.unfinished_max, fresh = fresh_of(c, cmd, project), others = 0;
+
+	for (size_t i = 0; i < c->n_cmds; i++)
+		others += c->cmds[i] == cmd ? 0 : promised(c, c->cmds[i], project);
+	if (fresh == 0 || (int64_t)p->unfinished + others + fresh <= max)
+		return 0;
+	return refuse(f, E_LIMIT, "project_unfinished_max", "--parallel N, or fewer dates",
+	              "project %.64s has %zu unfinished instances, commands at work make %" PRId64
+	              " more, and this one would make %" PRId64
+	              ": project_unfinished_max allows %" PRId64,
+	              p->name, p->unfinished, others, fresh, max);
+}
+
+int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct refusal *f)
+{
+	const struct tally *t = &cmd->tally;
+	uint32_t last = UINT32_MAX;
+
+	if (!cmd->ops->fills || cmd->resumed || c->set.unfinished_max == 0)
+		return 0;
+	for (size_t i = 0; i < t->n_tasks; i++) {
+		const struct cat_task *task = catalog_task(&c->cat, t->tasks[i].task);
+		CHECK(task && task->project < c->cat.n_projects);
+		if (task->project == last)
+			continue;
+		last = task->project;
+		int r = judge_project(c, cmd, last, f);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""What one person, and one project, may have in the server at a time: commands that are not over, unfinished instances, large
+bodies under way. A refusal names the limit, what holds it and what to do, and nothing was made. TAP."""
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import TESTS, Site, main, test, until  # noqa: E402
+from test_budget import ask, token  # noqa: E402
+from test_large_apply import head_only  # noqa: E402
+from test_settings import anew, cgi_anew  # noqa: E402
+
+TESTS.clear()
+
+
+def tasks(project, name="w"):
+    return (f"project: {project}\nworkflow: {name}\ndefaults: {{type: noop, cycle: minute, start_date: 2025-01-01, "
+            "end_date: 2026-07-01, catchup: {mode: none}, state: frozen}\ntasks:\n  one: {}\n")
+
+
+def backfill(s, project, to, expect=(200, 202), dry_run=False, day="2025-02-01", **more):
+    return s.command("backfill", selection={"workflow": f"{project}/w", "from": f"{day}T00:00", "to": to}, expect=expect,
+                     dry_run=dry_run, **more)
+
+
+def rows(s, project):
+    return len(s.instances(f"{project}/w/one"))
+
+
+@test
+def a_backfill_beyond_the_bound_of_its_project_is_refused_before_anything_is_made(s):
+    anew(s, project_unfinished_max=100)
+    for project in ("full", "other"):
+        s.apply(tasks(project))
+    s.command_over(backfill(s, "full", "2025-02-01T00:59"))
+    until("sixty wait", lambda: rows(s, "full") == 60)
+    for dry in (True, False):
+        said = backfill(s, "full", "2025-02-02T23:59", expect=(429,), dry_run=dry, day="2025-02-02")["error"]
+        assert said["code"] == "LIMIT" and said["retry"] and "project full has 60 unfinished instances" in said["message"], said
+        assert "would make 1440: project_unfinished_max allows 100" in said["message"] and "--parallel" in said["hint"], said
+    assert rows(s, "full") == 60
+    s.command_over(backfill(s, "other", "2025-02-01T00:59"))  # another project's are its own
+    s.command_over(backfill(s, "full", "2025-02-02T00:39", day="2025-02-02"))  # what fits is taken
+    assert rows(s, "full") == 100
+    assert backfill(s, "full", "2025-02-03T00:00", expect=(429,), day="2025-02-03")
+    s.command_over(backfill(s, "full", "2025-02-01T00:59"))  # they are there already
+
+
+@test
+def a_million_dates_are_refused_and_a_few_at_a_time_are_not(s):
+    anew(s, project_unfinished_max=1000)
+    s.apply(tasks("many"))
+    said = backfill(s, "many", "2026-05-31T23:59", expect=(429,), day="2025-01-01")["error"]
+    assert "project_unfinished_max allows 1000" in said["message"], said
+    assert rows(s, "many") == 0
+    taken = backfill(s, "many", "2026-05-31T23:59", day="2025-01-01", parallel=5)
+    until("some are made", lambda: rows(s, "many") >= 5)
+    s.command("command-cancel", command=taken["command"])
+    until("it is over", lambda: s.get(f"/api/v1/commands/{taken['command']}")["state"] == "cancelled", 60)
+
+
+@test
+def a_command_that_was_taken_goes_on_after_a_restart_though_the_bound_is_smaller(s):
+    anew(s)
+    s.apply(tasks("later"))
+    taken = backfill(s, "later", "2025-02-01T01:39", parallel=50)
+    until("some are made", lambda: rows(s, "later") >= 50)
+    anew(s, project_unfinished_max=10)
+    assert s.get(f"/api/v1/commands/{taken['command']}")["state"] == "running"
+    assert rows(s, "later") >= 50
+    s.command("command-cancel", command=taken["command"])
+    until("it is over", lambda: s.get(f"/api/v1/commands/{taken['command']}")["state"] == "cancelled", 60)
+
+
+@test
+def one_persons_commands_under_way_hold_up_nobody_else(s):
+    anew(s, person_commands_max=3)
+    s.apply(tasks("p"))
+    ann, ben = token(s, "ann"), token(s, "ben")
+    for name in ("ann", "ben"):
+        s.command("user-set", user=name, role="operator", projects=["p"], rights=["backfill"])
+    ann, ben = token(s, "ann"), token(s, "ben")
+
+    def give(who, n, kind="backfill", **more):
+        args = more or {"selection": {"workflow": "p/w", "dates": [f"2025-03-01T00:{n:02d}", f"2025-03-01T01:{n:02d}"]}, "parallel": 1}
+        return ask(s, "POST", "/api/v1/commands", {"kind": kind, "args": args, "request_id": os.urandom(8).hex()}, **who)
+    held = [give(ann, n) for n in range(3)]
+    assert all(status in (200, 202) for status, _ in held), held
+    status, said = give(ann, 3)
+    assert status == 429 and said["error"]["code"] == "LIMIT" and int(s.head["Retry-After"]) >= 1, (status, said, s.head)
+    assert "ann has 3 commands that are not over, person_commands_max allows 3" in said["error"]["message"], said
+    assert give(ben, 4)[0] in (200, 202)
+    status, said = give(ann, 0, "command-cancel", command=held[0][1]["command"])
+    assert status in (200, 202), said
+    until("one is over", lambda: s.get(f"/api/v1/commands/{held[0][1]['command']}")["state"] == "cancelled", 60)
+    assert give(ann, 5)[0] in (200, 202)
+
+
+@test
+def one_person_holds_not_all_large_bodies(s):
+    anew(s)
+    cgi_anew(s, request_bytes_max=1024, applies_max=4)
+    for name in ("ann", "ben"):
+        token(s, name)
+        s.command("user-set", user=name, role="developer", projects=["p"])
+    ann, ben = token(s, "ann"), token(s, "ben")
+    held = []
+
+    def begun():
+        """The head of another large body has been taken."""
+        link, answer = head_only(s, 100000, who=ann["Authorization"].split()[1])
+        if " 100 " not in answer:
+            link.close()
+            return False
+        held.append(link)
+        return len(held) == 2
+    until("two are under way", begun)
+    body = {"documents": [{"name": "x", "text": "#" * 4000}]}
+
+    def refused():
+        status, said = ask(s, "POST", "/api/v1/workflows", body, **ann)
+        return (status, said) if status == 429 else None
+    status, said = until("the third of one person is refused", refused)
+    assert "applies_max" in json.dumps(said) and int(s.head["Retry-After"]) == 1, (said, s.head)
+    status, said = ask(s, "POST", "/api/v1/workflows", body, **ben)
+    assert status != 429 and "applies_max" not in json.dumps(said), (status, said)
+    for link in held:
+        link.close()
+    until("and is taken when they are over", lambda: ask(s, "POST", "/api/v1/workflows", body, **ann)[0] != 429)
+
+
+def make():
+    return Site("quota").start(types=("noop:32",))
+
+
+if __name__ == "__main__":
+    sys.exit(main(make))
