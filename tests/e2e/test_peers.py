@@ -181,7 +181,7 @@ def a_broker_that_was_here_before_there_were_kinds_stays_one_and_becomes_nothing
     with sqlite3.connect(s.dir / "base" / "sirdar.db") as db:
         db.execute("DROP TABLE lb_peer")
         db.execute("DROP TABLE lb_trust")
-        for column in ("zone", "grain"):  # 0021
+        for column in ("zone", "grain", "quarantined_us"):  # 0021, 0023
             db.execute(f"ALTER TABLE lb_task DROP COLUMN {column}")
         db.execute("DELETE FROM lb_migration WHERE number >= 20")
         db.execute("PRAGMA user_version = 19")

@@ -165,6 +165,7 @@ def projects_of_before_are_trusted_and_named_until_somebody_looks(s):
     s.base.stop()
     with sqlite3.connect(s.dir / "base" / "sirdar.db") as db:
         db.execute("DROP TABLE lb_trust")
+        db.execute("ALTER TABLE lb_task DROP COLUMN quarantined_us")  # 0023
         db.execute("DELETE FROM lb_migration WHERE number >= 22")
         db.execute("PRAGMA user_version = 21")
     db.close()

@@ -1,2 +1,2 @@
--- See ../sqlite/0022_quarantine.sql.
+-- See ../sqlite/0023_quarantine.sql.
 ALTER TABLE lb_task ADD COLUMN quarantined_us BIGINT NOT NULL DEFAULT 0;
