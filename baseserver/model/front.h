@@ -112,7 +112,7 @@ struct front {
 	                 void (*each)(void *ctx, const char *name, enum peer_kind kind), void *ctx);
 	struct keys *keys;
 	struct invites *invites; /* NULL: nobody can be invited */
-	bool asks_trust; /* a project that nobody has said anything of is not trusted */
+	bool asks_trust;         /* a project that nobody has said anything of is not trusted */
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
 	struct actor *logs;

@@ -41,10 +41,10 @@ static const struct {
 	          { "peer-key", "no route: the server itself gives it" } };
 
 /* Each changes what lets somebody in, or with what rights: RF_CREDENTIAL of commands. */
-static const char *const credentials[] = { "user-set",     "user-remove",   "group-set",
-	                                   "group-remove", "token-set",     "token-remove",
-	                                   "server-set",   "server-remove", "peer-set",
-	                                   "peer-revoke",  "peer-invite",   "peer-approve",
+static const char *const credentials[] = { "user-set",      "user-remove",    "group-set",
+	                                   "group-remove",  "token-set",      "token-remove",
+	                                   "server-set",    "server-remove",  "peer-set",
+	                                   "peer-revoke",   "peer-invite",    "peer-approve",
 	                                   "project-trust", "project-untrust" };
 
 static const struct kind kinds[] = {
