@@ -33,7 +33,8 @@ export const en = {
 	'pick.all': 'Select all shown',
 	picked: 'workflows',
 	release: 'Release',
-	'release.fact': 'Its plan goes on; its catch-up setting decides which missed dates run. Change what held up the server first.',
+	'release.fact':
+		'Its plan goes on; its catch-up setting decides which missed dates run. Change what held up the server first.',
 	'release.title': 'Release {name} from quarantine',
 }
 export const zh: Same<typeof en> = {
