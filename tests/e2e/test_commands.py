@@ -98,9 +98,9 @@ def what_changes_tasks_says_how_many_before_and_after(s):
     for verb, more, n in (("freeze", one, 1), ("freeze", both, 1), ("unfreeze", both, 2), ("offline", one, 1),
                           ("offline", both, 1), ("online", both, 2), ("online", both, 0)):
         said = f"{n} task" + ("" if n == 1 else "s")
-        out = s.sirdar(verb, *more, "--dry-run").stdout
+        out = s.sirdar(verb, *more, "--dry-run", expect=0 if n else 1).stdout
         assert out.startswith(f"{verb}: {said}, "), (verb, out)
-        dry = json.loads(s.sirdar(verb, *more, "--dry-run", "--json").stdout)
+        dry = json.loads(s.sirdar(verb, *more, "--dry-run", "--json", expect=0 if n else 1).stdout)
         assert dry["tasks_changed"] == n, dry
         out = s.sirdar(verb, *more, "--yes", "--wait").stdout
         assert f"done, {said}" in out and "0 of 0" not in out, out

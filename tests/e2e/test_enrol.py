@@ -258,7 +258,7 @@ def an_invite_fixes_the_kind_and_the_groups(s):
     assert "secure" in refused(s, "narrow", pair, groups=["secure"])
     assert "shell" in refused(s, "narrow", pair, LOADER, type="shell", groups=["etl"])
     assert refused(s, "narrow", pair, LOADER, type="noop", groups=["etl"]) is None
-    for wrong in (("--kind", "king"), (), ("--kind", "notifier", "--group", "x"), ("--kind", "broker", "--project", "x")):
+    for wrong in (("--kind", "king"), (), ("--kind", "notifier", "--group", "x"), ("--kind", "notifier", "--project", "x")):
         assert s.sirdar("peer", "invite", "fresh", *wrong, expect=None).returncode != 0, wrong
 
 
