@@ -166,14 +166,15 @@ static bool takes_none(const struct klass *k)
 static void say_class(const struct sorter *s, const struct klass *k, const struct task *def,
                       struct why_line *w)
 {
-	if (k->n_sessions == 0 && sorter__bound_explain(s, k, def, w)) {
+	bool said = k->n_sessions == 0 ? sorter__bound_explain(s, k, def, w)
+	                               : sorter__starts_explain(s, k, w);
+
+	if (said)
 		return;
-	} else if (k->n_sessions == 0) {
+	if (k->n_sessions == 0) {
 		why_set(w, WHY_NO_BROKER);
 		why_text(w, "where", "%s", k->machines ? "its machines" : k->group);
 		why_text(w, "type", "%s", k->type);
-	} else if (sorter__starts_explain(s, k, w)) {
-		return;
 	} else if (k->open == 0) {
 		struct why_line kept;
 		why_set(w, WHY_SLOTS);

@@ -138,7 +138,7 @@ static void add_escaped(struct mask *m, const char *p, size_t n)
 	buf_room(&json, 6 * n + 8);
 	buf_room(&shell, 4 * n + 8);
 	for (size_t i = 0; i < n; i++) {
-		const char *control = p[i] ? strchr(controls, p[i]) : NULL;
+		const char *control = p[i] ? strchr(controls, (unsigned char)p[i]) : NULL;
 		if (control)
 			buf_printf(&json, "\\%c", letters[control - controls]);
 		else if (p[i] >= 0 && p[i] < ' ')

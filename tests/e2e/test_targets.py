@@ -253,7 +253,7 @@ def target_servers_are_documents_of_apply_diff_export_and_check(s):
             "extra: {schema: public}\nprojects: [retail]\npassword_file: secrets/lake\n---\n" + HEAD.format("docs", "retail")
             + "  t: {type: odd, params: {db: lake, do: x}}\n")
     page.write_text(text)
-    assert "good: 1 workflows" in s.sirdar("check", "--types", "", str(page)).stdout
+    assert "good: 1 workflow" in s.sirdar("check", "--types", "", str(page)).stdout
     assert "+ target lake" in s.sirdar("apply", str(page)).stdout
     kept = s.get("/api/v1/servers/lake")
     assert kept["has_password"] and kept["extra"] == {"schema": "public"} and kept["projects"] == ["retail"], kept
