@@ -187,7 +187,7 @@ def the_store_fits_together_and_goes_elsewhere_whole(s):
     silent(s, "move", "latest")
     task = "quiet/move/t"
     until("its dates are left out", lambda: ranges(s, task))
-    s.command_over(s.command("redo", selection={"tasks": [task], "dates": ["2020-01-01"]}))
+    s.command_over(s.command("redo", selection={"tasks": [task], "dates": ["2020-01-01 00:00"]}))
     s.wait_state(task, "2020-01-01T00:00:00Z", "Succ")
     until("its plan ran out", lambda: s.get("/api/v1/tasks/" + task)["plan_over"])
     silent(s, "left", "latest")
