@@ -184,6 +184,10 @@ struct ledger_told {
 	char proof[PROOF_HEX];
 };
 struct ledger_told ledger_tell(const struct ledger *l);
+/* What shows whose a lease is; none where the store has no key. Thread: any. */
+struct lease_proof ledger_lease_proof(const struct ledger *l, const struct lease_name *of);
+bool ledger_proves(const struct ledger *l, const struct lease_name *of,
+                   const struct lease_proof *shown);
 /* Has the store all that a broker knows of it? A claim that it has more counts if it is proven;
  * any other is told and counted, no more.
  *

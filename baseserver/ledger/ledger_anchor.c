@@ -103,6 +103,17 @@ struct ledger_told ledger_tell(const struct ledger *l)
 	return told;
 }
 
+struct lease_proof ledger_lease_proof(const struct ledger *l, const struct lease_name *of)
+{
+	return proof_of_lease(l->begin.key, of);
+}
+
+bool ledger_proves(const struct ledger *l, const struct lease_name *of,
+                   const struct lease_proof *shown)
+{
+	return proof_fits(l->begin.key, of, shown);
+}
+
 /* The store is asked once more whether this server leads: one that is deposed may well be behind.
  * Until then nothing leaves. */
 static void on_doubt(struct letter *letter, void *self)

@@ -17,12 +17,14 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/lease_proof.h"
 
 /* The message borrows its texts from the definition, which it keeps alive. */
 struct job {
 	Sirdar__Job message; /* first: job_free() finds the rest by it */
 	const struct task *def;
 	Sirdar__Param *params;
+	struct lease_proof proof;
 };
 
 static const char *job_lookup(void *ctx, const char *name)
@@ -108,6 +110,14 @@ Sirdar__Job *job_new(const struct task *def, const struct instance *i,
 	m->timezone = (char *)tz_name(plan_tz(def->plan));
 	add_params(j, def, i->key.run_date, values, n);
 	return m;
+}
+
+void job_set_proof(Sirdar__Job *m, const struct lease_proof *p)
+{
+	struct job *j = (struct job *)m;
+
+	j->proof = *p;
+	m->lease_proof = LEASE_PROOF_PUT(&j->proof);
 }
 
 void job_free(Sirdar__Job *m)

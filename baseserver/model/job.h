@@ -5,6 +5,7 @@
 #include "sirdar.pb-c.h"
 
 struct instance;
+struct lease_proof;
 struct task;
 
 struct param_value {
@@ -16,6 +17,8 @@ struct param_value {
  * replaced goes as it was written: the check at save time has let it pass. */
 Sirdar__Job *job_new(const struct task *def, const struct instance *i,
                      const struct param_value *values, size_t n);
+/* What shows that it was given to its holder; copied. */
+void job_set_proof(Sirdar__Job *j, const struct lease_proof *p);
 void job_free(Sirdar__Job *j); /* NULL is fine */
 
 #endif

@@ -134,6 +134,7 @@ void worker__propose_open(struct worker *w);
 struct lease *worker__lease(const struct worker *w, uint64_t token); /* NULL: not live */
 /* Live, or over not long ago. */
 struct lease *worker__lease_known(const struct worker *w, uint64_t token);
+struct lease_name worker__lease_name(const struct lease *l); /* as it was granted */
 /* One that is over and was forgotten, from its row; it is not known now. */
 struct lease *worker__lease_recall(struct worker *w, const struct instance *i, uint64_t machine);
 /* Keeps what this worker must know of every record; worker_send.c acts on it. */

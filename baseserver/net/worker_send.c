@@ -17,9 +17,21 @@
 
 enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
 
+/* Of the lease as it is known here: by that it will be judged. */
+static void give_proof(struct worker *w, Sirdar__Job *job)
+{
+	const struct lease *l = worker__lease(w, job->token);
+	struct lease_name name = worker__lease_name(l);
+	struct lease_proof p = ledger_lease_proof(w->peers.ledger, &name);
+
+	CHECK(l->token == job->token);
+	job_set_proof(job, &p);
+}
+
 static void job_put(struct conn *c, Sirdar__Job *job)
 {
 	CHECK(c->role == ROLE_LOADER && job->token);
+	give_proof(c->w, job);
 	c->jobs = mem_room(c->jobs, &c->jobs_cap, c->n_jobs + 1, sizeof *c->jobs);
 	c->jobs[c->n_jobs++] = job;
 	tally(&c->w->f_jobs, 1);

@@ -96,6 +96,12 @@ struct lease *worker__lease_known(const struct worker *w, uint64_t token)
 	return find_lease(w, token);
 }
 
+struct lease_name worker__lease_name(const struct lease *l)
+{
+	CHECK(l->token);
+	return (struct lease_name){ l->token, l->key, l->generation, l->attempt, l->broker };
+}
+
 enum { REPORTS_LETTER = 1024 };
 
 void worker__propose_open(struct worker *w)

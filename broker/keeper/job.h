@@ -10,6 +10,7 @@
 #include "broker/keeper/limiter.h"
 #include "keeper.pb-c.h"
 #include "util/heap.h"
+#include "util/lease_proof.h"
 #include "util/mask.h"
 
 struct keeper;
@@ -59,6 +60,7 @@ struct job {
 	char *type;
 	uint32_t task_id, generation, attempt;
 	int64_t run_date, started_us;
+	struct lease_proof proof;
 	int32_t part;
 	enum job_state state;
 	pid_t pid;          /* stays after the end */

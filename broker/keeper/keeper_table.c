@@ -79,6 +79,7 @@ void job_message(const struct job *job, Sirdar__KeeperJob *to)
 	to->part = job->part;
 	to->generation = job->generation;
 	to->attempt = job->attempt;
+	to->lease_proof = LEASE_PROOF_PUT(&job->proof);
 	to->pid = (uint64_t)job->pid;
 	to->started_us = job->started_us;
 	to->deadline_us = job->deadline_us;
@@ -94,6 +95,7 @@ void job_from_message(struct job *job, const Sirdar__KeeperJob *m)
 	job->part = m->part;
 	job->generation = m->generation;
 	job->attempt = m->attempt;
+	job->proof = lease_proof_of(m->lease_proof.data, m->lease_proof.len);
 	job->started_us = m->started_us;
 }
 

@@ -80,6 +80,7 @@ static int do_hello(struct conn *c, const void *message)
 	w.logs_dir = k->logs_dir;
 	w.output_bytes_max = outputs_bytes_max(k->outputs);
 	w.cgroup = tree_has_groups(k->tree);
+	w.keeps_proofs = true;
 	service__send(c, FR_K_WELCOME, &w);
 	return 0;
 }

@@ -340,6 +340,7 @@ static int start_make(struct job *j, const struct runner_process *process,
 	m.cwd = process->directory ? (char *)process->directory : j->loader->settings->work_dir;
 	m.own_cwd = !process->directory;
 	policy_put(policy, &m);
+	m.lease_proof = LEASE_PROOF_PUT(&j->proof);
 	m.grace_us = j->pub.grace_ms * US_PER_MS;
 	m.server_lost_keep = j->keep_on_server_lost;
 	m.file = pointers;

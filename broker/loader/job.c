@@ -94,6 +94,7 @@ void job_fill(struct job *j, const Sirdar__Job *g)
 	j->keep_on_server_lost = g->server_lost_keep;
 	j->created_us = g->created_us;
 	j->is_again = g->is_again;
+	j->proof = lease_proof_of(g->lease_proof.data, g->lease_proof.len);
 	for (size_t i = 0; i < g->n_params; i++) {
 		j->params[2 * i] = loader_job_put(&at, g->params[i]->name);
 		j->params[2 * i + 1] = loader_job_put(&at, g->params[i]->value);

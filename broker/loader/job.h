@@ -15,6 +15,7 @@
 
 #include "broker/loader/lines.h"
 #include "util/buf.h"
+#include "util/lease_proof.h"
 #include "util/mask.h"
 #include "wire/report.h"
 
@@ -112,7 +113,8 @@ struct job {
 	const char **params; /* name, value, name, value */
 	uint32_t n_params;
 	int64_t created_us; /* of the instance, UTC */
-	bool is_again;      /* an earlier attempt was granted */
+	struct lease_proof proof;
+	bool is_again; /* an earlier attempt was granted */
 
 	/* [job] */
 	void *state;

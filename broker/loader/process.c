@@ -215,6 +215,7 @@ static void take_held(struct loader *l, const Sirdar__KeeperJob *k)
 		j->pub.part = k->part;
 		j->pub.generation = k->generation;
 		j->pub.attempt = k->attempt;
+		j->proof = lease_proof_of(k->lease_proof.data, k->lease_proof.len);
 		j->pid = k->pid;
 		j->started_us = k->started_us;
 		log_info("loader.adopted", "token=%llx state=%u", (unsigned long long)k->token,

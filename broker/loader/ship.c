@@ -108,6 +108,7 @@ static bool send_chunk(struct loader *l, struct job *j, int stream, Sirdar__LogC
 	m->part = j->pub.part;
 	m->generation = j->pub.generation;
 	m->attempt = j->pub.attempt;
+	m->lease_proof = LEASE_PROOF_PUT(&j->proof);
 	m->stream = (uint32_t)stream + 1;
 	m->offset = log->acked;
 	if (link_send(l->link, FR_LOG_CHUNK, m, NULL) < 0)

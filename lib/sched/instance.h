@@ -17,6 +17,14 @@ struct inst_key {
 	int32_t part;
 };
 
+/* An attempt as it was granted. Tokens rise from grant to grant, and their high bits are the epoch:
+ * no two leases have one. */
+struct lease_name {
+	uint64_t token;
+	struct inst_key key;
+	uint32_t generation, attempt, broker; /* broker: its lasting number */
+};
+
 static inline bool inst_key_eq(struct inst_key a, struct inst_key b)
 {
 	return a.run_date == b.run_date && a.task == b.task && a.part == b.part;

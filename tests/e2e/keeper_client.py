@@ -26,7 +26,7 @@ FIELDS = {  # of what comes back: number -> name, how to read it
                17: ("type", "s")},
     "kill_state": {1: ("token", "f"), 2: ("state", "u")},
     "held": {1: ("id", "u"), 2: ("job", "m"), 3: ("last", "u")},
-    "job": {1: ("token", "f"), 2: ("type", "s"), 3: ("state", "u"), 9: ("pid", "u")},
+    "job": {1: ("token", "f"), 2: ("type", "s"), 3: ("state", "u"), 9: ("pid", "u"), 14: ("proof", "b")},
 }
 
 
@@ -90,7 +90,7 @@ def read(body):
 
 def decode(kind, body):
     fields = FIELDS[kind]
-    out = {name: 0 if how != "s" else "" for name, how in fields.values()}
+    out = {name: {"s": "", "b": b""}.get(how, 0) for name, how in fields.values()}
     if kind == "held":
         out["job"] = []
     for number, values in read(body).items():
@@ -177,13 +177,14 @@ class Link:
             self.pump(end - time.monotonic())
 
     def start(self, token, argv, type="shell", env=(), cwd="", run_as="", grace_us=5000000,
-              deadline_us=0, fence_kill_us=0, keep=False, files=(), limits=(), secrets=()):
+              deadline_us=0, fence_kill_us=0, keep=False, files=(), limits=(), secrets=(), proof=b""):
         body = fixed(1, token) + field(2, type) + b"".join(field(8, a) for a in argv)
         body += b"".join(field(9, e) for e in (*env, RUN)) + field(10, cwd) + field(11, run_as)
         body += b"".join(field(13, field(1, r) + field(2, s) + field(3, h)) for r, s, h in limits)
         body += field(14, grace_us) + field(15, deadline_us) + field(16, fence_kill_us)
         body += field(17, keep)
         body += b"".join(field(18, field(1, n) + field(2, c)) for n, c in files)
+        body += field(32, proof) if proof else b""
         body += field(25, True)  # with no user, as root where the keeper is root
         body += b"".join(field(31, s) for s in secrets)
         self.send("start", body)

@@ -417,6 +417,28 @@ def a_lost_token_is_not_started_again(k, a):
 
 
 @test
+def the_proof_of_a_lease_is_kept_over_upgrade_and_murder_and_no_job_sees_it(k, a):
+    proof = bytes(range(0xe0, 0xf0))
+    a.start(53, ["sh", "-c", "tr '\\0' '\\n' < /proc/self/environ; tr '\\0' '\\n' < /proc/self/cmdline; sleep 600"], proof=proof)
+    a.start(54, ["true"], proof=proof[::-1])
+    a.start(55, forever())  # of a loader that knows of none
+    a.wait("exited", 54)
+    a.wait("started", 55)
+    assert until(lambda: b"sleep 600" in k.output(53))
+    held = [a.list()]
+    k.process.send_signal(signal.SIGHUP)
+    assert until(lambda: "keeper.upgraded" in k.logged()), k.logged()
+    held.append(k.link().held)
+    k.murder()
+    k.up()
+    held.append(k.link().held)
+    for jobs in held:
+        assert [jobs[t]["proof"] for t in (53, 54, 55)] == [proof, proof[::-1], b""], jobs
+    for text in (k.output(53), k.logged().encode()):
+        assert proof not in text and proof.hex().encode() not in text, text
+
+
+@test
 def an_end_that_was_told_survives_a_murder_with_output(k, a):
     assert a.run(52, ["sh", "-c", "echo x; exit 8"])["exit_code"] == 8
     assert crash_and_lose(k, a, 52)["exit_code"] == 8 and k.output(52) == b"x\n"
