@@ -48,6 +48,24 @@ static int64_t broker_figure(const struct broker *b, enum meter m)
 	}
 }
 
+/* Loaders of one type side by side are one sample: a scraper takes no two with the same labels. */
+static void put_types(const struct broker *b, enum meter m, struct buf *out)
+{
+	for (size_t i = 0; i < b->n_runners; i++) {
+		const struct runner *run = &b->runners[i];
+		bool is_first = true, is_ready = false;
+
+		for (size_t k = 0; k < b->n_runners; k++) {
+			bool is_same = strcmp(b->runners[k].type, run->type) == 0;
+			is_first &= !is_same || k >= i;
+			is_ready |= is_same && b->session && b->runners[k].state == 1;
+		}
+		if (is_first)
+			meter_put(out, m == M_STARTS_OK ? run->starts[0] == 0 : is_ready,
+			          LABELS("broker", b->name, "type", run->type));
+	}
+}
+
 void query__metrics_brokers(struct query *q, const struct registrar *r)
 {
 	const struct broker *const *brokers;
@@ -62,20 +80,12 @@ void query__metrics_brokers(struct query *q, const struct registrar *r)
 			          LABELS("broker", brokers[i]->name));
 		meter_close(out);
 	}
-	meter_open(out, M_RUNNER_READY);
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < brokers[i]->n_runners; k++)
-			meter_put(out, brokers[i]->session && brokers[i]->runners[k].state == 1,
-			          LABELS("broker", brokers[i]->name, "type",
-			                 brokers[i]->runners[k].type));
-	meter_close(out);
-	meter_open(out, M_STARTS_OK);
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < brokers[i]->n_runners; k++)
-			meter_put(out, brokers[i]->runners[k].starts[0] == 0,
-			          LABELS("broker", brokers[i]->name, "type",
-			                 brokers[i]->runners[k].type));
-	meter_close(out);
+	for (enum meter m = M_RUNNER_READY; m <= M_STARTS_OK; m++) {
+		meter_open(out, m);
+		for (size_t i = 0; i < n; i++)
+			put_types(brokers[i], m, out);
+		meter_close(out);
+	}
 	meter_open(out, M_FORGED);
 	for (size_t i = 0; i < n; i++)
 		meter_put(out, (int64_t)brokers[i]->forged.ever,

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import exposition  # noqa: E402
 from harness import B, RUNNERS, Site, main, test, until  # noqa: E402
 
 ODD = B / "test/plugins/odd.so"
@@ -176,6 +177,8 @@ def the_next_version_works_beside_the_one_whose_jobs_still_run(s):
     shown = [line.split() for line in s.sirdar("plugin", "show", "odd").stdout.splitlines()]
     assert ["2.0-odd", "enabled", "b1", "ready", "0"] in shown, shown
     assert ["1.0-odd", "before", "b1", "draining", "1"] in [line[:5] for line in shown], shown
+    status, text = s.ask("GET", "/metrics")  # two loaders of a type are one sample: a scraper refuses the whole else
+    assert status == 200 and exposition.parse(text.decode())["sirdar_runner_ready"].of(broker="b1", type="odd") == 1
 
 
 @test
