@@ -55,11 +55,19 @@ struct maintainer_settings settings_of_maintainer(const struct param_baseserver 
 		                             .beat_us = p->beat_ms * US_PER_MS };
 }
 
+static enum proof_rule proof_rule_of(const char *word)
+{
+	return strcmp(word, "observe") == 0  ? PROOF_OBSERVE
+	       : strcmp(word, "always") == 0 ? PROOF_ALWAYS
+	                                     : PROOF_REQUIRE;
+}
+
 struct worker_settings settings_of_worker(const struct param_baseserver *p)
 {
 	int64_t idle_ms = p->lose_ms > 2 * p->beat_ms ? p->lose_ms : 2 * p->beat_ms;
 
-	return (struct worker_settings){ .beat_ms = (uint32_t)p->beat_ms,
+	return (struct worker_settings){ .lease_proof = proof_rule_of(p->lease_proof),
+		                         .beat_ms = (uint32_t)p->beat_ms,
 		                         .fence_ms = (uint32_t)p->fence_ms,
 		                         .kill_ms = (uint32_t)p->kill_ms,
 		                         .lose_ms = (uint32_t)p->lose_ms,

@@ -103,6 +103,7 @@ uint64_t ledger__change(struct ledger *l, uint32_t index, enum event ev, enum re
 		tr.session = p->session;
 		tr.lane = p->lane;
 		tr.machine = p->machine;
+		tr.keeps_proofs = p->keeps_proofs;
 		tr.ref = p->body ? task_ref(p->body) : NULL;
 		tr.cause = p->cause;
 		if (p->cause && adopts(from, to, ev, (enum kill_intent)i->intent))

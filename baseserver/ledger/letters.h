@@ -80,6 +80,7 @@ struct proposal {
 	uint32_t revision;              /* of the instance as folded; 0: whatever it is now */
 	uint32_t session, broker, lane; /* lane: GRANT */
 	uint64_t machine;               /* GRANT: as in struct holder */
+	bool keeps_proofs;              /* GRANT: so says its session */
 	int32_t exit_code;
 	uint8_t ask, reason, origin, end, intent, priority;
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
@@ -175,6 +176,7 @@ struct session_news {
 	struct letter letter;
 	uint32_t session, broker, lane;
 	uint64_t machine;
+	bool keeps_proofs; /* what it is granted it can prove later, whatever dies there */
 	bool gone;
 	bool accepts;   /* false: load thresholds, drain, quarantine */
 	bool separates; /* its machine gives projects users of their own */

@@ -62,6 +62,7 @@ enum { FRONT_THREADS_MAX = 64, FRONT_WORKERS_MAX = 64 };
 /* What a worker has done since the start. */
 struct worker_figures {
 	uint64_t jobs, reports, log_refused;
+	uint64_t unproven; /* leases that loaders hold now without a proof */
 	const struct timing *hand_over;
 };
 

@@ -64,6 +64,7 @@ enum {
 };
 #define TAKEN(X) \
 	X(BEAT, BROKER | LOADER, worker__beat) \
+	X(PROVE, BROKER | LOADER, worker__prove) \
 	X(RUNNER_STATE, BROKER | LOADER, worker__runner) \
 	X(LOAD, BROKER, worker__load) \
 	X(CREDIT, LOADER, worker__credit) \
@@ -137,6 +138,7 @@ static void say_gone(struct conn *c)
 
 static void conn_free(struct conn *c)
 {
+	worker__count_unproven(c, 0);
 	worker__conn_remove(c);
 	worker__conn_clear(c);
 	worker__pieces_free(c);

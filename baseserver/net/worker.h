@@ -30,7 +30,15 @@ struct err;
 struct worker_figures;
 void worker_figures(const struct worker *w, struct worker_figures *ret);
 
+/* A proof that is wrong is refused whatever the rule. One that is missing:
+ *   OBSERVE  is counted
+ *   REQUIRE  is counted, but refused of a lease whose holder keeps proofs: it was granted to such
+ *            a session, or was proven since this server began
+ *   ALWAYS   is refused */
+enum proof_rule { PROOF_OBSERVE, PROOF_REQUIRE, PROOF_ALWAYS };
+
 struct worker_settings {
+	enum proof_rule lease_proof;
 	uint32_t index; /* of this worker, from 1: high bits of its session numbers */
 	uint32_t beat_ms, fence_ms, kill_ms, lose_ms;
 	uint32_t handshake_ms, idle_ms;

@@ -1,9 +1,10 @@
 /* Who may speak of a lease: the one place where what a frame says of a token is judged.
  *
- * A lease belongs to one broker on one machine (ledger/holder.h). A token that was right once, or
- * that nobody knows any more, is stale: an honest peer that was cut off names it too, so the answer
- * says so and nothing else happens. A lease of another broker is no mistake: the worker refuses the
- * frame, and the registrar counts it against the sender. */
+ * A lease belongs to one broker on one machine (ledger/holder.h), and there to the session that
+ * shows its proof (worker_proof.c). A token that was right once, that nobody knows any more, or of
+ * which no proof was shown, is stale: an honest peer that was cut off names it too, so the answer
+ * says so and nothing else happens. A lease of another broker, or a wrong proof, is no mistake: the
+ * worker refuses the frame, and the registrar counts it against the sender. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static const struct {
 } rules[] = {
 	{ FR_HELLO, LIVE | TYPE, true },      { FR_BEAT, LIVE | TYPE, true },
 	{ FR_REPORTS, LIVE | TYPE, false },   { FR_PARAM_ASK, LIVE | TYPE | SESSION, false },
-	{ FR_LOG_CHUNK, TOLD | TYPE, false },
+	{ FR_LOG_CHUNK, TOLD | TYPE, false }, { FR_PROVE, TOLD, true },
 };
 
 static size_t rule_of(enum frame_kind kind)
@@ -46,6 +47,15 @@ static bool other_type(const struct conn *c, const struct lease *l)
 	       strcmp(l->def->type, c->type) != 0;
 }
 
+/* A machine that was renamed is no liar: it has the same number, but what it held is its former
+ * name's. The number is no secret: who has only that, and no proof of what its holder can prove,
+ * lies. */
+static bool is_forged(const struct conn *c, const struct lease *l, bool lacks_proof)
+{
+	return holder_forges(&c->holder, l->machine, l->broker) ||
+	       (l->broker != c->broker && lacks_proof);
+}
+
 static int judge(struct conn *c, enum frame_kind kind, uint64_t token, struct lease **ret)
 {
 	struct lease *l = worker__lease_known(c->w, token);
@@ -55,8 +65,11 @@ static int judge(struct conn *c, enum frame_kind kind, uint64_t token, struct le
 	*ret = NULL;
 	if (!l)
 		return E_STALE;
+	bool lacks_proof = !worker__has_shown(c, l) && worker__wants_proof(c->w, l);
 	if (!holder_has(&c->holder, l->machine, l->broker, token))
-		return holder_forges(&c->holder, l->machine, l->broker) ? E_FORGED : E_STALE;
+		return is_forged(c, l, lacks_proof) ? E_FORGED : E_STALE;
+	if (lacks_proof)
+		return E_STALE;
 	if ((needs & LIVE && l->is_over) || (needs & TOLD && l->is_over && !l->told_end) ||
 	    (needs & TYPE && other_type(c, l)) || (needs & SESSION && l->session != c->number))
 		return E_STALE;
@@ -90,6 +103,16 @@ int worker__claim(struct conn *c, enum frame_kind kind, uint64_t token, struct l
 
 	if (r == E_FORGED)
 		worker__forged(c, kind, token, worker__lease_known(c->w, token)->broker);
+	return r;
+}
+
+int worker__shown(struct conn *c, enum frame_kind kind, struct lease *l,
+                  const struct lease_proof *p)
+{
+	int r = worker__take_proof(c, l, p);
+
+	if (r == E_FORGED)
+		worker__forged(c, kind, l->token, l->broker);
 	return r;
 }
 

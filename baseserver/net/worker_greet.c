@@ -57,6 +57,8 @@ static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 	c->lane = h->lane;
 	c->others = h->others;
 	c->separates = h->separates == 1;
+	c->proves = h->proves && worker__has_proofs(c->w);
+	c->keeps_proofs = h->keeps_proofs && c->proves;
 	c->groups = mem_array(h->n_groups + 1, sizeof *c->groups);
 	for (size_t i = 0; i < h->n_groups; i++)
 		c->groups[i] = mem_str(h->groups[i]);
@@ -82,6 +84,7 @@ static void welcome(struct conn *c)
 	m.kill_ms = set->kill_ms;
 	m.lose_ms = set->lose_ms;
 	m.broker_id = c->broker;
+	m.proves = worker__has_proofs(c->w);
 	m.store_id = (char *)(uintptr_t)ledger_begin(c->w->peers.ledger)->id;
 	m.number = told.number;
 	m.proof = told.proof;
@@ -212,7 +215,9 @@ void worker__greeted(struct letter *l, void *self)
 			c->accepts = false; /* until its first report of load */
 		welcome(c);
 		worker__tell_plugins(c);
-		worker__send_held(c, c->held, c->n_held, true);
+		c->owes_proof = c->proves;
+		if (!c->owes_proof)
+			worker__send_held(c, c->held, c->n_held, true);
 		if (c->role == ROLE_LOADER)
 			worker__tell_sorter(c, false);
 	}

@@ -8,6 +8,7 @@
 #include "rt/stream.h"
 #include "sirdar.pb-c.h"
 #include "util/buf.h"
+#include "util/lease_proof.h"
 #include "util/map.h"
 #include "util/slab.h"
 #include "util/timing.h"
@@ -42,6 +43,9 @@ struct conn {
 	char name[64], type[64];
 	char **groups;                      /* NULL-ended */
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
+	bool proves, keeps_proofs;          /* as HELLO says, where there are proofs at all */
+	bool owes_proof;                    /* its list is judged with the proofs that follow */
+	uint32_t n_unproven;                /* a loader: of its last beat, believed all the same */
 	bool drained;                       /* its broker gets no more work */
 	bool refuses;                       /* it sent a job back: nothing until new credit */
 	bool listed_forged;                 /* a list of its named another's, which was told */
@@ -71,6 +75,9 @@ struct conn {
 
 enum { OVER_KEPT = 16384 };
 
+/* Of a lease: its broker's own session, its loader's, and one of a machine with another name. */
+enum { BY_BROKER, BY_LOADER, BY_OTHER, PROVERS };
+
 /* A lease as this worker knows it: what a token stands for. */
 struct lease {
 	struct inst_key key;
@@ -79,14 +86,16 @@ struct lease {
 	uint32_t slot, session, broker, revision;
 	uint32_t next_free;
 	uint32_t generation, attempt;
-	bool given_back;        /* returned as never started: must not be sent any more */
-	bool asks;              /* its values are on their way; it leaves with them */
-	bool told_end;          /* by its holder */
-	bool is_over;           /* not a lease any more; its log may have a tail */
-	bool is_former;         /* of before the start, and its holder has not said yet: it runs */
-	bool any_type;          /* what it was granted with is not kept: nobody knows its type */
-	uint32_t listed;        /* by a beat of this session */
-	const struct task *def; /* what it runs with; counted, or NULL */
+	bool given_back;  /* returned as never started: must not be sent any more */
+	bool asks;        /* its values are on their way; it leaves with them */
+	bool told_end;    /* by its holder */
+	bool is_over;     /* not a lease any more; its log may have a tail */
+	bool is_former;   /* of before the start, and its holder has not said yet: it runs */
+	bool any_type;    /* what it was granted with is not kept: nobody knows its type */
+	bool keeps_proof; /* its holder can prove it: was given it to keep, or has shown it */
+	uint32_t provers[PROVERS]; /* sessions that have shown it, or got it */
+	uint32_t listed;           /* by a beat of this session */
+	const struct task *def;    /* what it runs with; counted, or NULL */
 };
 
 struct worker {
@@ -109,7 +118,7 @@ struct worker {
 	struct proposals *open;                         /* reports of this turn */
 	void (*answered)(struct letter *l, void *self); /* to them */
 	void (*evict)(struct letter *l, void *self);    /* deliver of struct evict */
-	_Atomic uint64_t f_jobs, f_reports, f_log_refused;
+	_Atomic uint64_t f_jobs, f_reports, f_log_refused, f_unproven;
 	struct timing hand_over;
 	struct event_ring *ring;         /* worker_client.c */
 	struct news *news;               /* worker_news.c */
@@ -150,8 +159,21 @@ void worker__news_free(struct worker *w);
 int worker__claim(struct conn *c, enum frame_kind kind, uint64_t token, struct lease **ret);
 /* The same, where the answer was given already: nobody is told again. NULL: not its own. */
 struct lease *worker__own(struct conn *c, enum frame_kind kind, uint64_t token);
+/* It shows that l is its own, in a frame of this kind. E_FORGED: it does not, and that is told. */
+int worker__shown(struct conn *c, enum frame_kind kind, struct lease *l,
+                  const struct lease_proof *p);
 /* It spoke of a lease of that broker's. */
 void worker__forged(struct conn *c, enum frame_kind kind, uint64_t token, uint32_t broker);
+
+/* worker_proof.c: what shows that a lease is the sender's. There are proofs where the store has a
+ * key. */
+bool worker__has_proofs(const struct worker *w);
+void worker__give_proof(struct conn *c, Sirdar__Job *job); /* it leaves to c */
+/* Of l, as c shows it; none is no lie. E_FORGED: it is another's, or made up. */
+int worker__take_proof(const struct conn *c, struct lease *l, const struct lease_proof *p);
+bool worker__has_shown(const struct conn *c, const struct lease *l);
+bool worker__wants_proof(const struct worker *w, const struct lease *l);
+void worker__count_unproven(struct conn *c, uint32_t n);
 
 /* worker_greet.c: HELLO to WELCOME */
 int worker__hello(struct conn *c, const Sirdar__Hello *h);
@@ -186,6 +208,7 @@ char *worker__actor(const struct conn *c, const char *said);
 char *worker__projects(const struct conn *c);
 
 /* worker_report.c: what brokers and loaders send */
+int worker__prove(struct conn *c, const Sirdar__Prove *m);
 int worker__beat(struct conn *c, const Sirdar__Beat *b);
 int worker__reports(struct conn *c, const Sirdar__Reports *r);
 int worker__credit(struct conn *c, const Sirdar__Credit *m);

@@ -2,9 +2,10 @@
  *
  * A lease may be known no more: the server was begun anew since it ended, or much else has ended
  * since. The instance's row says whose it was then; the lease is known again, and what follows is
- * judged as ever. What the row does not say (an earlier attempt, a row that is kept no more), the
- * owner beside the log must (LOG_TAIL). A session has so many such questions at a time; what is
- * more its sender sends again. */
+ * judged as ever. What the row does not say (an earlier attempt, a row that is kept no more), a
+ * proof that came with the chunk does, and where there is none the owner beside the log must
+ * (LOG_TAIL). A session has so many such questions at a time; what is more its sender sends
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ enum { ROWS_MAX = 64 };
 struct tail {
 	struct data_question q; /* first: the letter comes back as this */
 	struct log_put *put;
+	struct lease_proof proof; /* that came with it */
 };
 
 static void tail_free(struct tail *t)
@@ -73,6 +75,24 @@ static bool names_it(const struct log_name *n, const struct instance *i)
 	       (n->attempt == i->attempt || n->attempt == i->attempt + 1U);
 }
 
+/* It was given that very attempt of that instance, however long ago. */
+static bool is_tail_proven(const struct conn *c, const struct tail *t)
+{
+	const struct log_put *p = t->put;
+	struct lease_name name = { p->token, p->name.key, p->name.generation, p->name.attempt,
+		                   c->broker };
+
+	return ledger_proves(c->w->peers.ledger, &name, &t->proof);
+}
+
+static int unproven(struct conn *c, const struct tail *t)
+{
+	if (!worker__has_proofs(c->w) || !t->proof.is_there)
+		return E_STALE;
+	worker__forged(c, FR_LOG_CHUNK, t->put->token, c->broker);
+	return E_FORGED;
+}
+
 static int tail_judge(struct conn *c, const struct tail *t)
 {
 	const struct instance *i = &t->q.row;
@@ -88,7 +108,10 @@ static int tail_judge(struct conn *c, const struct tail *t)
 	if (is_last && inst_holds_slot(i, (enum state)i->state))
 		return E_AGAIN; /* not durable yet, and so it has not left: a guess */
 	bool is_own = is_last && names_it(&p->name, i) && p->token >= c->holder.since;
-	p->rule = is_own ? LOG_HOLDER : LOG_TAIL;
+	bool is_proven = is_tail_proven(c, t);
+	if (!is_proven && (t->proof.is_there ? is_own : c->w->set.lease_proof == PROOF_ALWAYS))
+		return unproven(c, t);
+	p->rule = is_own || (is_proven && t->q.row_code == 0) ? LOG_HOLDER : LOG_TAIL;
 	if (is_own && !worker__lease_known(c->w, p->token)) {
 		struct lease *l = worker__lease_recall(c->w, i, c->holder.machine);
 		l->attempt = p->name.attempt;
@@ -110,7 +133,7 @@ static void on_row(struct letter *letter, void *self)
 	tail_free(t);
 }
 
-static void ask_row(struct conn *c, struct log_put *p)
+static void ask_row(struct conn *c, struct log_put *p, const struct lease_proof *proof)
 {
 	CHECK(!worker__lease_known(c->w, p->token));
 	if (c->n_rows == ROWS_MAX) {
@@ -124,6 +147,7 @@ static void ask_row(struct conn *c, struct log_put *p)
 		                       .key = p->name.key,
 		                       .wants_row = true };
 	t->put = p;
+	t->proof = *proof;
 	if (ledger_ask_data(c->w->peers.ledger, &t->q) == 0) {
 		c->n_rows++;
 		return;
@@ -149,7 +173,8 @@ static struct log_name log_name_of(const struct conn *c, const Sirdar__LogChunk 
 int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m)
 {
 	struct log_put *p = mem_new(sizeof *p + m->data.len);
-	struct lease *l;
+	struct lease_proof proof = lease_proof_of(m->lease_proof.data, m->lease_proof.len);
+	struct lease *l = worker__lease_known(c->w, m->token);
 
 	p->reply_to = c->w->me;
 	p->answered = log_answered;
@@ -164,9 +189,11 @@ int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m)
 	p->bytes = m->data.len;
 	if (m->data.len)
 		memcpy(p->data, m->data.data, m->data.len);
-	if (worker__lease_known(c->w, m->token))
-		log_file(c, p, worker__claim(c, FR_LOG_CHUNK, m->token, &l));
+	if (!l)
+		ask_row(c, p, &proof);
+	else if (worker__shown(c, FR_LOG_CHUNK, l, &proof) < 0)
+		log_file(c, p, E_FORGED);
 	else
-		ask_row(c, p);
+		log_file(c, p, worker__claim(c, FR_LOG_CHUNK, m->token, &l));
 	return 0;
 }

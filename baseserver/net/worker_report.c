@@ -61,6 +61,24 @@ void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool he
 		free(h);
 }
 
+/* What is not known is over: nobody asks for a proof of that. */
+int worker__prove(struct conn *c, const Sirdar__Prove *m)
+{
+	if (m->proof.len != m->n_token * LEASE_PROOF)
+		return E_PROTOCOL;
+	for (size_t i = 0; i < m->n_token; i++) {
+		struct lease *l = worker__lease_known(c->w, m->token[i]);
+		struct lease_proof p = lease_proof_of(m->proof.data + i * LEASE_PROOF, LEASE_PROOF);
+		if (l)
+			worker__shown(c, FR_PROVE, l, &p);
+	}
+	if (!m->last || !c->owes_proof)
+		return 0;
+	c->owes_proof = false;
+	worker__send_held(c, c->held, c->n_held, true);
+	return 0;
+}
+
 /* It lives; and how many jobs a loader has, when that has changed since it was told. */
 static void tell_alive(struct conn *c, size_t held)
 {
@@ -82,6 +100,10 @@ int worker__beat(struct conn *c, const Sirdar__Beat *b)
 	struct worker *w = c->w;
 	Sirdar__BeatAck ack = SIRDAR__BEAT_ACK__INIT;
 
+	uint32_t unproven = 0;
+
+	if (c->owes_proof)
+		return E_PROTOCOL;
 	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me)))
 		return 0;
 	worker__send_held(c, b->held, b->n_held, false);
@@ -98,9 +120,14 @@ int worker__beat(struct conn *c, const Sirdar__Beat *b)
 	ack.number = told.number;
 	ack.proof = told.proof;
 	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
-	for (size_t i = 0; i < b->n_held; i++)
-		if (!worker__own(c, FR_BEAT, b->held[i]))
+	for (size_t i = 0; i < b->n_held; i++) {
+		const struct lease *l = worker__own(c, FR_BEAT, b->held[i]);
+		if (!l)
 			ack.unknown[ack.n_unknown++] = b->held[i];
+		else
+			unproven += !worker__has_shown(c, l);
+	}
+	worker__count_unproven(c, unproven);
 	int r = session_send(c->session, FR_BEAT_ACK, &ack, NULL);
 	free(ack.unknown);
 	return r == E_BUSY ? 0 : r;

@@ -17,21 +17,10 @@
 
 enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
 
-/* Of the lease as it is known here: by that it will be judged. */
-static void give_proof(struct worker *w, Sirdar__Job *job)
-{
-	const struct lease *l = worker__lease(w, job->token);
-	struct lease_name name = worker__lease_name(l);
-	struct lease_proof p = ledger_lease_proof(w->peers.ledger, &name);
-
-	CHECK(l->token == job->token);
-	job_set_proof(job, &p);
-}
-
 static void job_put(struct conn *c, Sirdar__Job *job)
 {
 	CHECK(c->role == ROLE_LOADER && job->token);
-	give_proof(c->w, job);
+	worker__give_proof(c, job);
 	c->jobs = mem_room(c->jobs, &c->jobs_cap, c->n_jobs + 1, sizeof *c->jobs);
 	c->jobs[c->n_jobs++] = job;
 	tally(&c->w->f_jobs, 1);
@@ -136,7 +125,8 @@ static void ask_values(struct worker *w, struct conn *c, struct lease *l, const 
 
 void worker_figures(const struct worker *w, struct worker_figures *ret)
 {
-	*ret = (struct worker_figures){ w->f_jobs, w->f_reports, w->f_log_refused, &w->hand_over };
+	*ret = (struct worker_figures){ w->f_jobs, w->f_reports, w->f_log_refused, w->f_unproven,
+		                        &w->hand_over };
 }
 
 static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)
@@ -243,6 +233,7 @@ void worker__tell_sorter(struct conn *c, bool gone)
 	n->session = c->number;
 	n->broker = c->broker;
 	n->machine = c->holder.machine;
+	n->keeps_proofs = c->keeps_proofs;
 	n->lane = c->lane;
 	n->gone = gone;
 	n->accepts = c->accepts && !c->drained && !c->refuses;

@@ -151,6 +151,7 @@ static void lease_add(struct worker *w, const struct instance *i, uint32_t slot,
 		             .machine = machine,
 		             .slot = slot,
 		             .session = session,
+		             .provers = { [BY_LOADER] = session },
 		             .broker = i->broker,
 		             .generation = i->generation,
 		             .attempt = i->attempt };
@@ -222,6 +223,7 @@ void worker__note(struct worker *w, const struct transition *tr)
 		if (!had && has) {
 			CHECK(tr->inst.token); /* who holds a slot holds a lease */
 			lease_add(w, &tr->inst, tr->slot, tr->session, tr->machine, tr->ref);
+			worker__lease(w, tr->inst.token)->keeps_proof = tr->keeps_proofs;
 			claim_log(w, &tr->inst, tr->session);
 		} else if (had && !has) {
 			lease_over(w, tr->inst.token);

@@ -224,7 +224,7 @@ static void put_disk(struct buf *out, enum meter m, const char *what, const char
 
 static void put_workers(const struct front *f, struct buf *out)
 {
-	uint64_t jobs = 0, reports = 0, log_refused = 0;
+	uint64_t jobs = 0, reports = 0, log_refused = 0, unproven = 0;
 	struct worker_figures w;
 	char number[24];
 
@@ -236,6 +236,7 @@ static void put_workers(const struct front *f, struct buf *out)
 		jobs += w.jobs;
 		reports += w.reports;
 		log_refused += w.log_refused;
+		unproven += w.unproven;
 		snprintf(number, sizeof number, "%zu", i + 1);
 		meter_timing(out, w.hand_over, 1, LABELS("worker", number));
 	}
@@ -243,6 +244,7 @@ static void put_workers(const struct front *f, struct buf *out)
 	meter_one(out, M_JOBS_SENT, (int64_t)jobs);
 	meter_one(out, M_REPORTS, (int64_t)reports);
 	meter_one(out, M_LOG_REFUSED, (int64_t)log_refused);
+	meter_one(out, M_UNPROVEN, (int64_t)unproven);
 }
 
 static void put_ledger(const struct query *q, struct buf *out)

@@ -1,7 +1,8 @@
-/* Brokers that speak of leases of others. Each time is counted and shown; three within an hour
- * end all sessions of the broker, and for a minute it is not admitted. An honest one never does it:
- * what it lists that is over, unknown or of its own former machine is stale, not forged
- * (baseserver/net/worker_claim.c). In memory only: a server that begins anew counts anew. */
+/* Brokers that speak of leases of others, or show proofs that are none. Each time is counted and
+ * shown; three within an hour end all sessions of the broker, and for a minute it is not admitted.
+ * An honest one never does it: what it lists that is over, unknown or of its own former machine is
+ * stale, not forged (baseserver/net/worker_claim.c). In memory only: a server that begins anew
+ * counts anew. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,10 @@ bool forged_note(struct broker *b, const char *frame, const char *of, int64_t no
 	f->ever++;
 	f->strikes++;
 	f->last_us = now_us ? now_us : 1;
-	snprintf(f->what, sizeof f->what, "it spoke of a lease of broker %s (%.20s)", of, frame);
+	snprintf(f->what, sizeof f->what,
+	         strcmp(of, b->name) == 0 ? "it showed a false proof of a lease of %s (%.20s)"
+	                                  : "it spoke of a lease of broker %s (%.20s)",
+	         of, frame);
 	if (f->strikes < STRIKES_MAX)
 		return false;
 	f->strikes = 0;

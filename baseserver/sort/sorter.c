@@ -229,6 +229,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	p->session = seat->session;
 	p->lane = seat->lane;
 	p->machine = seat->machine;
+	p->keeps_proofs = seat->keeps_proofs;
 	p->broker = seat->broker;
 	p->probe = seat->room != STARTS_ANY;
 	p->cookie = (uint64_t)seat->session << 32 | r->slot;

@@ -186,7 +186,7 @@ struct seat {
 	char *type, *broker_name, **groups;
 	char **projects; /* that its broker is bound to, NULL-ended; NULL: none */
 	bool separates;  /* its machine keeps projects apart */
-	bool accepts;
+	bool accepts, keeps_proofs;
 	uint64_t limit, granted; /* running totals */
 	struct starts *starts;   /* its broker's and type's; NULL: nobody minds */
 	uint32_t room;           /* grants that `starts` leaves; STARTS_ANY: does not mind */

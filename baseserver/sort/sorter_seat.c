@@ -280,6 +280,7 @@ struct seat *sorter__seat_enter(struct sorter *s, const struct session_news *n)
 	seat->broker = n->broker;
 	seat->lane = n->lane;
 	seat->machine = n->machine;
+	seat->keeps_proofs = n->keeps_proofs;
 	seat->host = sorter__machine(s, n->broker);
 	seat->type = mem_str(n->type);
 	seat->broker_name = mem_str(n->broker_name);

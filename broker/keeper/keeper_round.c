@@ -77,7 +77,6 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	job->part = m->part;
 	job->generation = m->generation;
 	job->attempt = m->attempt;
-	job->proof = lease_proof_of(m->lease_proof.data, m->lease_proof.len);
 	job->grace_us = m->grace_us;
 	job->fence_kill_us = m->fence_kill_us ? m->fence_kill_us : 15 * US_PER_S;
 	job->deadline_us = m->deadline_us;
@@ -87,6 +86,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	job->limits.processes = m->processes_max;
 	job->limits.cpu_percent = m->cpu_percent_max;
 	keeper_hide(job, m->secret, m->n_secret);
+	job->proof = lease_proof_of(m->lease_proof.data, m->lease_proof.len);
 	k->running++;
 	keeper_record_start(&k->journal, job);
 	k->is_sync_due = true;

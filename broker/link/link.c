@@ -160,6 +160,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.seen_proof = l->seen.proof;
 	hello.lane = l->self->lane;
 	hello.separates = separates(p);
+	hello.proves = true;
+	hello.keeps_proofs = l->ops->keeps_proofs && l->ops->keeps_proofs(l->ctx);
 	hello.machine = l->machine.drawn;
 	hello.machine_former = l->machine.former;
 	hello.others = l->ops->others && l->ops->others(l->ctx);

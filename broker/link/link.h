@@ -38,7 +38,10 @@ struct link_ops {
 	const uint64_t *(*held)(void *ctx, size_t *ret_n);
 	/* Loader: may other lanes of its type hold jobs? Asked at each HELLO. May be NULL. */
 	bool (*others)(void *ctx);
-	/* A server has welcomed us. */
+	/* Is what it is granted proven by whoever comes after it? Asked at each HELLO. May be
+	 * NULL: no. */
+	bool (*keeps_proofs)(void *ctx);
+	/* A server has welcomed us. Where that asks for proofs they leave here, before any beat. */
 	void (*on_up)(void *ctx, const Sirdar__Welcome *welcome);
 	/* A frame that is not the link's own business. Negative ends the session. */
 	int (*on_frame)(void *ctx, enum frame_kind kind, const void *message);

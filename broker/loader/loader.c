@@ -48,12 +48,20 @@ static bool others(void *ctx)
 	return lane_list(l->settings->state_dir, l->type, lanes, LANES_MAX) > 1;
 }
 
+static bool keeps_proofs(void *ctx)
+{
+	const struct loader *l = ctx;
+
+	return !l->keeper || l->keeper_keeps_proofs; /* what has no process ends with us */
+}
+
 static void on_up(void *ctx, const Sirdar__Welcome *welcome)
 {
 	struct loader *l = ctx;
 
-	(void)welcome;
 	CHECK(link_is_up(l->link));
+	if (welcome->proves)
+		loader_prove(l);
 	l->granted = l->credit = 0;
 	l->is_closed = l->is_settled = false;
 	loader_report_all(l);
@@ -98,6 +106,7 @@ static void on_beat(void *ctx)
 static const struct link_ops link_calls = {
 	.held = loader_loader_held,
 	.others = others,
+	.keeps_proofs = keeps_proofs,
 	.on_up = on_up,
 	.on_frame = on_frame,
 	.on_lease = loader_on_lease,

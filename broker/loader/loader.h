@@ -87,6 +87,7 @@ struct loader {
 	size_t log_flight; /* bytes of logs sent and not acknowledged */
 
 	char *logs_dir; /* the keeper's */
+	bool keeper_keeps_proofs;
 	bool is_stopping, is_held_known, is_fenced, is_alone;
 	bool is_left;        /* its taskbroker is gone, and none followed */
 	bool is_keeper_gone; /* away for fence_ms, and what it ran is ended */
@@ -113,6 +114,7 @@ void loader_report_forget(struct loader *l, struct job *j);
 /* The beats name it. Not when only the keeper could report its end, and is gone. */
 bool loader_is_named(const struct loader *l, const struct job *j);
 const uint64_t *loader_held(struct loader *l, size_t *ret_n);
+void loader_prove(struct loader *l); /* to a server that has welcomed us */
 
 /* grants.c */
 int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m);

@@ -343,6 +343,7 @@ static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
 
 	free(l->logs_dir);
 	l->logs_dir = mem_str(w->logs_dir);
+	l->keeper_keeps_proofs = w->keeps_proofs;
 }
 
 static void on_down(void *ctx, const struct err *why)

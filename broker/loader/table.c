@@ -7,6 +7,7 @@
 
 #include "broker/keeper/client.h"
 #include "broker/link/link.h"
+#include "broker/link/proofs.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -74,6 +75,21 @@ const uint64_t *loader_held(struct loader *l, size_t *ret_n)
 	}
 	*ret_n = n;
 	return l->held;
+}
+
+/* Also those that the beats do not name: their ends may be reported yet. */
+void loader_prove(struct loader *l)
+{
+	struct proofs p = { 0 };
+
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		const struct job *j = l->jobs[i];
+
+		if (j->phase != JOB_FREE)
+			proofs_add(&p, j->pub.token, &j->proof);
+	}
+	proofs_send(&p, l->link);
+	proofs_done(&p);
 }
 
 /* --- out -------------------------------------------------------------------------- */

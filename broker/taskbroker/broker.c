@@ -144,7 +144,7 @@ static void on_up(void *ctx, const Sirdar__Welcome *welcome)
 {
 	struct broker *b = ctx;
 
-	(void)welcome;
+	prove_begin(b, welcome->proves);
 	send_load(b);
 	for (struct type *t = b->types; t; t = t->next)
 		type_tell(t);
@@ -186,6 +186,7 @@ static void on_beat(void *ctx)
 
 	if (b->is_list_fresh) {
 		keeper_take_list(b);
+		prove_new(b);
 		b->listed_seq = link_beat_seq(b->link) + 1;
 	}
 	keeper_client_list(b->keeper, KEEPER_LIST, NULL);

@@ -12,6 +12,8 @@
 
 #include "broker/link/link.h"
 #include "util/buf.h"
+#include "util/lease_proof.h"
+#include "util/map.h"
 #include "util/param.h"
 
 struct broker;
@@ -133,9 +135,13 @@ struct broker {
 	ev_io keeper_ended;
 	uint64_t *held, *listing; /* tokens of the last whole list; of the one coming in */
 	size_t n_held, n_listing, cap_held, cap_listing;
-	bool is_held_known;         /* it has told a whole list, once */
-	bool is_list_fresh;         /* a whole list came in since the last beat */
-	uint32_t listed_seq;        /* the first beat that named `held` */
+	struct lease_proof *proofs, *listing_proofs; /* of each, in their order */
+	size_t cap_proofs, cap_listing_proofs;
+	bool is_proving;     /* the server of this session asks for proofs, and has those of */
+	struct map proven;   /* these tokens */
+	bool is_held_known;  /* it has told a whole list, once */
+	bool is_list_fresh;  /* a whole list came in since the last beat */
+	uint32_t listed_seq; /* the first beat that named `held` */
 	uint32_t running, counting; /* of `held`; of the list coming in */
 	bool is_full;               /* so the server was told: jobs_max run */
 	uint64_t cpu_all, cpu_busy; /* clock ticks at the last look */
@@ -160,6 +166,10 @@ void keeper_settings_send(struct broker *b);
 void keeper_end(struct broker *b);           /* TERM to it: it kills its jobs */
 bool keeper_is_gone(const struct broker *b); /* there is none, nor may one still answer */
 void keeper_unwatch(struct broker *b);
+
+/* prove.c */
+void prove_begin(struct broker *b, bool asked); /* a session: everything, if it is asked for */
+void prove_new(struct broker *b);               /* of `held`, what it has not been shown */
 
 /* tell.c */
 /* Its state from now on, and why ("": no more to say); told to the server. */

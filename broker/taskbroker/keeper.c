@@ -265,13 +265,18 @@ void keeper_take_list(struct broker *b)
 {
 	CHECK(b->n_listing <= b->cap_listing);
 	uint64_t *held = b->held;
-	size_t cap = b->cap_held;
+	struct lease_proof *proofs = b->proofs;
+	size_t cap = b->cap_held, cap_proofs = b->cap_proofs;
 
 	b->held = b->listing;
 	b->n_held = b->n_listing;
 	b->cap_held = b->cap_listing;
+	b->proofs = b->listing_proofs;
+	b->cap_proofs = b->cap_listing_proofs;
 	b->listing = held;
 	b->cap_listing = cap;
+	b->listing_proofs = proofs;
+	b->cap_listing_proofs = cap_proofs;
 	b->n_listing = 0;
 	b->is_list_fresh = false;
 }
@@ -292,6 +297,10 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 			continue;
 		b->listing = mem_room(b->listing, &b->cap_listing, b->n_listing + 1,
 		                      sizeof *b->listing);
+		b->listing_proofs = mem_room(b->listing_proofs, &b->cap_listing_proofs,
+		                             b->n_listing + 1, sizeof *b->listing_proofs);
+		b->listing_proofs[b->n_listing] = lease_proof_of(k->lease_proof.data,
+		                                                 k->lease_proof.len);
 		b->listing[b->n_listing++] = k->token;
 	}
 	if (!h->last)
@@ -325,6 +334,7 @@ int keeper_watch(struct broker *b, struct err *err)
 	int r;
 
 	CHECK(!b->keeper);
+	map_init(&b->proven);
 	b->keeper_pause_ms = PATIENCE_MS;
 	b->keeper_pid_fd = -1;
 	ev_init(&b->keeper_timer, on_keeper_timer);
@@ -377,4 +387,7 @@ void keeper_unwatch(struct broker *b)
 	keeper_client_close(b->keeper);
 	free(b->held);
 	free(b->listing);
+	free(b->proofs);
+	free(b->listing_proofs);
+	map_done(&b->proven);
 }

@@ -180,8 +180,8 @@ struct transition {
 	uint32_t lane;                 /* a grant: which of the broker's loaders of its type */
 	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */
 	uint8_t reason, actor_kind;
-	uint8_t data_kind; /* enum inst_data */
-	uint8_t reserved;
+	uint8_t data_kind;    /* enum inst_data */
+	bool keeps_proofs;    /* a grant: its holder can prove it later; not stored */
 	uint32_t slot;        /* the instance's place in the ledger: names it until it is final */
 	uint64_t cause;       /* command, or 0 */
 	struct instance inst; /* after the change */

@@ -22,7 +22,7 @@ KINDS = {"hello": 1, "welcome": 2, "refuse": 3, "ping": 4, "pong": 5, "credit": 
          "jobs": 14, "kills": 15, "reports": 16, "report_acks": 17, "param_ask": 18, "param_give": 19, "log_chunk": 20,
          "log_ack": 21, "runner_state": 22, "orders": 23, "command": 40, "query": 41, "answer": 42, "subscribe": 43, "events": 44,
          "log_read": 45, "log_data": 46, "told": 47, "alerts": 48, "ask": 49, "reply": 50, "piece": 101, "piece_ack": 102,
-         "enrol": 106, "enrolled": 107}
+         "prove": 104, "enrol": 106, "enrolled": 107}
 NAMES = {v: k for k, v in KINDS.items()}
 REPORTS = {"started": 1, "progress": 2, "ended": 3, "rejected": 4, "not_started": 5, "kill_ack": 6, "hanged": 7, "not_yet": 8,
            "lost": 9}
@@ -198,13 +198,14 @@ class Peer:
 
     # --- what peers say
 
-    def hello(self, role, type="", held=(), machine=None, groups=(), slots=8, lane=0, incarnation=7, boot="boot-of-the-peer"):
-        """-> ("welcome" or "refuse", message)."""
+    def hello(self, role, type="", held=(), machine=None, groups=(), slots=8, lane=0, incarnation=7, boot="boot-of-the-peer",
+              proves=False):
+        """-> ("welcome" or "refuse", message). proves: of leases, as a broker of today; it keeps what it is given."""
         body = field(1, 1) + field(2, 1) + field(3, role) + field(4, self.name) + field(5, "python")
         body += field(6, boot) + field(7, incarnation) + field(8, "localhost")
         body += b"".join(field(9, g) for g in groups) + field(10, type) + field(11, slots) + packed(12, held)
         body += field(15, lane) + field(17, machine if machine is not None else self.name.encode().hex().ljust(32, "0"))
-        self.send("hello", body)
+        self.send("hello", body + field(46, proves) + field(47, proves))
         while not any(n[0] in ("welcome", "refuse") for n in self.news):
             if not self.pump(30 * SLOW):
                 raise Late("no answer to HELLO")
@@ -215,6 +216,12 @@ class Peer:
         """-> the tokens that are answered as unknown."""
         self.send("beat", field(1, seq) + packed(2, held) + field(3, len(held)))
         return tokens(self.wait("beat_ack", lambda m: m.get(1, [0])[0] == seq).get(3, []))
+
+    def prove(self, proofs):
+        """{token: proof}; -> when the server has read it."""
+        self.send("prove", packed(1, list(proofs)) + field(2, b"".join(proofs.values())) + field(3, 1))
+        self.send("ping", fixed(1, 4711))
+        self.wait("pong")
 
     def report(self, token, kind, seq=1, exit_code=0, reason=0, outputs=()):
         """-> the code that the report is answered with."""
@@ -235,11 +242,11 @@ class Peer:
         values = {text(p, 1): text(p, 2) for p in map(read, m.get(4, []))}
         return code_of(m, 2), values
 
-    def log(self, token, task, run_date, data, part=0, generation=1, attempt=1, offset=0, end=True):
+    def log(self, token, task, run_date, data, part=0, generation=1, attempt=1, offset=0, end=True, proof=b""):
         """-> the code that the chunk is answered with."""
         body = fixed(1, token) + field(2, task) + field(3, run_date) + field(4, part) + field(5, generation)
         body += field(6, attempt) + field(7, 1) + field(8, offset) + field(9, data) + field(10, end)
-        self.send("log_chunk", body)
+        self.send("log_chunk", body + (field(12, proof) if proof else b""))
         return code_of(self.wait("log_ack", lambda m: m[1][0] == token), 4)
 
 

@@ -97,13 +97,22 @@ def forged(s, name):
     return exposition.parse(text.decode())["sirdar_broker_forged_total"].of(broker=name)
 
 
-class Honest:
-    """A broker in Python that does what it should: takes jobs of the type in its own group."""
+def figure(s, name):
+    status, text = s.ask("GET", "/metrics")
+    assert status == 200, status
+    return exposition.parse(text.decode())[name].of()
 
-    def __init__(self, s, name, type="shell", slots=100, held=()):
+
+class Honest:
+    """A broker in Python that does what it should: takes jobs of the type in its own group. proofs: {token: proof} of what
+    it holds; None: it is of the release before there were any."""
+
+    def __init__(self, s, name, type="shell", slots=100, held=(), proofs=None):
         self.broker, self.loader = Peer(s, new_key(s, name)), Peer(s, name)
         assert self.broker.hello(BROKER, groups=[name], slots=slots)[0] == "welcome"
-        assert self.loader.hello(LOADER, type=type, groups=[name], slots=slots, held=held)[0] == "welcome"
+        assert self.loader.hello(LOADER, type=type, groups=[name], slots=slots, held=held, proves=proofs is not None)[0] == "welcome"
+        if proofs is not None:
+            self.loader.prove(proofs)
         self.broker.send("runner_state", field(1, type) + field(2, "1") + field(3, 1))
         self.broker.send("load", field(4, 0) + field(5, 1) + field(7, slots) + field(9, slots))
         self.loader.send("credit", field(1, slots))
@@ -120,6 +129,11 @@ class Honest:
     def close(self):
         self.loader.close()
         self.broker.close()
+
+
+def proof_of(job):
+    assert len(job[18][0]) == 16, job
+    return job[18][0]
 
 
 def log_args(job):
@@ -142,16 +156,20 @@ def tokens_of_another_broker_in_a_greeting_give_nothing_of_its_jobs(s):
 
 
 @test
-def the_number_that_another_machine_drew_opens_none_of_its_leases(s):
+def the_number_that_another_machine_drew_opens_none_of_its_leases_and_is_counted(s):
     i = victim(s, "drawn")
     token, drawn = token_of(s, i), re.search(r"[0-9a-f]{32}", (s.dir / "b1" / "machine").read_text())[0]
     for k in range(2):
-        with loader(s, "drawer", held=[token], machine=drawn) as p:
+        # Of what a former server granted nobody knows who can prove it, until somebody does: none is a liar by that.
+        refused = STALE if k else FORGED
+        with loader(s, f"drawer{k}a", held=[token], machine=drawn) as p:
             assert p.beat([token]) == [token]
-            code, values = p.ask_params(token)
-            assert code < 0 and values == {}, (code, values)
-            assert p.report(token, "ended") < 0
-            assert p.log(token, *place(i), b"lies\n") < 0
+            assert p.ask_params(token) == (refused, {})
+        with loader(s, f"drawer{k}b", machine=drawn) as p:
+            assert p.report(token, "ended") == refused
+            assert p.log(token, *place(i), b"lies\n") == refused
+        if k == 0:
+            until("each is counted", lambda: [forged(s, f"drawer{k}{x}") for x in "ab"] == [2, 2])
         still_runs(s, i)
         if k == 0:  # before b1 has spoken of what it holds
             s.brokers["b1"].kill()
@@ -302,6 +320,145 @@ def a_job_goes_on_whose_task_got_another_type_also_where_its_own_version_is_gone
     h.close()
 
 
+# --- who has a broker's key, and its machine's number, and not what its jobs came with
+
+def is_refused(p, job, code=STALE, **more):
+    token = job[1][0]
+    assert p.beat([token]) == [token]
+    assert p.ask_params(token) == (code, {})
+    assert p.report(token, "ended") == code
+    assert p.log(token, data=b"lies", **log_args(job), **more) == code
+
+
+@test
+def a_brokers_key_and_machine_without_a_proof_open_none_of_its_leases(s):
+    h = Honest(s, "robbed", proofs={})
+    once(s, "robbed", {"t": "{type: shell, group: robbed, params: {script: x, note: 'p4ssword'}}"})
+    job = h.job()
+    token = job[1][0]
+    assert h.loader.beat([token]) == [] and h.loader.ask_params(token, ["note"])[0] == 0
+    i = wait(s, "lies/robbed/t", "Running")
+    for proves in (True, False):  # whatever it says of itself
+        with loader(s, "robbed", lane=5, held=[token], proves=proves) as p:
+            if proves:
+                p.prove({})
+            is_refused(p, job)
+    with Peer(s, "robbed") as p:  # nor does the broker's own role
+        assert p.hello(BROKER, groups=["robbed"])[0] == "welcome"
+        assert p.beat([token]) == [token]
+    still_runs(s, i)
+    assert forged(s, "robbed") == 0  # to have nothing to show is no lie
+    assert h.loader.beat([token], seq=2) == [] and h.loader.report(token, "ended") == 0
+    wait(s, i["task"], "Succ")
+    h.close()
+
+
+@test
+def a_guessed_proof_or_that_of_another_lease_is_a_lie_and_the_third_cuts(s):
+    h = Honest(s, "guess", proofs={})
+    once(s, "guess", {t: "{type: shell, group: guess, params: {script: x}}" for t in "tu"})
+    jobs = h.jobs(2)
+    token = jobs[0][1][0]
+    assert h.loader.report(token, "started") == 0
+    wrong = [bytes(16), proof_of(jobs[1])]
+    for k, proof in enumerate(wrong):
+        with loader(s, "guess", lane=5, held=[token], proves=True) as p:
+            p.prove({token: proof})
+            is_refused(p, jobs[0])
+        until("it is counted", lambda: forged(s, "guess") == k + 1)  # noqa: B023
+    told = next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "guess")
+    assert told["misbehaves"] == "it showed a false proof of a lease of guess (PROVE)", told
+    with contextlib.suppress(Gone), loader(s, "guess", lane=5) as p:
+        assert p.log(token, data=b"lies", **log_args(jobs[0]), proof=os.urandom(16)) == FORGED
+    h.loader.wait_gone()
+    h.broker.wait_gone()
+    h.close()
+    with Peer(s, "guess") as p:
+        assert p.hello(LOADER, type="shell")[0] == "refuse"
+
+
+@test
+def a_stolen_proof_opens_nothing_for_another_broker(s):
+    h = Honest(s, "stolen", proofs={})
+    once(s, "stolen", {"t": "{type: shell, group: stolen, params: {script: x, note: 'p4ssword'}}"})
+    job = h.job()
+    token = job[1][0]
+    i = wait(s, "lies/stolen/t", "Running")
+    with loader(s, "receiver", held=[token], proves=True) as p:
+        p.prove({token: proof_of(job)})
+        assert p.beat([token]) == [token]
+        assert p.ask_params(token) == (FORGED, {})
+    with loader(s, "receiver2") as p:
+        assert p.report(token, "ended") == FORGED
+        assert p.log(token, data=b"lies", **log_args(job), proof=proof_of(job)) == FORGED
+    still_runs(s, i)
+    assert h.loader.report(token, "ended") == 0
+    wait(s, i["task"], "Succ")
+    h.close()
+
+
+@test
+def a_proof_is_replayed_over_the_end_and_a_restart_without_effect_and_without_blame(s):
+    h = Honest(s, "replay", proofs={})
+    once(s, "replay", {t: "{type: shell, group: replay, params: {script: x}}" for t in "tu"})
+    jobs = sorted(h.jobs(2), key=lambda job: job[2][0])
+    old, other = jobs
+    token, proof = old[1][0], proof_of(old)
+    assert h.loader.report(token, "ended", exit_code=3) == 0
+    i = wait(s, "lies/replay/t", "StopSchedule")
+    s.sirdar("redo", i["task"], i["run_date"], "--yes")
+    new = h.job()
+    assert new[1][0] > token and proof_of(new) != proof, (old, new)
+    held = [other[1][0], new[1][0]]
+    assert h.loader.beat(held) == []
+    for restarted in (False, True):
+        if restarted:
+            h.close()
+            s.base.kill()
+            s.base.start()
+            until("it leads again", s.up)
+            h = Honest(s, "replay", held=held, proofs={x[1][0]: proof_of(x) for x in (other, new)})
+            assert h.loader.beat(held) == []
+        with loader(s, "replay", lane=5, held=[token, new[1][0]], proves=True) as p:
+            p.prove({token: proof})
+            assert sorted(p.beat([token, new[1][0]])) == [token, new[1][0]]
+            assert p.report(token, "ended") == STALE and p.report(new[1][0], "ended") == STALE
+    assert forged(s, "replay") == 0
+    with loader(s, "replay", lane=5, proves=True) as p:  # the first attempt's for the second, and for another task
+        p.prove({})
+        assert p.log(token, data=b"one", **log_args(old), proof=proof) == 0  # its own, however late
+        assert p.log(token, data=b"lies", **log_args(new), proof=proof) == STALE
+        assert p.log(token, data=b"lies", **log_args(other), proof=proof) == STALE
+        p.prove({new[1][0]: proof})
+    until("that is counted", lambda: forged(s, "replay") == 1)
+    for x in (other, new):
+        assert h.loader.report(x[1][0], "ended") == 0
+    for t in "tu":
+        assert wait(s, f"lies/replay/{t}", "Succ")["exit_code"] == 0
+    h.close()
+
+
+@test
+def a_broker_of_the_release_before_works_on_and_its_leases_are_counted(s):
+    h = Honest(s, "elder")
+    once(s, "elder", {t: "{type: shell, group: elder, params: {script: x}}" for t in "tu"})
+    held = [job[1][0] for job in h.jobs(2)]
+    for restarted in (False, True):
+        if restarted:
+            h.close()
+            s.base.restart()
+            until("it leads again", s.up)
+            h = Honest(s, "elder", held=held)
+        assert h.loader.beat(held) == []
+        assert figure(s, "sirdar_leases_unproven") == (0 if not restarted else 2)
+    for token in held:
+        assert h.loader.report(token, "ended") == 0
+    for t in "tu":
+        wait(s, f"lies/elder/{t}", "Succ")
+    h.close()
+    until("nothing is unproven", lambda: figure(s, "sirdar_leases_unproven") == 0)
+
+
 # --- what follows
 
 @test
@@ -363,7 +520,7 @@ def frames(token):
             ("runner_state", field(1, "shell") + field(2, "1") + field(3, 1) + field(4, "t")), ("ping", fixed(1, 5)),
             ("pong", fixed(1, 5)), ("hello", field(1, 1) + field(2, 1) + field(3, 2) + field(4, "noise") + field(10, "shell")),
             ("query", field(1, 1) + field(2, "brokers")), ("command", field(1, 1) + field(2, "r") + field(4, "kill")),
-            ("told", field(1, 1)), ("piece", field(1, 1) + field(2, 5)), ("subscribe", field(1, 1)), ("log_read", field(1, 1))]
+            ("prove", packed(1, [token, token + 1]) + field(2, bytes(32)) + field(3, 1)), ("told", field(1, 1)), ("piece", field(1, 1) + field(2, 5)), ("subscribe", field(1, 1)), ("log_read", field(1, 1))]
 
 
 @test

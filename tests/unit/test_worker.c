@@ -430,6 +430,136 @@ static void values_that_come_too_late_leave_the_slot_free(void **state)
 	stop(&p);
 }
 
+/* --- and there to who shows what came with it ------------------------------------------------ */
+
+/* The store of these tests keeps no key. */
+static void start_proving(struct place *p, const char *rule)
+{
+	char set[32];
+
+	snprintf(set, sizeof set, "lease_proof=%s", rule);
+	start_with(p, set);
+	char *key = ((struct store_tip *)(uintptr_t)ledger_begin(p->f.ledger))->key;
+	memset(key, 'k', 32);
+}
+
+/* proof: of the token; NULL: none. */
+static void prove(struct place *p, struct session *s, uint64_t token, const uint8_t *proof)
+{
+	Sirdar__Prove m = SIRDAR__PROVE__INIT;
+
+	m.token = &token;
+	m.n_token = proof != NULL;
+	m.proof = (ProtobufCBinaryData){ proof ? LEASE_PROOF : 0, (uint8_t *)(uintptr_t)proof };
+	m.last = true;
+	hear(p, s, FR_PROVE, &m);
+}
+
+static struct session *holder_of_one(struct place *p, bool proves)
+{
+	struct session *s = greet_as(p, LOADER, "b1", 0, proves, 0);
+
+	if (proves)
+		prove(p, s, 0, NULL);
+	ready(&p->f, TASK, 60);
+	credit(p, s, 1);
+	pass(p, 2);
+	assert_true(s->jobs == 1 && s->has_proofs);
+	beat(p, s); /* what is given in a session needs no word in it */
+	assert_int_equal(s->unknown, 0);
+	return s;
+}
+
+/* Another loader of that broker and machine, with a proof or none: is it believed? */
+static bool is_believed(struct place *p, const struct session *holder, const uint8_t *proof)
+{
+	struct session *s = greet_as(p, LOADER, "b1", holder->tokens[0], proof != NULL, 5);
+	Sirdar__Report r = SIRDAR__REPORT__INIT, *one = &r;
+	Sirdar__Reports m = SIRDAR__REPORTS__INIT;
+
+	if (proof)
+		prove(p, s, holder->tokens[0], proof);
+	s->tokens[s->jobs++] = holder->tokens[0];
+	beat(p, s);
+	r.token = holder->tokens[0];
+	r.seq = r.kind = 1; /* that it has begun */
+	m.report = &one;
+	m.n_report = 1;
+	hear(p, s, FR_REPORTS, &m);
+	pass(p, 2);
+	assert_int_equal(s->answer, s->unknown ? E_STALE : 0);
+	bool believed = !s->unknown;
+	leave(s);
+	return believed;
+}
+
+static void without_a_proof_the_setting_says_who_is_believed(void **state)
+{
+	static const struct {
+		const char *rule;
+		bool of_today, of_before; /* the lease's holder keeps proofs, or does not */
+	} rules[] = { { "observe", true, true },
+		      { "require", false, true },
+		      { "always", false, false } };
+
+	(void)state;
+	for (size_t k = 0; k < 6; k++) {
+		bool today = k % 2;
+		struct place p;
+
+		start_proving(&p, rules[k / 2].rule);
+		struct session *s = holder_of_one(&p, today);
+		assert_int_equal(is_believed(&p, s, NULL),
+		                 today ? rules[k / 2].of_today : rules[k / 2].of_before);
+		assert_true(is_believed(&p, s, s->proofs[0]));
+		stop(&p);
+	}
+}
+
+static void a_wrong_proof_is_a_lie_whatever_the_setting_says(void **state)
+{
+	static const char *const rules[] = { "observe", "require", "always" };
+
+	(void)state;
+	for (size_t k = 0; k < 3; k++) {
+		struct place p;
+		int cut = 0;
+
+		start_proving(&p, rules[k]);
+		struct session *s = holder_of_one(&p, true);
+		for (size_t bit = 0; bit < 3; bit++) {
+			struct session *liar = greet_as(&p, LOADER, "b1", 0, true, 5);
+			liar->may_end = true;
+			uint8_t wrong[LEASE_PROOF];
+			memcpy(wrong, s->proofs[0], sizeof wrong);
+			wrong[5 * bit] ^= 1;
+			prove(&p, liar, s->tokens[0], wrong);
+			pass(&p, 2);
+			cut += liar->ended == E_FORGED;
+		}
+		assert_int_equal(cut, 1); /* the third, and all there are with it */
+		stop(&p);
+	}
+}
+
+/* Its list is judged with its proofs, and not before: else what it cannot name yet were lost. */
+static void who_says_that_it_proves_does_so_before_its_first_beat(void **state)
+{
+	Sirdar__Beat m = SIRDAR__BEAT__INIT;
+	struct place p;
+
+	(void)state;
+	start_proving(&p, "always");
+	struct session *s = greet_as(&p, LOADER, "b1", 0, true, 5);
+	assert_int_equal(s->ops->on_frame(s->ctx, s, FR_BEAT, &m), E_PROTOCOL);
+	Sirdar__Prove odd = SIRDAR__PROVE__INIT;
+	uint64_t token = 1;
+	odd.token = &token;
+	odd.n_token = 1;
+	assert_int_equal(s->ops->on_frame(s->ctx, s, FR_PROVE, &odd), E_PROTOCOL);
+	stop(&p);
+}
+
 int main(void)
 {
 	log_open("test", LOG_ERROR);
@@ -442,6 +572,9 @@ int main(void)
 		cmocka_unit_test(a_kill_is_sent_with_each_beat_until_it_is_acknowledged),
 		cmocka_unit_test(who_claims_a_token_of_another_machine_is_not_believed),
 		cmocka_unit_test(a_lease_is_renewed_by_its_holder_alone),
+		cmocka_unit_test(without_a_proof_the_setting_says_who_is_believed),
+		cmocka_unit_test(a_wrong_proof_is_a_lie_whatever_the_setting_says),
+		cmocka_unit_test(who_says_that_it_proves_does_so_before_its_first_beat),
 		cmocka_unit_test(a_grant_within_the_margin_leaves_as_a_job),
 		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
 		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),

@@ -47,6 +47,8 @@ struct session {
 	bool is_welcome;
 	uint32_t beat_ms, fence_ms, kill_ms; /* as it was told */
 	uint64_t tokens[TOKENS];
+	uint8_t proofs[TOKENS][LEASE_PROOF];
+	bool has_proofs;             /* they came with its jobs */
 	size_t jobs, kills, unknown; /* unknown: tokens that the answer to a beat refuses */
 	int32_t answer;              /* the last one to a report, or a chunk of a log */
 	uint64_t first, last;        /* numbers of events */
@@ -126,8 +128,13 @@ int session_send(struct session *s, enum frame_kind kind, const void *message, s
 		s->answer = ((const Sirdar__LogAck *)message)->code;
 	if (kind == FR_PARAM_GIVE)
 		s->answer = ((const Sirdar__ParamGive *)message)->code;
-	for (size_t i = 0; kind == FR_JOBS && i < jobs->n_job && s->jobs < TOKENS; i++)
-		s->tokens[s->jobs++] = jobs->job[i]->token;
+	for (size_t i = 0; kind == FR_JOBS && i < jobs->n_job && s->jobs < TOKENS; i++) {
+		const Sirdar__Job *job = jobs->job[i];
+		s->has_proofs = job->lease_proof.len == LEASE_PROOF;
+		if (s->has_proofs)
+			memcpy(s->proofs[s->jobs], job->lease_proof.data, LEASE_PROOF);
+		s->tokens[s->jobs++] = job->token;
+	}
 	if (kind == FR_KILLS)
 		s->kills++;
 	if (kind == FR_EVENTS)
@@ -274,9 +281,10 @@ static inline void hear(struct place *p, struct session *s, enum frame_kind kind
 	thread_sim_run(p->f.th);
 }
 
-/* token: what it says that it holds already; 0: nothing. */
-static inline struct session *greet_holding(struct place *p, uint32_t role, const char *name,
-                                            uint64_t token)
+/* token: what it says that it holds already; 0: nothing. proves: of leases, as brokers of today.
+ * lane: which of its type's loaders; beside 0 it is one of several. */
+static inline struct session *greet_as(struct place *p, uint32_t role, const char *name,
+                                       uint64_t token, bool proves, uint32_t lane)
 {
 	Sirdar__Hello m = SIRDAR__HELLO__INIT;
 
@@ -288,6 +296,9 @@ static inline struct session *greet_holding(struct place *p, uint32_t role, cons
 	m.incarnation = 1;
 	m.held = &token;
 	m.n_held = token != 0;
+	m.proves = m.keeps_proofs = proves;
+	m.lane = lane;
+	m.others = lane != 0;
 	assert_int_equal(worker_accept(p->worker, -1, name, NULL, 0, 0), 0);
 	thread_sim_run(p->f.th);
 	struct session *s = newest;
@@ -298,6 +309,12 @@ static inline struct session *greet_holding(struct place *p, uint32_t role, cons
 	pass(p, 2);
 	assert_true(s->is_welcome);
 	return s;
+}
+
+static inline struct session *greet_holding(struct place *p, uint32_t role, const char *name,
+                                            uint64_t token)
+{
+	return greet_as(p, role, name, token, false, 0);
 }
 
 static inline struct session *greet(struct place *p, uint32_t role, const char *name)
