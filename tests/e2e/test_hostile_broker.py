@@ -520,14 +520,15 @@ def frames(token):
             ("runner_state", field(1, "shell") + field(2, "1") + field(3, 1) + field(4, "t")), ("ping", fixed(1, 5)),
             ("pong", fixed(1, 5)), ("hello", field(1, 1) + field(2, 1) + field(3, 2) + field(4, "noise") + field(10, "shell")),
             ("query", field(1, 1) + field(2, "brokers")), ("command", field(1, 1) + field(2, "r") + field(4, "kill")),
-            ("prove", packed(1, [token, token + 1]) + field(2, bytes(32)) + field(3, 1)), ("told", field(1, 1)), ("piece", field(1, 1) + field(2, 5)), ("subscribe", field(1, 1)), ("log_read", field(1, 1))]
+            ("prove", packed(1, [token, token + 1]) + field(2, bytes(32)) + field(3, 1)), ("told", field(1, 1)),
+            ("piece", field(1, 1) + field(2, 5)), ("subscribe", field(1, 1)), ("log_read", field(1, 1))]
 
 
 @test
 def a_frame_that_a_role_may_not_send_ends_its_session(s):
     """Every kind there is, before a greeting and after it, as broker and as loader."""
-    may = {0: set(), BROKER: {"beat", "runner_state", "load", "ping", "pong"},
-           LOADER: {"beat", "runner_state", "credit", "reports", "param_ask", "log_chunk", "ping", "pong"}}
+    may = {0: set(), BROKER: {"beat", "prove", "runner_state", "load", "ping", "pong"},
+           LOADER: {"beat", "prove", "runner_state", "credit", "reports", "param_ask", "log_chunk", "ping", "pong"}}
     good = dict(frames(12345))
     for role, allowed in may.items():
         for k, (kind, number) in enumerate(KINDS.items()):
