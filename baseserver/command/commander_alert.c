@@ -35,6 +35,13 @@ static const struct open_alert *alert_find(const struct commander *c, uint64_t i
 	return at < c->n_alerts && c->alerts[at].id == id ? &c->alerts[at] : NULL;
 }
 
+const char *alert__subject(const struct commander *c, uint64_t id)
+{
+	const struct open_alert *a = alert_find(c, id);
+
+	return a ? a->subject : NULL;
+}
+
 static void alert_learn(struct commander *c, const struct store_alert *a)
 {
 	size_t at = place_of(c, a->id);

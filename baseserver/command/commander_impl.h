@@ -73,6 +73,7 @@ struct order {
 	const char *note;          /* of alert-ack, or why there is a silence; "" */
 	const char *peer;          /* name of its key */
 	const char *covers, *word; /* silence-add: project, workflow or task; alert.def; or NULL */
+	int asserts;               /* peer-set: enum asserts, -1 not said */
 	int64_t until_us;          /* silence-add; peer-set: 0 never, -1 not said */
 	const struct jval *groups;
 	const struct jval *within;        /* projects; NULL: all */
@@ -173,6 +174,7 @@ struct cmd {
 	char *request_id, *actor, *args;
 	size_t args_len;
 	uint8_t args__hash[ARGS_HASH_BYTES]; /* of what was asked, also where less is kept */
+	char *by; /* the face that spoke for the actor, as a member of JSON; NULL: none */
 	char *message;
 	enum command_kind kind;
 	const struct kind *ops; /* its row */
@@ -481,6 +483,12 @@ int order__parse_plugin(struct order *o, struct refusal *f);
 int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 void plugin__tell(const struct commander *c, const char *type); /* the workers */
 void plugins__tell(const struct commander *c);                  /* of all, at the start */
+
+/* commander_rights.c: may the one for whom a face speaks give it? ret_by: what the audit says
+ * besides, a member of JSON; heap, or NULL. E_FORBIDDEN */
+int rights__judge(const struct commander *c, const struct client_request *r, const struct order *o,
+                  char **ret_by, struct refusal *f);
+const char *alert__subject(const struct commander *c, uint64_t id); /* NULL: it is not open */
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
 int order__parse_within(struct order *o, struct refusal *f);

@@ -45,6 +45,7 @@ void cmd__free(struct cmd *cmd)
 	free(cmd->request_id);
 	free(cmd->actor);
 	free(cmd->args);
+	free(cmd->by);
 	free(cmd->message);
 	free(cmd);
 }
@@ -154,6 +155,8 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
 	int code = order__parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
 
 	cmd->dry = r->dry_run;
+	if (code == 0)
+		code = rights__judge(c, r, &cmd->o, &cmd->by, f);
 	if (code == 0)
 		code = peer__within(&cmd->o, r->projects, f);
 	if (code == 0 && cmd->ops->check)

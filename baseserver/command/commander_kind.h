@@ -34,6 +34,8 @@ struct kind {
 	/* May somebody give it whose rights end at projects? NULL: by its selection, or who gave
 	 * the command that it steers; a kind that has neither is refused. */
 	int (*within)(const struct order *o, struct refusal *f);
+	/* May anybody give it, for it is about himself? NULL: his role alone says it. */
+	bool (*own)(const struct commander *c, const struct order *o, const char *person);
 	/* Before it is recorded, and never again: may these tasks go? NULL: yes. */
 	int (*check)(const struct commander *c, const struct order *o, struct refusal *f);
 	/* For one instance. NULL: it is left alone. */
@@ -62,6 +64,7 @@ struct kind {
 	bool fills;        /* what it makes, or begins anew, is unfinished: quotas count it */
 	bool has_scope;    /* may take what depends on the chosen, within `scope` */
 	bool retires;      /* with the end of what runs, the tasks go for good */
+	bool about_access; /* changes what lets somebody in, or with what rights: no token may */
 	bool is_private;   /* told to who asks, and no record is kept */
 	bool is_large;     /* of long arguments the record keeps a hash (commander_brief.c) */
 };
@@ -135,6 +138,12 @@ int cancel_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int node_parse(struct order *o, struct refusal *f);
 int node_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int step_down_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_rights.c */
+bool own_person(const struct commander *c, const struct order *o, const char *name);
+bool own_thing(const struct commander *c, const struct order *o, const char *name);
+bool own_web(const struct commander *c, const struct order *o, const char *name);
+bool own_alert(const struct commander *c, const struct order *o, const char *name);
 
 /* commander_within.c */
 int within_later(const struct order *o, struct refusal *f); /* what it acts on is not known yet */

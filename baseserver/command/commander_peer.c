@@ -10,6 +10,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/model/front.h"
 #include "baseserver/model/invites.h"
+#include "baseserver/model/grants.h"
 #include "baseserver/model/peers.h"
 #include "sched/when.h"
 #include "sched/workflow.h"
@@ -83,6 +84,9 @@ int peer_parse(struct order *o, struct refusal *f)
 	r = arg_choice(o->args, "args", "kind", peer_kind_words, &o->mode, f);
 	if (r == 0)
 		r = arg_choice(o->args, "args", "state", states, &state, f);
+	o->asserts = -1;
+	if (r == 0)
+		r = arg_choice(o->args, "args", "asserts", asserts_words, &o->asserts, f);
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
 		r = parse_words(o, lists[i], f);
 	return r < 0 ? r : parse_expires(o, f);
@@ -183,6 +187,24 @@ int peer__bound(const struct order *o, struct peer *next, struct refusal *f)
 	return check_bounds(next, f);
 }
 
+/* Who only a face knows is an administrator until somebody is one by the documents. */
+static int take_asserts(const struct commander *c, const struct order *o, struct peer *next,
+                        struct refusal *f)
+{
+	if (o->asserts < 0)
+		return 0;
+	next->asserts = (enum asserts)o->asserts;
+	if (next->kind != PEER_FACE)
+		return refuse(f, E_INVALID, "args.asserts", "--kind face",
+		              "args.asserts: a %s speaks for nobody", peer_kind_name(next->kind));
+	if (o->asserts == ASSERTS_ADMIN ||
+	    grants_any_admin(&c->docs[DOC_USER], &c->docs[DOC_GROUP]))
+		return 0;
+	return refuse(f, E_CONFLICT, "args.asserts", "sirdar user set NAME --role admin",
+	              "args.asserts: the server knows no other administrator than who faces say is "
+	              "one: make a user with that role and a password first");
+}
+
 int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct order *o = &cmd->o;
@@ -201,6 +223,8 @@ int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return 0;
 	}
 	int r = peer__bound(o, &next, f);
+	if (r == 0)
+		r = take_asserts(c, o, &next, f);
 	if (r == 0 && jv_get(o->args, "state") && next.state > PEER_REVOKED)
 		r = refuse(f, E_CONFLICT, "args.state", "sirdar peer approve NAME",
 		           "args.state: '%s' waits for its key, or for somebody who approves of it",

@@ -161,6 +161,18 @@ static void answer_unrecorded(struct cmd *cmd)
 	cmd->forget = true;
 }
 
+/* What the audit keeps of it: its arguments, and who spoke for the actor. */
+static char *told_of(const struct cmd *cmd)
+{
+	size_t n = strlen(cmd->args);
+
+	if (!cmd->by)
+		return NULL;
+	if (n < 2 || strcmp(cmd->args, "{}") == 0)
+		return mem_fmt("{%s}", cmd->by);
+	return mem_fmt("%.*s,%s}", (int)n - 1, cmd->args, cmd->by);
+}
+
 void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
                  size_t n_items)
 {
@@ -184,6 +196,7 @@ void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item
 		                             .actor = mem_str(cmd->actor),
 		                             .kind = mem_str(command_kind_name(cmd->kind)),
 		                             .args = mem_str(cmd->args),
+		                             .told = told_of(cmd),
 		                             .error = mem_str(cmd->error),
 		                             .state = (uint8_t)cmd->state,
 		                             .created_us = cmd->created_us,

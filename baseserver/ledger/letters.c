@@ -81,6 +81,7 @@ void record_free(struct record *r)
 	free((void *)r->command.actor);
 	free((void *)r->command.kind);
 	free((void *)r->command.args);
+	free((void *)r->command.told);
 	free((void *)r->command.error);
 	free((void *)r->command.cursor);
 	for (size_t i = 0; i < r->n_items; i++)

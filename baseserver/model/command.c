@@ -1,15 +1,16 @@
+/* Kinds of commands and queries as the tables have them: their words, what they act on, which role
+ * they need. What a kind means stands in commander_kinds.c; who has which role, in grants.c. */
 #include "baseserver/model/command.h"
 
 #include <string.h>
-
-enum least { VIEWER, DEVELOPER, OPERATOR, ADMIN };
 
 static const struct {
 	const char *name;
 	enum acts_on on;
 	enum least role;
 } kinds[] = {
-#define COMMAND(NAME, kind, role, acts_on, bulk, what) [CK_##NAME] = { kind, ON_##acts_on, role },
+#define COMMAND(NAME, kind, role, acts_on, bulk, what) \
+	[CK_##NAME] = { kind, ON_##acts_on, LEAST_##role },
 #include "tbl/command.def"
 #undef COMMAND
 };
@@ -18,10 +19,12 @@ static const struct {
 	const char *name;
 	enum least role;
 } queries[] = {
-#define QUERY(NAME, kind, role, what) [QK_##NAME] = { kind, role },
+#define QUERY(NAME, kind, role, what) [QK_##NAME] = { kind, LEAST_##role },
 #include "tbl/query.def"
 #undef QUERY
 };
+
+static const char *const roles[] = { "viewer", "developer", "operator", "admin" };
 
 static const char *const states[] = {
 	"queued", "running", "paused", "done", "failed", "cancelled"
@@ -47,9 +50,14 @@ enum acts_on command_acts_on(enum command_kind k)
 	return kinds[k].on;
 }
 
-bool command_wants_admin(enum command_kind k)
+enum least command_least(enum command_kind k)
 {
-	return kinds[k].role == ADMIN;
+	return kinds[k].role;
+}
+
+const char *least_name(enum least l)
+{
+	return roles[l];
 }
 
 const char *command_state_name(enum command_state s)
@@ -64,7 +72,7 @@ bool command_state_over(enum command_state s)
 
 bool query_wants_admin(enum query_kind k)
 {
-	return queries[k].role == ADMIN;
+	return queries[k].role == LEAST_ADMIN;
 }
 
 bool query_kind_parse(const char *name, enum query_kind *ret_kind)

@@ -22,6 +22,9 @@ enum acts_on {
 	ON_NOTHING
 };
 
+/* The role that somebody needs for it, each more than the one before. */
+enum least { LEAST_VIEWER, LEAST_DEVELOPER, LEAST_OPERATOR, LEAST_ADMIN, LEAST_COUNT };
+
 /* Numbers are stored: append only. */
 enum command_state { CS_QUEUED, CS_RUNNING, CS_PAUSED, CS_DONE, CS_FAILED, CS_CANCELLED, CS_COUNT };
 
@@ -35,7 +38,8 @@ enum query_kind {
 const char *command_kind_name(enum command_kind k); /* "force-success" */
 bool command_kind_parse(const char *name, enum command_kind *ret_kind);
 enum acts_on command_acts_on(enum command_kind k);
-bool command_wants_admin(enum command_kind k);        /* the role that a person needs for it */
+enum least command_least(enum command_kind k);
+const char *least_name(enum least l);                 /* "viewer" */
 const char *command_state_name(enum command_state s); /* "running" */
 bool command_state_over(enum command_state s);        /* done, failed, cancelled */
 bool query_wants_admin(enum query_kind k);

@@ -51,6 +51,7 @@ void client_request_free(struct client_request *r)
 	free(r->args);
 	free(r->request_id);
 	free(r->actor);
+	free(r->face);
 	free(r->projects);
 	free(r->body);
 	free(r);

@@ -18,6 +18,17 @@ static const char *const state_words[] = {
 	[PEER_PENDING] = "pending",
 };
 
+const char *const asserts_words[] = { "admin", "people", "nobody", NULL };
+
+static enum asserts asserts_of(const struct jval *root)
+{
+	const char *text = jv_str(root, "asserts");
+
+	return strcmp(text, asserts_words[ASSERTS_PEOPLE]) == 0   ? ASSERTS_PEOPLE
+	       : strcmp(text, asserts_words[ASSERTS_NOBODY]) == 0 ? ASSERTS_NOBODY
+	                                                          : ASSERTS_ADMIN;
+}
+
 static const struct jval *list_of(const struct jval *root, const char *key)
 {
 	const struct jval *v = jv_get(root, key);
@@ -65,6 +76,7 @@ int peer_read(const struct store_doc *d, void **ret_peer, struct err *err)
 	p->kind = peer_kind_parse(kind, strlen(kind));
 	p->state = state_of(d, p->root);
 	p->expires_us = jv_int(p->root, "expires", 0) * US_PER_S;
+	p->asserts = asserts_of(p->root);
 	p->groups = list_of(p->root, "groups");
 	p->types = list_of(p->root, "types");
 	p->projects = list_of(p->root, "projects");
@@ -119,6 +131,8 @@ void peer_print(const struct peer *p, struct buf *out)
 	list_put(out, "groups", p->groups);
 	list_put(out, "types", p->types);
 	list_put(out, "projects", p->projects);
+	if (p->kind == PEER_FACE)
+		put_text(out, "asserts", asserts_words[p->asserts]);
 	put_int(out, "expires", p->expires_us / US_PER_S);
 	put_text(out, "state", state_words[p->state]);
 	keys_put(p, out);

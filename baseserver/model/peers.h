@@ -25,11 +25,17 @@ enum peer_state {
 
 enum { PEER_KEYS_MAX = 2 };
 
+/* For whom a face may speak whom the server has no document of: its own `admin`, and tokens of its
+ * machine. */
+enum asserts { ASSERTS_ADMIN, ASSERTS_PEOPLE, ASSERTS_NOBODY };
+extern const char *const asserts_words[]; /* by enum asserts, NULL-ended */
+
 struct peer {
 	const struct jval *root; /* owns what the lists and texts show */
 	enum peer_kind kind;     /* PEER_NONE: revoked before anybody said */
 	enum peer_state state;
 	int64_t expires_us; /* wall; 0: never */
+	enum asserts asserts;
 	/* JV_LIST of texts, or NULL: any. projects: of its commands; NULL for machines. */
 	const struct jval *groups, *types, *projects;
 	/* Its public keys. With one, a key of keys_file counts for it no more. */

@@ -238,6 +238,7 @@ int worker__command(struct conn *c, const Sirdar__Command *m)
 	}
 	r->request_id = mem_str(m->request_id);
 	r->actor = worker__actor(c, m->actor);
+	r->face = worker__speaks_for(c);
 	r->projects = worker__projects(c);
 	r->dry_run = m->dry_run;
 	if (strlen(m->request_id) > 200 || strlen(m->actor) > 200)

@@ -204,6 +204,8 @@ int worker__may_command(const struct conn *c, const char *kind, struct err *err)
 int worker__may_ask(const struct conn *c, const char *query, struct err *err);
 /* Who acts: whom a face names, else the peer itself. heap */
 char *worker__actor(const struct conn *c, const char *said);
+/* The face that speaks for him; NULL: it is the peer itself. heap */
+char *worker__speaks_for(const struct conn *c);
 /* The projects that its commands keep to, a line each; NULL: all. heap */
 char *worker__projects(const struct conn *c);
 

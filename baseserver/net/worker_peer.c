@@ -340,7 +340,7 @@ int worker__may_command(const struct conn *c, const char *kind, struct err *err)
 		return may_not(c, kind, err);
 	if (may == ANYTHING || !command_kind_parse(kind, &k))
 		return 0;
-	if (may == WORK && !command_wants_admin(k))
+	if (may == WORK && command_least(k) < LEAST_ADMIN)
 		return 0;
 	if (may == DEVICES && k == CK_DEVICE_REMOVE)
 		return 0;
@@ -360,6 +360,11 @@ int worker__may_ask(const struct conn *c, const char *query, struct err *err)
 char *worker__actor(const struct conn *c, const char *said)
 {
 	return changes_of(c->kind) == ANYTHING ? mem_str(said) : mem_fmt("peer:%s", c->identity);
+}
+
+char *worker__speaks_for(const struct conn *c)
+{
+	return changes_of(c->kind) == ANYTHING ? mem_str(c->identity) : NULL;
 }
 
 char *worker__projects(const struct conn *c)

@@ -36,8 +36,8 @@ int peer_get(struct call *c)
 
 int peers_post(struct call *c)
 {
-	static const char *const keys[] = { "peer",    "kind",  "groups",  "types", "projects",
-		                            "expires", "state", "message", NULL };
+	static const char *const keys[] = { "peer",    "kind",  "groups",  "types",   "projects",
+		                            "expires", "state", "asserts", "message", NULL };
 
 	return call_members_only(c, keys) < 0 ? c->err.code : doc_command(c, "peer-set", c->json);
 }

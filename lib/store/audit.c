@@ -30,7 +30,7 @@ struct read_action audit_of_command(const struct store_command *c)
 		                     .actor = c->actor,
 		                     .action = c->kind,
 		                     .object = c->request_id,
-		                     .detail = c->args };
+		                     .detail = c->told ? c->told : c->args };
 }
 
 void audit_next(struct audit *last, struct read_action *a)

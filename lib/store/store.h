@@ -121,6 +121,7 @@ struct store_command {
 	const char *request_id; /* unique; the caller's */
 	const char *actor, *kind;
 	const char *args;  /* JSON */
+	const char *told;  /* what the audit keeps of it instead of args; NULL: args. Not read */
 	const char *error; /* "" while none */
 	uint8_t state;     /* enum command_state, baseserver/model/command.h */
 	int64_t created_us, ended_us;

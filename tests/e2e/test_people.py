@@ -293,7 +293,8 @@ def an_admin_sees_and_ends_those_of_anybody_and_the_audit_says_so(s):
     assert got == (200, {"ended": 2}), got
     assert [ask(s, None, "GET", "/api/v1/session", headers=j)[0] for j in jars] == [401] * 3
     told = [json.loads(x["detail"]) for x in s.get("/api/v1/audit")["items"] if x["action"] == "session-end"]
-    assert told[:2] == [{"user": "gus", "sessions": 2}, {"user": "gus", "sessions": 1}], told
+    by = {"asserted_by": "cgi"}
+    assert told[:2] == [{"user": "gus", "sessions": 2, **by}, {"user": "gus", "sessions": 1, **by}], told
     for wrong, code in (("?user=gus&all=true", 400), ("?whose=gus", 400), ("?all=maybe", 400)):
         assert ask(s, None, "GET", "/api/v1/sessions" + wrong)[0] == code, wrong
     status, answer = command(s, None, "session-end", user="gus", sessions=1)
@@ -615,10 +616,11 @@ def an_app_and_a_token_of_one_name_are_told_apart_and_every_end_is_in_the_audit(
     assert ask(s, None, "DELETE", "/api/v1/apps/local-app")[0] == 200
     assert ask(s, None, "DELETE", "/api/v1/apps/twin")[0] == 200
     assert ask(s, toby, "DELETE", "/api/v1/tokens/toby-key")[0] == 200
+    by = {"asserted_by": "cgi"}
     assert endings(s)[-5:] == [
-        ("token-remove", {"token": "twin"}), ("token-end", {"token": "twin", "app": False}),
-        ("token-end", {"token": "local-app", "app": True}), ("token-remove", {"token": "twin"}),
-        ("token-remove", {"token": "toby-key"})], endings(s)
+        ("token-remove", {"token": "twin", **by}), ("token-end", {"token": "twin", "app": False, **by}),
+        ("token-end", {"token": "local-app", "app": True, **by}), ("token-remove", {"token": "twin", **by}),
+        ("token-remove", {"token": "toby-key", "face": "cgi"})], endings(s)
     assert command(s, None, "token-end", token="twin", app=True)[0] == 400
 
 
@@ -631,7 +633,7 @@ def whoever_leaves_or_is_put_out_is_in_the_audit(s):
     assert ask(s, None, "GET", "/api/v1/session", headers=jars[0])[0] == 401
     assert ask(s, None, "POST", "/api/v1/password", {"old": WORD, "new": "another long word"}, headers=jars[1]) == (200, {})
     assert [ask(s, None, "GET", "/api/v1/session", headers=j)[0] for j in jars[1:]] == [200, 401]
-    assert endings(s)[before:] == [("session-end", {"user": "lee", "sessions": 1})] * 2, endings(s)[before:]
+    assert endings(s)[before:] == [("session-end", {"user": "lee", "sessions": 1, "face": "cgi"})] * 2, endings(s)[before:]
     by = [x["actor"] for x in s.get("/api/v1/audit")["items"] if x["action"] == "session-end"]
     assert by[:2] == ["lee", "lee"], by
 

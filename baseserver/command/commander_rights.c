@@ -1,0 +1,272 @@
+/* Who gives a command, and may he? A face says for whom it speaks and within which projects; what
+ * that person may is judged here, by the documents of people, groups and tokens as they are now. So
+ * a face that is wrong, late or taken over gives nobody more than he has.
+ *
+ * Whom the server has no document of, the face only asserts: its own `admin`, a token of its
+ * machine, somebody for whom a directory vouches. How far that goes, the document of the face says
+ * (enum asserts), and the audit names the face. Of somebody for whom a directory vouches it goes to
+ * his own document, and to a role below an administrator's unless the face asserts `admin`. */
+#include <stdio.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/command/people.h"
+#include "baseserver/model/front.h"
+#include "baseserver/model/grants.h"
+#include "baseserver/model/peers.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_read.h"
+
+enum { GIVER_BYTES = 64 };
+
+struct giver {
+	const struct commander *c;
+	const struct order *o;
+	const char *actor, *face;
+	char name[GIVER_BYTES]; /* without what stands before a colon or after a slash */
+	struct grantee has;     /* neither person nor token: the face asserts him */
+	enum asserts asserts;   /* of the face */
+};
+
+/* --- whom the server knows ---------------------------------------------------------------- */
+
+static const struct jval *token_of(const struct giver *g, const char *name, const char *owner)
+{
+	const struct doc *d = docs_find(&g->c->docs[DOC_TOKEN], name);
+	const struct jval *t = d ? doc_json(d) : NULL;
+
+	if (!t || strcmp(jv_str(t, "owner"), owner) != 0 ||
+	    token_over(t, actor_wall_us(g->c->me) / US_PER_S))
+		return NULL;
+	return t;
+}
+
+/* A person, or his token. */
+static int know_person(struct giver *g, const char *token, struct refusal *f)
+{
+	const struct doc *d = docs_find(&g->c->docs[DOC_USER], g->name);
+
+	g->has.person = d ? doc_json(d) : NULL;
+	if (!g->has.person || jv_true(g->has.person, "disabled"))
+		return refuse(f, E_FORBIDDEN, "actor", "sirdar user list",
+		              "%s speaks for '%.64s', who is no user here, or may not sign in",
+		              g->face, g->actor);
+	g->has.token = token ? token_of(g, token, g->name) : NULL;
+	if (token && !g->has.token)
+		return refuse(f, E_FORBIDDEN, "actor", "sirdar token list",
+		              "%s speaks for '%.128s', which is no token of his, or no longer",
+		              g->face, g->actor);
+	return 0;
+}
+
+/* --- whom the face asserts ----------------------------------------------------------------- */
+
+static int asserted_no(const struct giver *g, struct refusal *f)
+{
+	return refuse(f, E_FORBIDDEN, "actor", "sirdar peer show",
+	              "%s may not be asked for by '%.64s', whom only the face %s knows: it asserts "
+	              "%s",
+	              command_kind_name(g->o->kind), g->actor, g->face, asserts_words[g->asserts]);
+}
+
+static bool is_claim(const struct giver *g)
+{
+	return strncmp(g->actor, "ldap:", 5) == 0 || strncmp(g->actor, "oidc:", 5) == 0;
+}
+
+/* A group that a directory may say somebody is in: of that directory. */
+static int claim_group(const struct giver *g, const char *source, const char *name,
+                       struct refusal *f)
+{
+	const struct doc *d = docs_find(&g->c->docs[DOC_GROUP], name);
+
+	if (!d || strcmp(jv_str(doc_json(d), "source"), source) != 0)
+		return refuse(f, E_FORBIDDEN, "args.groups", "sirdar group list",
+		              "args.groups: '%.64s' is no group of %s", name, source);
+	if (g->asserts != ASSERTS_ADMIN && strcmp(jv_str(doc_json(d), "role"), "admin") == 0)
+		return asserted_no(g, f);
+	return 0;
+}
+
+static int claim_person(const struct giver *g, const char *source, struct refusal *f)
+{
+	const struct doc *d = docs_find(&g->c->docs[DOC_USER], g->name);
+	const struct jval *was = d ? doc_json(d) : NULL;
+	const char *subject = jv_str(was, "subject");
+
+	if (d && (strcmp(jv_str(was, "source"), source) != 0 || jv_true(was, "disabled")))
+		return refuse(f, E_FORBIDDEN, "actor", "sirdar user show",
+		              "'%.64s' is not a user of %s, or may not sign in", g->name, source);
+	if (*subject && strcmp(subject, jv_str(g->o->args, "subject")) != 0)
+		return refuse(f, E_FORBIDDEN, "args.subject", "sirdar user set --source",
+		              "args.subject: the name %.64s was somebody else's", g->name);
+	if (d && jv_get(g->o->args, "role"))
+		return refuse(f, E_FORBIDDEN, "args.role", NULL, "args.role: %.64s has one already",
+		              g->name);
+	return 0;
+}
+
+/* A directory vouches for him: what it says is who he is, and in which of its groups. */
+static int judge_claim(const struct giver *g, struct refusal *f)
+{
+	static const char *const says[] = { "user", "source",    "subject", "groups",
+		                            "role", "full_name", "mail",    NULL };
+	char source[5] = "";
+
+	memcpy(source, g->actor, sizeof source - 1);
+	if (g->o->kind != CK_USER_SET || strcmp(g->o->user, g->name) != 0 ||
+	    strcmp(jv_str(g->o->args, "source"), source) != 0 || g->asserts == ASSERTS_NOBODY)
+		return asserted_no(g, f);
+	int r = arg_object(g->o->args, "args", says, f);
+	if (r == 0)
+		r = claim_person(g, source, f);
+	if (r == 0 && g->asserts != ASSERTS_ADMIN &&
+	    strcmp(jv_str(g->o->args, "role"), "admin") == 0)
+		r = asserted_no(g, f);
+	for (const struct jval *v = jv_first(jv_get(g->o->args, "groups")); v && r == 0;
+	     v = v->next)
+		r = claim_group(g, source, v->text, f);
+	return r;
+}
+
+static int judge_asserted(const struct giver *g, struct refusal *f)
+{
+	bool app = strncmp(g->actor, "app:", 4) == 0;
+
+	if (is_claim(g))
+		return judge_claim(g, f);
+	if (g->asserts == ASSERTS_NOBODY ||
+	    (g->o->ops->about_access && (g->asserts != ASSERTS_ADMIN || app)))
+		return asserted_no(g, f);
+	return 0;
+}
+
+/* --- what he may ----------------------------------------------------------------------------- */
+
+/* What the role alone does not allow. */
+static const char *right_of(enum command_kind kind)
+{
+	return kind == CK_BACKFILL || kind == CK_FORCE_SUCCESS ? command_kind_name(kind) : NULL;
+}
+
+static int judge_projects(const struct giver *g, const struct jval *in, const char *at,
+                          const char *right, struct refusal *f)
+{
+	enum least least = command_least(g->o->kind);
+
+	if (!in && grants_have(&g->has, NULL, least, right))
+		return 0;
+	if (!in)
+		return refuse(f, E_FORBIDDEN, at, "[\"retail\"]",
+		              "%s: '%.64s' acts in some projects only, which of them is missing",
+		              at, g->actor);
+	JV_EACH(v, in)
+		if (!grants_have(&g->has, v->text, least, right))
+			return refuse(f, E_FORBIDDEN, at, NULL,
+			              "%s: '%.64s' may not ask for %s%s%s in %.100s", at, g->actor,
+			              command_kind_name(g->o->kind),
+			              right ? " with the right " : "", right ? right : "", v->text);
+	return 0;
+}
+
+static int judge_known(const struct giver *g, struct refusal *f)
+{
+	const struct order *o = g->o;
+	const char *kind = command_kind_name(o->kind), *right = right_of(o->kind);
+	enum least role = grants_role(&g->has), least = command_least(o->kind);
+
+	if (g->has.token && o->ops->about_access)
+		return refuse(f, E_FORBIDDEN, "actor", "sign in with your password",
+		              "a token changes no password, person, token or secret; %.128s is one",
+		              g->actor);
+	if (g->has.person && o->ops->own && o->ops->own(g->c, o, g->name))
+		return 0;
+	if (role == LEAST_COUNT || role < least)
+		return refuse(f, E_FORBIDDEN, "kind", NULL, "%s needs the role %s, '%.128s' has %s",
+		              kind, least_name(least), g->actor,
+		              role == LEAST_COUNT ? "none" : least_name(role));
+	int r = judge_projects(g, o->within, "args.within", right, f);
+	if (r == 0 && (o->documents || o->draft))
+		r = judge_projects(g, o->unsafe_within, "args.unsafe_within", "unsafe", f);
+	return r;
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+int rights__judge(const struct commander *c, const struct client_request *r, const struct order *o,
+                  char **ret_by, struct refusal *f)
+{
+	const char *colon = strchr(r->actor, ':'), *slash = strchr(r->actor, '/');
+	const char *bare = colon ? colon + 1 : r->actor;
+	struct giver g = { .c = c, .o = o, .actor = r->actor, .face = r->face };
+	const struct peer *p = r->face ? peers_find(&c->docs[DOC_PEER], r->face) : NULL;
+	int code = 0;
+
+	*ret_by = NULL;
+	if (!r->face) /* it acts under its own name: baseserver/net/worker_peer.c */
+		return 0;
+	g.asserts = p ? p->asserts : ASSERTS_ADMIN;
+	snprintf(g.name, sizeof g.name, "%.*s", (int)(slash ? slash - bare : GIVER_BYTES - 1),
+	         bare);
+	g.has = (struct grantee){ .name = g.name, .groups = &c->docs[DOC_GROUP] };
+	bool nobodys = strncmp(r->actor, "token:", 6) == 0 || strncmp(r->actor, "app:", 4) == 0;
+	if (nobodys)
+		g.has.token = token_of(&g, bare, "");
+	else if (!is_claim(&g) && strcmp(r->actor, "admin") != 0)
+		code = know_person(&g, slash ? slash + 1 : NULL, f);
+	bool known = g.has.person || g.has.token;
+	if (code == 0)
+		code = known ? judge_known(&g, f) : judge_asserted(&g, f);
+	if (code == 0)
+		*ret_by = mem_fmt("\"%s\":\"%s\"", known ? "face" : "asserted_by", r->face);
+	return code;
+}
+
+/* --- what a person may ask about himself ------------------------------------------------------ */
+
+static bool only(const struct jval *args, const char *const *keys)
+{
+	struct refusal f = { 0 };
+	bool is = arg_object(args, "args", keys, &f) == 0;
+
+	return is;
+}
+
+/* His password, which the face verified: he was let in by the one that is in force. */
+bool own_person(const struct commander *c, const struct order *o, const char *name)
+{
+	static const char *const own[] = { "user", "secret", "mail", "since", "message", NULL };
+	int64_t since;
+	struct refusal f = { 0 };
+
+	(void)c;
+	return o->user && strcmp(o->user, name) == 0 && only(o->args, own) &&
+	       person_since(o, &since, &f) == 0 && since >= 0;
+}
+
+/* A token, or a browser: what is made for him, or is his already. */
+bool own_thing(const struct commander *c, const struct order *o, const char *name)
+{
+	const struct doc *d = docs_find(&c->docs[person_kind_of(o->kind)], o->user);
+	bool makes = o->kind == CK_TOKEN_SET || o->kind == CK_DEVICE_SET;
+
+	return strcmp(jv_str(makes ? o->args : d ? doc_json(d) : NULL, "owner"), name) == 0;
+}
+
+bool own_web(const struct commander *c, const struct order *o, const char *name)
+{
+	(void)c;
+	return o->user && strcmp(o->user, name) == 0;
+}
+
+/* An alert about a task of his, wherever that is. */
+bool own_alert(const struct commander *c, const struct order *o, const char *name)
+{
+	const char *subject = alert__subject(c, o->alert);
+	const struct cat_task *t = subject ? catalog_find(&c->cat, subject) : NULL;
+
+	return t && t->def->owner && strcmp(t->def->owner, name) == 0;
+}

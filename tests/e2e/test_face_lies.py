@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""A face that was taken over: it holds a face's key, speaks the wire itself, and says what it likes of who acts and
+where. The server judges by its own documents of people. TAP."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test, until  # noqa: E402
+from keeper_client import field  # noqa: E402
+from peer import CLIENT, Peer  # noqa: E402
+
+WORD, SECRET = "a long password 1", "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2E$RdescudvJCsgt3ub+b5dWRWJTmaaJObG"
+FLOW = ("workflow: w\nproject: retail\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-02\nparameters: {who: x}\n"
+        "defaults: {type: shell, cycle: day}\ntasks: {t: {params: {script: 'echo ${who}'}}}\n")
+
+
+class Face(Peer):
+    def __init__(self, s, name="liar"):
+        if not (s.dir / f"{name}.key").exists():
+            s.add_key(name, "face")
+        super().__init__(s, name)
+        self.number = 0
+        assert self.hello(CLIENT)[0] == "welcome"
+
+    def command(self, actor, what, dry=False, /, **args):
+        """-> "" when it was taken, else why not."""
+        self.number += 1
+        self.send("command", field(1, self.number) + field(2, os.urandom(16).hex()) + field(3, actor) + field(4, what) +
+                  field(5, json.dumps(args)) + field(6, dry))
+        answer = self.wait("answer", lambda m: m[1][0] == self.number)
+        return "" if not answer.get(2, [0])[0] else answer[3][0].decode()
+
+
+def user(s, name, **more):
+    status, answer = s.ask("POST", "/api/v1/users", {"user": name, "password": WORD, **more})
+    assert status == 200, (status, answer)
+
+
+def group(s, name, **more):
+    status, answer = s.ask("POST", "/api/v1/groups", {"name": name, **more})
+    assert status == 200, (status, answer)
+
+
+def row(s, kind):
+    """What the audit says of the last command of that kind."""
+    rows = s.get(f"/api/v1/audit?order=desc&limit=5&action={kind}")["items"]
+    return rows[0]["actor"], json.loads(rows[0]["detail"])
+
+
+@test
+def a_face_gives_a_viewer_no_more_than_the_server_knows_of_her(s):
+    user(s, "vera", role="viewer", projects=["*"])
+    with Face(s) as f:
+        for kind, args in (("user-set", {"user": "mallory", "role": "admin"}), ("user-set", {"user": "vera", "role": "admin"}),
+                           ("user-set", {"user": "vera", "secret": SECRET, "rights": ["unsafe"], "since": 0}),
+                           ("group-set", {"group": "all", "role": "admin", "members": ["vera"]}), ("log-level", {"level": "debug"}),
+                           ("token-set", {"token": "t", "role": "admin", "hash": "ab" * 32, "created": 1}),
+                           ("token-remove", {"token": "nobodys"}), ("peer-set", {"peer": "liar", "asserts": "admin"}),
+                           ("server-set", {"server": "x", "kind": "http", "host": "h"}), ("step-down", {}),
+                           ("pool-set", {"pool": "hers", "size": 3}), ("quota-set", {"project": "retail", "running": 3}),
+                           ("session-end", {"user": "ann", "sessions": 1}), ("preferences-set", {"user": "ann", "version": 0, "value": "{}"})):
+            for dry in (False, True):
+                why = f.command("vera", kind, dry, **args)
+                assert "vera" in why and "viewer" in why, (kind, args, dry, why)
+        why = f.command("vera", "apply", documents=[{"name": "w.yaml", "text": FLOW}])
+        assert "vera" in why and "developer" in why, why
+        assert f.command("vera", "preferences-set", user="vera", version=0, value="{}") == ""
+    assert "mallory" not in [u["user"] for u in s.get("/api/v1/users")["users"]]
+    assert s.get("/api/v1/users/vera")["role"] == "viewer"
+
+
+@test
+def a_face_names_nobody_who_is_not_there_or_not_any_more(s):
+    user(s, "gone", role="admin")
+    user(s, "off", role="admin", disabled=True)
+    s.sirdar("user", "remove", "gone")
+    with Face(s) as f:
+        for actor in ("gone", "off", "mallory", "gone/token", "vera/token", "token of vera", "admin/x", "peer:cgi", ""):
+            assert f.command(actor, "pool-set", pool="nobodys", size=3) != "", actor
+    assert "nobodys" not in str(s.get("/api/v1/pools"))
+
+
+@test
+def a_persons_projects_bound_what_a_face_asks_for_in_her_name_whatever_it_says(s):
+    user(s, "olga", role="operator", projects=["retail"])
+    group(s, "finance", role="operator", projects=["fin"], members=["olga"])
+    group(s, "readers", role="viewer", projects=["hr"], members=["olga"])
+    with Face(s) as f:
+        for within in ({}, {"within": ["hr"]}, {"within": ["retail", "hr"]}):
+            why = f.command("olga", "quota-set", project="hr", running=3, **within)
+            assert "olga" in why, (within, why)
+        for project in ("retail", "fin"):
+            assert f.command("olga", "quota-set", project=project, running=3, within=[project]) == "", project
+            assert f.command("olga", "quota-set", project=project, running=4, within=["fin", "retail"]) == "", project
+        assert f.command("olga", "pool-set", pool="p", size=3, within=["retail"]) != ""
+        group(s, "finance", members=[])
+        assert f.command("olga", "quota-set", project="fin", running=5, within=["fin"]) != "", "she left the group"
+
+
+@test
+def rights_beside_the_role_are_the_servers_to_give(s):
+    user(s, "dev", role="developer", projects=["retail"])
+    user(s, "devel", role="developer", projects=["retail"], rights=["backfill", "unsafe"])
+    raw = FLOW.replace("}}}", "}, raw: true}}")
+    with Face(s) as f:
+        assert f.command("dev", "apply", documents=[{"name": "w.yaml", "text": FLOW}], within=["retail"],
+                         unsafe_within=[]) == ""
+        for unsafe in ({}, {"unsafe_within": ["retail"]}):
+            why = f.command("dev", "apply", documents=[{"name": "w.yaml", "text": raw}], within=["retail"], **unsafe)
+            assert "unsafe" in why, (unsafe, why)
+        which = {"selection": {"workflow": "retail/w", "from": "2026-01-01", "to": "2026-01-02"}, "within": ["retail"]}
+        assert "backfill" in f.command("dev", "backfill", **which)
+        assert "backfill" not in f.command("devel", "backfill", **which)
+        assert f.command("devel", "apply", documents=[{"name": "w.yaml", "text": raw}], within=["retail"], unsafe_within=["retail"]) == ""
+
+
+@test
+def a_token_is_never_more_than_its_person_and_changes_no_credential(s):
+    user(s, "ada", role="admin")
+    hash_of = {"hash": "cd" * 32, "created": 1}
+    with Face(s) as f:
+        assert f.command("ada", "token-set", token="small", owner="ada", role="viewer", **hash_of) == ""
+        assert f.command("ada", "token-set", token="large", owner="ada", role="admin", **{**hash_of, "hash": "ce" * 32}) == ""
+        assert f.command("olga", "token-set", token="hers", owner="olga", role="admin", **{**hash_of, "hash": "cf" * 32}) == ""
+        assert f.command("olga", "token-set", token="theirs", owner="ada", role="admin", **{**hash_of, "hash": "c0" * 32}) != ""
+        assert f.command("ada/small", "pool-set", pool="p", size=3) != ""
+        assert f.command("ada/large", "pool-set", pool="p", size=3) == ""
+        assert f.command("olga/hers", "pool-set", pool="p", size=4) != "", "her token is of the role admin, she is not"
+        for actor in ("ada/hers", "olga/large", "app:large"):
+            assert f.command(actor, "user-set", user="mallory", role="admin") != "", actor
+        assert "token" in f.command("ada/large", "user-set", user="mallory", role="admin")
+        assert "token" in f.command("olga/hers", "user-set", user="olga", secret=SECRET, since=0)
+        assert f.command("olga", "token-remove", token="large") != "" and f.command("olga", "token-remove", token="hers") == ""
+
+
+@test
+def a_person_changes_of_himself_the_password_and_nothing_that_gives_him_rights(s):
+    since = 1
+    with Face(s) as f:
+        for more in ({"role": "admin"}, {"rights": ["unsafe"]}, {"projects": ["*"]}, {"disabled": False}, {"source": "ldap"}, {"groups": ["finance"]}):
+            assert f.command("olga", "user-set", user="olga", since=since, **more) != "", more
+        assert f.command("olga", "user-set", user="vera", secret=SECRET, since=0) != ""
+    jar = s.as_person("olga", WORD)
+    assert jar("POST", "/api/v1/password", {"old": WORD, "new": WORD + "2"})[0] == 200, "by the face that does not lie"
+
+
+@test
+def the_audit_names_the_person_and_the_face_and_says_who_is_only_asserted(s):
+    user(s, "otto", role="operator", projects=["*"])
+    with Face(s) as f:
+        assert f.command("otto", "pool-set", pool="of_otto", size=3) == ""
+        assert row(s, "pool-set") == ("otto", {"pool": "of_otto", "size": 3, "face": "liar"})
+        assert f.command("admin", "pool-set", pool="of_admin", size=3) == ""
+        assert row(s, "pool-set") == ("admin", {"pool": "of_admin", "size": 3, "asserted_by": "liar"})
+        assert f.command("otto", "pool-set", pool="x", size=3, face="cgi") != "" and f.command("otto", "pool-set", pool="x", size=3, asserted_by="cgi") != ""
+    assert s.ask("POST", "/api/v1/commands", {"kind": "pool-set", "args": {"pool": "of_all", "size": 2}})[0] == 202
+    actor, detail = row(s, "pool-set")
+    assert actor.startswith("token:") and detail["asserted_by"] == "cgi", (actor, detail)
+    assert "asserted_by" in s.sirdar("audit", "list", "--action", "pool-set").stdout
+
+
+@test
+def a_request_that_comes_again_by_another_face_is_the_same_command(s):
+    again = field(2, "the-same-request") + field(3, "otto") + field(4, "pool-set") + field(5, json.dumps({"pool": "twice", "size": 2}))
+    with Face(s) as f, Face(s, "liar2") as g:
+        for face in (f, g):
+            face.send("command", field(1, 900) + again)
+            assert not face.wait("answer", lambda m: m[1][0] == 900).get(2, [0])[0]
+    rows = [r for r in s.get("/api/v1/audit?order=desc&limit=20&action=pool-set")["items"] if "twice" in r["detail"]]
+    assert len(rows) == 1, rows
+
+
+@test
+def a_claim_of_a_directory_makes_its_own_person_and_never_an_administrator(s):
+    s.sirdar("peer", "set", "narrow", "--kind", "face", "--asserts", "people")
+    s.add_key("narrow", "face")
+    group(s, "ldap_admins", role="admin", source="ldap")
+    group(s, "ldap_ops", role="operator", projects=["*"], source="ldap")
+    claim = {"source": "ldap", "subject": "cn=lea", "role": "viewer", "full_name": "Lea", "mail": ""}
+    with Face(s) as wide, Face(s, "narrow") as f:
+        for face in (wide, f):
+            for wrong in ({"user": "leo", **claim, "groups": []}, {"user": "lea", **claim, "source": "local", "groups": []},
+                          {"user": "lea", **claim, "groups": [], "rights": ["unsafe"]}, {"user": "lea", **claim, "groups": [], "secret": SECRET},
+                          {"user": "lea", **claim, "groups": ["finance"]}, {"user": "lea", **claim, "groups": ["nowhere"]}):
+                assert face.command("ldap:lea", "user-set", **wrong) != "", wrong
+            assert face.command("ldap:lea", "pool-set", pool="p", size=1) != ""
+            assert face.command("ldap:vera", "user-set", user="vera", source="ldap", subject="cn=vera", groups=["ldap_ops"]) != "", "she has a password here"
+        for admin in ({"role": "admin", "groups": []}, {"groups": ["ldap_admins"]}):
+            assert f.command("ldap:lea", "user-set", user="lea", **{**claim, **admin}) != "", admin
+        assert f.command("ldap:lea", "user-set", user="lea", **claim, groups=["ldap_ops"]) == ""
+        assert s.get("/api/v1/users/lea")["effective"]["role"] == "operator"
+        assert f.command("lea", "pool-set", pool="of_lea", size=1) == ""
+        assert f.command("ldap:lea", "user-set", user="lea", source="ldap", subject="cn=other", groups=[]) != "", "another person of that name"
+
+
+@test
+def who_only_a_face_knows_may_with_asserts_people_nothing_about_access_and_with_nobody_nothing(s):
+    user(s, "ada", role="admin")
+    guarded = (("user-set", {"user": "mallory", "role": "admin"}), ("user-remove", {"user": "vera"}), ("group-set", {"group": "g", "role": "admin"}),
+               ("group-remove", {"group": "finance"}), ("token-set", {"token": "t", "role": "admin", "hash": "ab" * 32, "created": 1}),
+               ("token-remove", {"token": "large"}), ("peer-set", {"peer": "narrow", "asserts": "admin"}), ("peer-revoke", {"peer": "cgi"}),
+               ("server-set", {"server": "x", "kind": "http", "host": "h"}), ("server-remove", {"server": "x"}), ("server-rekey", {}))
+    with Face(s, "narrow") as f:
+        for actor in ("admin", "token:of_its_machine"):
+            for kind, args in guarded:
+                why = f.command(actor, kind, **args)
+                assert "narrow" in why and "asserts" in why, (actor, kind, why)
+            assert f.command(actor, "pool-set", pool="asserted", size=2) == ""
+        assert f.command("app:of_its_machine", "user-set", user="mallory", role="admin") != ""
+        assert f.command("ada", "user-set", user="made_by_ada", role="viewer") == "", "whom the server knows goes by what it knows"
+        s.sirdar("peer", "set", "narrow", "--asserts", "nobody")
+        assert "asserts" in f.command("admin", "pool-set", pool="asserted", size=3)
+        assert f.command("ldap:ned", "user-set", user="ned", source="ldap", subject="cn=ned", role="viewer", groups=[]) != ""
+        assert f.command("ada", "pool-set", pool="asserted", size=3) == ""
+    shown = s.sirdar("peer", "list").stdout
+    assert "nobody" in next(line for line in shown.splitlines() if line.startswith("narrow")), shown
+    assert s.get("/api/v1/peers/cgi")["asserts"] == "admin" and s.get("/api/v1/peers/narrow")["asserts"] == "nobody"
+
+
+@test
+def asserts_is_a_faces_and_nobody_shuts_the_last_administrator_out_by_it(s):
+    s.add_key("tool", "client")
+    assert s.ask("POST", "/api/v1/peers", {"peer": "tool", "kind": "client", "asserts": "people"})[0] == 400
+    for name in ("ada", "made_by_ada"):
+        s.sirdar("user", "remove", name)
+    status, answer = s.ask("POST", "/api/v1/peers", {"peer": "cgi", "asserts": "people"})
+    assert status == 409 and "administrator" in answer["error"]["message"], answer
+    until("nothing has changed", lambda: s.get("/api/v1/peers/cgi")["asserts"] == "admin")
+
+
+class LieSite(Site):
+    def as_person(self, name, word):
+        """-> what asks with a session of his."""
+        import urllib.error
+        import urllib.request
+        jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        root, head = f"http://127.0.0.1:{self.http}", {"Content-Type": "application/json"}
+        head["Origin"] = root
+
+        def ask(method, path, body=None):
+            try:
+                with jar.open(urllib.request.Request(root + path, json.dumps(body).encode(), head, method=method)) as r:
+                    return r.status, json.loads(r.read())
+            except urllib.error.HTTPError as e:
+                return e.code, json.loads(e.read())
+
+        status, answer = ask("POST", "/api/v1/login", {"user": name, "password": word})
+        assert status == 200, answer
+        head["X-CSRF-Token"] = answer["csrf"]
+        return ask
+
+
+def site():
+    return LieSite("lies").start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(site))
