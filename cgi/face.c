@@ -33,6 +33,7 @@
 #include "cgi/who/budget.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
+#include "cgi/who/signs.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -192,10 +193,18 @@ static int body_check(struct call *c)
 	return call_json(c);
 }
 
+/* Whom the audit is to know of: somebody known, who asked for what he may not. */
+static int refuse_call(struct call *c)
+{
+	if (c->err.code == E_FORBIDDEN && c->actor[0] != '\0')
+		signs_add(c, SIGN_DENIED, c->actor);
+	return reply_error(c);
+}
+
 static int face_answer(struct call *c, int r)
 {
 	if (r < 0 && !c->answered)
-		r = reply_error(c);
+		r = refuse_call(c);
 	return r;
 }
 
@@ -251,7 +260,7 @@ static int face_begin(struct call *c, const char *method, const char *version)
 	const char *length = call_header(c, "Content-Length");
 	if (length && strcmp(length, "0") != 0)
 		c->refused = true; /* the body stays unread: the connection cannot go on */
-	return reply_error(c);
+	return refuse_call(c);
 }
 
 static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char *url,

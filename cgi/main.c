@@ -28,6 +28,7 @@
 #include "cgi/who/budget.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
+#include "cgi/who/signs.h"
 #include "cgi/who/ways.h"
 #include "etcd/member.h"
 #include "rt/notify.h"
@@ -157,6 +158,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	cgi->traffic = traffic_new(cgi->routes->items, cgi->routes->n);
 	cgi->people = people_new();
 	cgi->budget = budget_new();
+	cgi->signs = signs_new();
 	if (r == 0)
 		r = auth_open(cgi, &cgi->auth, err);
 	if (r == 0)
@@ -206,6 +208,7 @@ static void cgi_stop(struct cgi *cgi)
 	ways_close(cgi->ways);
 	auth_close(cgi->auth);
 	budget_free(cgi->budget);
+	signs_free(cgi->signs);
 	fresh_free(cgi->fresh);
 	names_free(cgi->names);
 	traffic_free(cgi->traffic);

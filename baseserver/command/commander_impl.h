@@ -472,6 +472,7 @@ char *args__shown(const struct order *o);
 int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_prefs.c: what people have set for their browsers; and the end of their sessions. */
 int order__parse_web(struct order *o, struct refusal *f);
+int order__parse_signs(struct order *o, struct refusal *f);
 int preferences__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_target.c: target servers. On 0 target__begin() has set cmd->edit. */

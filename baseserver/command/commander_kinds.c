@@ -228,6 +228,7 @@ static const struct kind kinds[CK_COUNT] = {
 	                     .parse = order__parse_web,
 	                     .own = own_web },
 	[CK_TOKEN_END] = { .keys = { "token", "app" }, .parse = order__parse_web },
+	[CK_SIGN_INS] = { .keys = { "began", "rows", "left_out" }, .parse = order__parse_signs },
 	[CK_PREFERENCES_SET] = { .keys = { "user", "version", "value" },
 	                         .parse = order__parse_web,
 	                         .begin = preferences__begin,

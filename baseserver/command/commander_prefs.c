@@ -9,7 +9,13 @@
 #include "util/err.h"
 #include "util/json_read.h"
 
-enum { VALUE_MAX = 32768, USER_MAX = 63, SESSIONS_MAX = 100000 };
+enum {
+	VALUE_MAX = 32768,
+	USER_MAX = 63,
+	SESSIONS_MAX = 100000,
+	SIGNS_MAX = 200,
+	SIGN_TEXT_MAX = 136
+};
 
 static int parse_user(struct order *o, struct refusal *f)
 {
@@ -73,6 +79,48 @@ int order__parse_web(struct order *o, struct refusal *f)
 	       : o->kind == CK_TOKEN_END ? parse_token_end(o, f)
 	                                 : parse_preferences(o, f);
 }
+
+/* --- sign-ins ------------------------------------------------------------------------- */
+
+static int parse_sign(const struct jval *v, struct refusal *f)
+{
+	static const char *const keys[] = { "who", "network", "outcome", "route", "count", NULL };
+	static const char *const outcomes[] = { "in", "wrong", "waits", "denied", NULL };
+	const char *at = "args.rows", *text = NULL;
+	int64_t count = 0;
+	int outcome = -1;
+
+	if (arg_object(v, at, keys, f) < 0 || arg_text(v, at, "who", SIGN_TEXT_MAX, &text, f) < 0 ||
+	    arg_text(v, at, "network", SIGN_TEXT_MAX, &text, f) < 0 ||
+	    arg_text(v, at, "route", SIGN_TEXT_MAX, &text, f) < 0 ||
+	    arg_choice(v, at, "outcome", outcomes, &outcome, f) < 0 ||
+	    arg_number(v, at, "count", 1, INT32_MAX, &count, f) < 0)
+		return f->code;
+	return outcome >= 0 && count > 0 ? 0
+	                                 : refuse(f, E_INVALID, at, "\"in\"",
+	                                          "args.rows: outcome, count: is missing");
+}
+
+/* What a face tells under its own name: recorded, and nothing besides. */
+int order__parse_signs(struct order *o, struct refusal *f)
+{
+	static const char *const outcomes[] = { "in", "wrong", "waits", "denied", NULL };
+	const struct jval *rows = NULL, *left = jv_get(o->args, "left_out");
+	int64_t began = 0, n = 0;
+	int r = arg_number(o->args, "args", "began", 0, UINT32_MAX, &began, f);
+
+	if (r == 0)
+		r = arg_list(o->args, "args", "rows", SIGNS_MAX, &rows, f);
+	if (r == 0 && left)
+		r = arg_object(left, "args.left_out", outcomes, f);
+	for (size_t i = 0; outcomes[i] && r == 0; i++)
+		r = arg_number(left, "args.left_out", outcomes[i], 0, INT32_MAX, &n, f);
+	for (const struct jval *v = jv_first(rows); v && r == 0; v = v->next)
+		r = parse_sign(v, f);
+	return r;
+}
+
+/* --- preferences ---------------------------------------------------------------------- */
 
 int preferences__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {

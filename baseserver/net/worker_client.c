@@ -238,12 +238,13 @@ int worker__command(struct conn *c, const Sirdar__Command *m)
 	}
 	r->request_id = mem_str(m->request_id);
 	r->actor = worker__actor(c, m->actor);
-	r->face = worker__speaks_for(c);
-	r->projects = worker__projects(c);
+	bool for_somebody = worker__is_for(c, m->actor);
+	r->face = for_somebody ? mem_str(c->identity) : NULL;
+	r->projects = for_somebody || c->kind != PEER_FACE ? worker__projects(c) : NULL;
 	r->dry_run = m->dry_run;
 	if (strlen(m->request_id) > 200 || strlen(m->actor) > 200)
 		return worker__posted(c, r, E_TOO_BIG);
-	code = worker__may_command(c, m->kind, &err);
+	code = worker__may_command(c, m->kind, for_somebody, &err);
 	if (code < 0)
 		return refuse_request(c, r, code, err.text);
 	return worker__posted(c, r, commander_command(c->w->peers.front->commander, r));

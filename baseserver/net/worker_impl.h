@@ -200,12 +200,12 @@ int worker__judge(struct conn *c, const struct claim *as, struct err *err);  /* 
 int worker__judge_key(struct conn *c, struct err *err); /* of a session by a pair. E_PEER */
 void worker__peers_look(struct worker *w); /* at the head of a turn: who has expired? */
 /* E_FORBIDDEN its kind may not ask for such a command */
-int worker__may_command(const struct conn *c, const char *kind, struct err *err);
+int worker__may_command(const struct conn *c, const char *kind, bool for_somebody, struct err *err);
 int worker__may_ask(const struct conn *c, const char *query, struct err *err);
 /* Who acts: whom a face names, else the peer itself. heap */
 char *worker__actor(const struct conn *c, const char *said);
-/* The face that speaks for him; NULL: it is the peer itself. heap */
-char *worker__speaks_for(const struct conn *c);
+/* Does a face speak for somebody? */
+bool worker__is_for(const struct conn *c, const char *said);
 /* The projects that its commands keep to, a line each; NULL: all. heap */
 char *worker__projects(const struct conn *c);
 

@@ -331,15 +331,18 @@ static int may_not(const struct conn *c, const char *what, struct err *err)
 	               c->identity, peer_kind_name(c->kind), what);
 }
 
-int worker__may_command(const struct conn *c, const char *kind, struct err *err)
+int worker__may_command(const struct conn *c, const char *kind, bool for_somebody, struct err *err)
 {
 	enum changes may = changes_of(c->kind);
 	enum command_kind k;
 
-	if (command_kind_parse(kind, &k) && k == CK_PEER_KEY) /* we ourselves do */
-		return may_not(c, kind, err);
-	if (may == ANYTHING || !command_kind_parse(kind, &k))
+	if (!command_kind_parse(kind, &k))
 		return 0;
+	if (k == CK_PEER_KEY) /* we ourselves do */
+		return may_not(c, kind, err);
+	/* What a face tells of itself is no person's to say, and nothing else is a face's. */
+	if (may == ANYTHING)
+		return for_somebody == (k != CK_SIGN_INS) ? 0 : may_not(c, kind, err);
 	if (may == WORK && command_least(k) < LEAST_ADMIN)
 		return 0;
 	if (may == DEVICES && k == CK_DEVICE_REMOVE)
@@ -357,14 +360,14 @@ int worker__may_ask(const struct conn *c, const char *query, struct err *err)
 	return may_not(c, query, err);
 }
 
-char *worker__actor(const struct conn *c, const char *said)
+bool worker__is_for(const struct conn *c, const char *said)
 {
-	return changes_of(c->kind) == ANYTHING ? mem_str(said) : mem_fmt("peer:%s", c->identity);
+	return changes_of(c->kind) == ANYTHING && *said;
 }
 
-char *worker__speaks_for(const struct conn *c)
+char *worker__actor(const struct conn *c, const char *said)
 {
-	return changes_of(c->kind) == ANYTHING ? mem_str(c->identity) : NULL;
+	return worker__is_for(c, said) ? mem_str(said) : mem_fmt("peer:%s", c->identity);
 }
 
 char *worker__projects(const struct conn *c)

@@ -21,6 +21,7 @@
 #include "cgi/who/auth.h"
 #include "cgi/who/outsider.h"
 #include "cgi/who/people.h"
+#include "cgi/who/signs.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -88,6 +89,7 @@ static int login_told(struct call *c)
 	if (l->made.name[0] != '\0') {
 		put_text(&c->out, "name", l->made.name);
 		put_text(&c->out, "token", l->made.token);
+		signs_add(c, SIGN_IN, l->user);
 		sodium_memzero(l->made.token, sizeof l->made.token);
 	} else {
 		auth_session_begin(c->cgi->auth, c, l->since, l->via, csrf);
@@ -113,6 +115,7 @@ static int login_done(struct call *c)
 		if (people_find(c->cgi->people, l->user, &p) != 1 || p->disabled ||
 		    p->role == ROLE_NONE) {
 			person_unref(p);
+			signs_add(c, SIGN_DENIED, l->user);
 			return call_fail(c, E_FORBIDDEN, "",
 			                 "%s has no role here: an administrator "
 			                 "gives one, or a group that has one",

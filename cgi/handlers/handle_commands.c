@@ -36,6 +36,7 @@ static const struct {
 	const char *kind, *route;
 } elsewhere[] = { { "session-end", "DELETE /api/v1/sessions" },
 	          { "token-end", "DELETE /api/v1/tokens/NAME" },
+	          { "sign-ins", "this program itself" },
 	          { "preferences-set", "PUT /api/v1/preferences" },
 	          { "peer-invite", "POST /api/v1/peers/NAME/invite" },
 	          { "peer-key", "no route: the server itself gives it" } };

@@ -31,6 +31,7 @@ struct net;
 struct pages;
 struct people;
 struct proxies;
+struct signs;
 struct routes;
 struct thread;
 struct ways;
@@ -58,6 +59,7 @@ struct cgi {
 	struct member *member;   /* etcd/member.h; NULL: no etcd */
 	struct auth *auth;       /* cgi/who/auth.h; has its own lock */
 	struct budget *budget;   /* cgi/who/budget.h; has its own lock */
+	struct signs *signs;     /* cgi/who/signs.h; has its own lock */
 	struct ways *ways;       /* cgi/who/ways.h; NULL: none is set */
 
 	struct pages *pages;     /* cgi/http/pages.h; NULL: not built */

@@ -79,6 +79,8 @@ static void answer_error(struct call *c, const char *body, size_t bytes)
 
 static void on_answer(struct net *n, const Sirdar__Answer *a)
 {
+	if (net__signs_answered(n, a))
+		return;
 	struct call *c = net__ask_take(n, a->id);
 
 	if (!c)
@@ -133,6 +135,7 @@ static void on_down(void *ctx, bool was_up)
 	struct net *n = ctx;
 
 	n->subscribed = false;
+	net__signs_down(n);
 	fresh_lost(n->cgi->fresh);
 	asks_fail(n, E_AGAIN, "the session with the baseserver ended before it answered");
 	if (was_up)
@@ -266,6 +269,7 @@ static void round_alarm(void *self)
 	asks_expire(n, now);
 	net__tell(n);
 	net__followers_fresh(n);
+	net__signs_look(n, now);
 	client_look(n->client, actor_loop(n->me), now);
 	if (now >= n->beat_at_us) {
 		n->beat_at_us = now + US_PER_S;
@@ -280,6 +284,7 @@ static int net_init(void *self, struct actor *me, struct err *err)
 
 	(void)err;
 	n->me = me;
+	n->signs.next_us = actor_mono_us(me) + param_now(n->cgi->param.sign_ins_ms) * US_PER_MS;
 	actor_alarm(me, actor_mono_us(me));
 	return 0;
 }
@@ -306,6 +311,7 @@ int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err
 	int r = client_new(&set, &client_calls, n, &n->client, err);
 
 	n->cgi = cgi;
+	buf_init(&n->signs.args);
 	if (r < 0) {
 		free(n);
 		return r;
@@ -326,6 +332,7 @@ void net_free(struct net *n)
 		return;
 	client_free(n->client);
 	net__told_done(&n->told);
+	buf_done(&n->signs.args);
 	free(n);
 }
 

@@ -26,6 +26,11 @@ bool net__wants_pieces(const struct call *c);
 void net__pieces_go_on(struct net *n, struct call *c, size_t taken); /* and at last the command */
 void net__pieces_end(struct net *n, const struct call *c); /* it was taken out of n->asks */
 
+/* net_signs.c */
+void net__signs_look(struct net *n, int64_t now);
+bool net__signs_answered(struct net *n, const Sirdar__Answer *a); /* false: it was none of it */
+void net__signs_down(struct net *n);
+
 /* Someone who listens. */
 struct follower {
 	struct letter letter;
@@ -70,6 +75,15 @@ struct told_news {
 	uint64_t last;
 };
 
+/* net_signs.c: what is told to the audit. */
+struct net_signs {
+	struct buf args;
+	char request[48];
+	bool waits;      /* args are a command that the server has not answered */
+	uint64_t ask_id; /* under way; 0: not */
+	int64_t next_us; /* mono */
+};
+
 struct net {
 	struct cgi *cgi;
 	struct actor *me;
@@ -83,6 +97,7 @@ struct net {
 	uint64_t seen; /* number of the last event that came */
 	struct told told;
 	struct told_news news;
+	struct net_signs signs;
 };
 
 void net__followers_event(struct net *n, const Sirdar__Events *e);

@@ -10,6 +10,7 @@
 #include "cgi/who/auth_impl.h"
 #include "cgi/who/browser.h"
 #include "cgi/who/people.h"
+#include "cgi/who/signs.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -108,6 +109,7 @@ void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t
 	*session_place(a, user) = fresh;
 	a->sessions_changed = true;
 	pthread_mutex_unlock(&a->mu);
+	signs_add(c, SIGN_IN, user);
 }
 
 void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,

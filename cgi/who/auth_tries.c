@@ -5,7 +5,6 @@
  * so that many at once are judged no more than one after the other; what became of it is told
  * afterwards, and the end of a call takes back what nobody judged. a->mu guards all.
  */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +12,8 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/limit.h"
 #include "cgi/who/auth_impl.h"
+#include "cgi/who/network.h"
+#include "cgi/who/signs.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -47,25 +48,9 @@ static struct tries *tries_of(struct auth *a, const char *who, int64_t now, bool
 	return oldest;
 }
 
-/* Whoever has an address has its neighbours: of IPv4 the first `bytes`, of IPv6 a /64. */
-static void network_of(const char *address, size_t bytes, char ret[INET6_ADDRSTRLEN])
-{
-	unsigned char at[16] = { 0 };
-	int family = strchr(address, ':') ? AF_INET6 : AF_INET;
-
-	if (inet_pton(family, address, at) != 1) {
-		snprintf(ret, INET6_ADDRSTRLEN, "?");
-		return;
-	}
-	if (family == AF_INET6)
-		bytes = 8;
-	memset(at + bytes, 0, sizeof at - bytes);
-	inet_ntop(family, at, ret, INET6_ADDRSTRLEN);
-}
-
 static void names_of(const struct call *c, const char *user, char ret[BOTH][TRIES_WHO])
 {
-	char at[INET6_ADDRSTRLEN];
+	char at[NETWORK_TEXT];
 
 	network_of(c->address, 4, at);
 	snprintf(ret[0], TRIES_WHO, "a %s", at);
@@ -104,6 +89,7 @@ int auth_may_try(struct auth *a, struct call *c, const char *user)
 		snprintf(c->tries, sizeof c->tries, "%s", user);
 		return 0;
 	}
+	signs_add(c, SIGN_WAITS, user);
 	wait = wait / US_PER_S + 1;
 	return limit_refuse(c, LIMIT_TRIES, free_tries, wait,
 	                    "too many wrong passwords, wait %lld s", (long long)wait);
@@ -152,6 +138,8 @@ void auth_tried(struct auth *a, struct call *c, bool right)
 {
 	if (right)
 		log_info("password.right", "user=%s address=%s", c->tries, c->address);
+	else
+		signs_add(c, SIGN_WRONG, c->tries);
 	tried(a, c, true, right);
 	if (!right)
 		log_warn("login.wrong", "address=%s", c->address);

@@ -7,6 +7,7 @@ protobuf by hand. It says what it likes: what a broker's programs never would, t
     p.hello(LOADER, type="shell", held=[...]); p.send("beat", field(1, 1)); p.wait("beat_ack")
 """
 import ctypes
+import json
 import os
 import re
 import select
@@ -14,7 +15,7 @@ import socket
 import struct
 import time
 
-from harness import SLOW, Late
+from harness import SLOW, Late, until
 from keeper_client import field, fixed, packed, read
 
 BROKER, LOADER, CLIENT = 1, 2, 3
@@ -262,3 +263,29 @@ def text(message, number):
 def code_of(message, number=3):
     code = message.get(number, [0])[0]
     return code - (1 << 64) if code >> 63 else code
+
+
+class Face(Peer):
+    """One that was taken over: it names whomever it likes."""
+
+    def __init__(self, s, name="liar"):
+        if not (s.dir / f"{name}.key").exists():
+            s.add_key(name, "face")
+        self.number = 0
+        until("its key is read", lambda: self.opens(s, name))
+        assert self.hello(CLIENT)[0] == "welcome"
+
+    def opens(self, s, name):
+        try:
+            super().__init__(s, name)
+        except (Gone, OSError):
+            return False
+        return True
+
+    def command(self, actor, what, dry=False, /, **args):
+        """-> "" when it was taken, else why not."""
+        self.number += 1
+        self.send("command", field(1, self.number) + field(2, os.urandom(16).hex()) + field(3, actor) + field(4, what) +
+                  field(5, json.dumps(args)) + field(6, dry))
+        answer = self.wait("answer", lambda m: m[1][0] == self.number)
+        return "" if not answer.get(2, [0])[0] else answer[3][0].decode()

@@ -8,28 +8,11 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Site, main, test, until  # noqa: E402
 from keeper_client import field  # noqa: E402
-from peer import CLIENT, Peer  # noqa: E402
+from peer import Face  # noqa: E402
 
 WORD, SECRET = "a long password 1", "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2E$RdescudvJCsgt3ub+b5dWRWJTmaaJObG"
 FLOW = ("workflow: w\nproject: retail\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-02\nparameters: {who: x}\n"
         "defaults: {type: shell, cycle: day}\ntasks: {t: {params: {script: 'echo ${who}'}}}\n")
-
-
-class Face(Peer):
-    def __init__(self, s, name="liar"):
-        if not (s.dir / f"{name}.key").exists():
-            s.add_key(name, "face")
-        super().__init__(s, name)
-        self.number = 0
-        assert self.hello(CLIENT)[0] == "welcome"
-
-    def command(self, actor, what, dry=False, /, **args):
-        """-> "" when it was taken, else why not."""
-        self.number += 1
-        self.send("command", field(1, self.number) + field(2, os.urandom(16).hex()) + field(3, actor) + field(4, what) +
-                  field(5, json.dumps(args)) + field(6, dry))
-        answer = self.wait("answer", lambda m: m[1][0] == self.number)
-        return "" if not answer.get(2, [0])[0] else answer[3][0].decode()
 
 
 def user(s, name, **more):
