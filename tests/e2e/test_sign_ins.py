@@ -110,6 +110,34 @@ def ten_thousand_failed_logins_are_few_rows_and_what_had_no_room_is_counted(s):
 
 
 @test
+def while_strangers_try_passwords_from_many_networks_at_once_who_knows_his_own_gets_in(s):
+    user(s, "dee", role="viewer")
+    before, gone, seen = told(s), threading.Event(), collections.Counter()
+
+    def storm(part):
+        c = Client(s)
+        for i in range(1000):
+            if gone.is_set():
+                return
+            seen[c.login(f"nobody {part} {i}", "wrong wrong wrong", f"10.{part + 20}.{i % 250}.1")[0]] += 1
+    threads = [threading.Thread(target=storm, args=(p,)) for p in range(24)]
+    for t in threads:
+        t.start()
+    until("the storm is there", lambda: sum(seen.values()) > 48, 60)
+    got = []
+    try:
+        for _ in range(3):
+            got.append(Client(s).login("dee", WORD, "192.0.2.5")[0])
+    finally:
+        gone.set()
+        for t in threads:
+            t.join()
+    assert got == [200] * 3, got
+    assert seen[401] and not seen[503], seen
+    until("all are told", lambda: sum((told(s) - before).values()) == sum(seen.values()) + len(got))
+
+
+@test
 def more_networks_than_there_are_rows_for_push_nobody_out_who_signed_in(s):
     user(s, "bob", role="viewer")
     before, c = told(s), Client(s)
