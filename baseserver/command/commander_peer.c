@@ -9,8 +9,8 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/model/front.h"
-#include "baseserver/model/invites.h"
 #include "baseserver/model/grants.h"
+#include "baseserver/model/invites.h"
 #include "baseserver/model/peers.h"
 #include "sched/when.h"
 #include "sched/workflow.h"

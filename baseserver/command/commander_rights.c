@@ -153,10 +153,8 @@ static const char *right_of(enum command_kind kind)
 }
 
 static int judge_projects(const struct giver *g, const struct jval *in, const char *at,
-                          const char *right, struct refusal *f)
+                          enum least least, const char *right, struct refusal *f)
 {
-	enum least least = command_least(g->o->kind);
-
 	if (!in && grants_have(&g->has, NULL, least, right))
 		return 0;
 	if (!in)
@@ -188,9 +186,13 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		return refuse(f, E_FORBIDDEN, "kind", NULL, "%s needs the role %s, '%.128s' has %s",
 		              kind, least_name(least), g->actor,
 		              role == LEAST_COUNT ? "none" : least_name(role));
-	int r = judge_projects(g, o->within, "args.within", right, f);
-	if (r == 0 && (o->documents || o->draft))
-		r = judge_projects(g, o->unsafe_within, "args.unsafe_within", "unsafe", f);
+	int r = judge_projects(g, o->within, "args.within", least, right, f);
+	if (r < 0 || !(o->documents || o->draft))
+		return r;
+	r = judge_projects(g, o->unsafe_within, "args.unsafe_within", least, "unsafe", f);
+	if (r == 0)
+		r = judge_projects(g, o->quota_within, "args.quota_within",
+		                   command_least(CK_QUOTA_SET), NULL, f);
 	return r;
 }
 

@@ -88,14 +88,18 @@ def rights_beside_the_role_are_the_servers_to_give(s):
     raw = FLOW.replace("}}}", "}, raw: true}}")
     with Face(s) as f:
         assert f.command("dev", "apply", documents=[{"name": "w.yaml", "text": FLOW}], within=["retail"],
-                         unsafe_within=[]) == ""
-        for unsafe in ({}, {"unsafe_within": ["retail"]}):
+                         unsafe_within=[], quota_within=[]) == ""
+        for unsafe in ({}, {"unsafe_within": ["retail"], "quota_within": []}):
             why = f.command("dev", "apply", documents=[{"name": "w.yaml", "text": raw}], within=["retail"], **unsafe)
             assert "unsafe" in why, (unsafe, why)
+        raised = [{"name": "p.yaml", "text": "project: retail\nquota: {running: 50}\n"}]
+        for quota in ({}, {"quota_within": ["retail"]}):
+            why = f.command("dev", "apply", documents=raised, within=["retail"], unsafe_within=[], **quota)
+            assert "quota_within" in why, (quota, why)
         which = {"selection": {"workflow": "retail/w", "from": "2026-01-01", "to": "2026-01-02"}, "within": ["retail"]}
         assert "backfill" in f.command("dev", "backfill", **which)
         assert "backfill" not in f.command("devel", "backfill", **which)
-        assert f.command("devel", "apply", documents=[{"name": "w.yaml", "text": raw}], within=["retail"], unsafe_within=["retail"]) == ""
+        assert f.command("devel", "apply", documents=[{"name": "w.yaml", "text": raw}], within=["retail"], unsafe_within=["retail"], quota_within=[]) == ""
 
 
 @test
@@ -115,6 +119,21 @@ def a_token_is_never_more_than_its_person_and_changes_no_credential(s):
         assert "token" in f.command("ada/large", "user-set", user="mallory", role="admin")
         assert "token" in f.command("olga/hers", "user-set", user="olga", secret=SECRET, since=0)
         assert f.command("olga", "token-remove", token="large") != "" and f.command("olga", "token-remove", token="hers") == ""
+
+
+@test
+def what_a_token_takes_from_its_person_it_takes_from_what_he_saves_too(s):
+    user(s, "abe", role="admin")
+    jar = s.as_person("abe", WORD)
+    status, made = jar("POST", "/api/v1/tokens", {"name": "saves", "role": "developer", "rights": [], "days": 1})
+    assert status == 201, made
+    ordinary, raw = FLOW, FLOW.replace("}}}", "}, raw: true}}")
+    mine, s.token = s.token, made["token"]
+    try:
+        for text, wanted in ((ordinary, (200, 202)), (raw, (403,)), ("project: retail\nquota: {running: 60}\n", (403,))):
+            s.command("apply", documents=[{"name": "d.yaml", "text": text}], expect=wanted)
+    finally:
+        s.token = mine
 
 
 @test
@@ -205,7 +224,7 @@ def who_only_a_face_knows_may_with_asserts_people_nothing_about_access_and_with_
 def asserts_is_a_faces_and_nobody_shuts_the_last_administrator_out_by_it(s):
     s.add_key("tool", "client")
     assert s.ask("POST", "/api/v1/peers", {"peer": "tool", "kind": "client", "asserts": "people"})[0] == 400
-    for name in ("ada", "made_by_ada"):
+    for name in ("ada", "abe", "made_by_ada"):
         s.sirdar("user", "remove", name)
     status, answer = s.ask("POST", "/api/v1/peers", {"peer": "cgi", "asserts": "people"})
     assert status == 409 and "administrator" in answer["error"]["message"], answer
