@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/launch_private.h"
+#include "broker/keeper/rights.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -53,13 +54,13 @@ BARE static _Noreturn void child_fail(enum step step)
 BARE static void child_user(const struct launch *l)
 {
 	/* The raw calls: glibc's would signal "all threads" of memory that is not ours. */
-	if (syscall(SYS_setgroups, l->groups_n, l->groups) < 0 ||
+	if (!rights_bind_users() || syscall(SYS_setgroups, l->groups_n, l->groups) < 0 ||
 	    syscall(SYS_setresgid, l->gid, l->gid, l->gid) < 0 ||
 	    syscall(SYS_setresuid, l->uid, l->uid, l->uid) < 0)
 		child_fail(STEP_USER);
 	/* Whatever was asked for: the program that begins here cannot be root. */
-	if (syscall(SYS_getuid) == 0 || syscall(SYS_geteuid) == 0 || syscall(SYS_getegid) == 0 ||
-	    syscall(SYS_setresuid, 0, 0, 0) == 0) {
+	if (!rights_bind_job() || syscall(SYS_getuid) == 0 || syscall(SYS_geteuid) == 0 ||
+	    syscall(SYS_getegid) == 0 || syscall(SYS_setresuid, 0, 0, 0) == 0) {
 		errno = EPERM;
 		child_fail(STEP_USER);
 	}

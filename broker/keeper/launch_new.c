@@ -151,7 +151,10 @@ static int groups_find(struct launch *l, struct err *err)
 	if (getgrouplist(l->user, l->gid, l->groups, &n) < 0)
 		return err_set(err, E_INVALID, "user %.64s has more than %d groups", l->user,
 		               GROUPS_MAX);
-	l->groups_n = (size_t)n;
+	/* A group of the system's (docker, disk, adm) is a way to be root, or a daemon. */
+	for (int i = 0; i < n; i++)
+		if (l->groups[i] >= JOB_UID_MIN && l->groups[i] <= INT32_MAX)
+			l->groups[l->groups_n++] = l->groups[i];
 	return 0;
 }
 
@@ -169,7 +172,7 @@ static int user_find(struct launch *l, const Sirdar__KeeperStart *m, struct pass
 		return 0;
 	if (geteuid() != 0)
 		return err_set(err, E_FORBIDDEN, "the keeper may not run jobs as %.64s", l->user);
-	if (l->uid < JOB_UID_MIN || l->gid == 0)
+	if (l->uid < JOB_UID_MIN || l->gid < JOB_UID_MIN)
 		return err_set(err, m->own_user ? E_MACHINE : E_FORBIDDEN,
 		               "user %.64s has number %u and group %u: jobs run as users from %d "
 		               "on, never as root",

@@ -17,7 +17,8 @@ AT = "2026-03-01T00:00:00Z"
 # docs/manual.md, "As whom jobs run": with one user for all, all of it is everybody's.
 BARE = re.compile(r"read_(key|machine|state|journal|epoch|output|place|file|work|files|secrets)$|write_(state|work|place|files)$"
                   r"|hard_link_to_the_key|move_the_victims_place|victims_|link_where"
-                  r"|(kill|limits_of)_(broker|keeper|loader)$|(trace|descriptors_of|kill|limits_of|environment_of)_victim$|socket_keeper$|cgroup_")
+                  r"|(kill|limits_of)_(broker|keeper|loader)$|(trace|descriptors_of|kill|limits_of|environment_of)_victim$|socket_keeper$|cgroup_"
+                  r"|(mount_in|root_of)_a_namespace_of_its_own$|userfaultfd$|keyring$|calls_of_another_machine$")
 
 
 def workflow(s, project, name, script, group):
@@ -119,7 +120,7 @@ def the_tricks_do_pass_where_jobs_are_root(s):
     want = {f"read_{what}" for what in ("key", "keys_file", "store", "vault", "cgi", "joblogs", "journal", "file", "secrets", "output")}
     want |= {"victims_environment", "victims_memory", "victims_descriptors", "victims_directory", "kill_server", "kill_keeper", "kill_victim",
              "write_state", "write_base", "socket_keeper", "hard_link_to_the_key", "move_the_victims_place", "setuid", "root_already",
-             "accounts", "at_and_cron", "limits_of_victim", "environment_of_broker"}
+             "accounts", "at_and_cron", "keyring", "userfaultfd", "mount_in_a_namespace_of_its_own", "limits_of_victim", "environment_of_broker"}
     assert want <= passed, want - passed
 
 

@@ -188,6 +188,30 @@ def who_has_no_process_of_its_own_touches_no_file_for_a_project(s):
     assert not (s.dir / "data/x.db").exists()
 
 
+PROGRAMS = """set -e
+python3 - <<'END'
+import mmap, multiprocessing, os, sqlite3, subprocess, tempfile, threading
+os.setuid(os.getuid()), os.setresgid(*os.getresgid())
+t = threading.Thread(target=print, args=("thread",)); t.start(); t.join()
+with multiprocessing.Pool(2) as pool:
+    assert pool.map(abs, (-1, -2)) == [1, 2]
+assert sqlite3.connect("x.db").execute("select 7").fetchone() == (7,)
+assert subprocess.check_output(["sh", "-c", "echo $((3 * 4))"]) == b"12\\n"
+mmap.mmap(-1, 1 << 16).close(), tempfile.TemporaryFile().close()
+END
+if command -v java >/dev/null; then java -Xmx64m -version 2>&1; fi
+sort /etc/passwd | tar -cf x.tar x.db && tar -tf x.tar
+echo all well"""
+
+
+@test
+def ordinary_programs_go_on_under_the_filters_of_a_job(s):
+    i = over(s, job(s, "one", "programs", PROGRAMS))
+    assert i["state"] == "Succ" and said(s, i)[-2:] == ["all", "well"], (said(s, i), s.log_of(i["id"], stream="stderr"))
+    i = over(s, job(s, "one", "filters", "grep -E '^(Seccomp|NoNewPrivs|Groups):' /proc/self/status"))
+    assert said(s, i)[:4] == ["Groups:", "NoNewPrivs:", "1", "Seccomp:"] and said(s, i)[4] == "2", said(s, i)
+
+
 # --- root without any of them
 
 @test

@@ -6,6 +6,7 @@ only the victim's memory and environment have.
 """
 import ctypes
 import json
+import mmap
 import os
 import resource
 import socket
@@ -246,6 +247,45 @@ def chroot():
 @trick
 def mount_namespace():
     return in_child(lambda: LIBC.unshare(0x00020000) == 0)
+
+
+@trick
+def mount_in_a_namespace_of_its_own():
+    return in_child(lambda: LIBC.unshare(0x10020000) == 0 and LIBC.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0)
+
+
+@trick
+def root_of_a_namespace_of_its_own():
+    """It is root there only; but what a kernel's fault makes of that is not known beforehand."""
+    def become():
+        uid = os.getuid()
+        if LIBC.unshare(0x10000000) != 0:
+            return False
+        with open("/proc/self/uid_map", "w", encoding="ascii") as f:
+            f.write(f"0 {uid} 1")
+        return call(117, 0, 0, 0)
+    return in_child(become)
+
+
+@trick
+def userfaultfd():
+    return in_child(lambda: call(323, 1))
+
+
+@trick
+def keyring():
+    return in_child(lambda: call(250, 0, -3, 1))  # the session's, made where there is none
+
+
+@trick
+def calls_of_another_machine():
+    """getpid() as a program of i386 makes it."""
+    def run():
+        code = bytes.fromhex("b814000000cd80c3")
+        page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        page.write(code)
+        return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))() > 0
+    return os.uname().machine == "x86_64" and in_child(run)
 
 
 @trick
