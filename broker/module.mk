@@ -6,7 +6,7 @@ BROKER_LIBS := link wire rt util
 BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -lunistring -ldl
 # It holds the processes of guests as the jobkeeper holds jobs.
 REMAINS := remains limiter tree tree_scan
-LOADER_KEEPER := client launch launch_new rights $(REMAINS)
+LOADER_KEEPER := client launch launch_new rights tenant $(REMAINS)
 $(eval $(call program,taskrunner-loader,broker/loader/main.c $(LOADER_KEEPER:%=broker/keeper/%.c),loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
 $(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) $(REMAINS:%=broker/keeper/%.c) broker/keeper/client.c,etcd $(BROKER_LIBS),$(BROKER_LDLIBS) -lcjson))
 
