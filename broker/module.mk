@@ -13,3 +13,5 @@ $(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) $(REMAINS:%=b
 # The jobkeeper: small on purpose, and no TLS (its peers are on this machine).
 KEEPER_C := $(filter-out broker/keeper/client.c broker/keeper/remains.c,$(wildcard broker/keeper/*.c))
 $(eval $(call program,jobkeeper,$(KEEPER_C),wire rt util,-lev -lprotobuf-c -lunistring))
+# For its unit test.
+$(eval $(call objects,launcher,$(addprefix broker/keeper/,launcher.c launcher_user.c launcher_ask.c launch.c launch_new.c rights.c tenant.c)))

@@ -37,7 +37,7 @@ struct keeper_client {
 	const struct keeper_client_ops *ops;
 	void *ctx;
 	struct session *session; /* NULL: none */
-	bool is_up;
+	bool is_up, must_separate;
 	uint32_t silent_ms; /* nothing heard for so long ends a connection */
 	uint32_t n_silent;  /* connections in a row that ended so, or found no room in its queue */
 	int64_t silent_sum; /* ms of them, but for the first */
@@ -69,12 +69,24 @@ static int client_send(struct keeper_client *k, enum frame_kind kind, const void
 	return session_send(k->session, kind, message, err);
 }
 
+#define TELL(call, message) ((call) ? (call)(k->ctx, (message)) : (void)0)
+
 static int welcomed(struct keeper_client *k, const Sirdar__KeeperWelcome *m)
 {
 	Sirdar__KeeperAttach attach = SIRDAR__KEEPER_ATTACH__INIT;
 
 	if (k->is_up || m->protocol != 1)
 		return E_PROTOCOL;
+	if (k->must_separate && !m->separates) {
+		struct err why = { 0 };
+		int r = err_set(
+			&why, E_MACHINE,
+			"the jobkeeper there has no launcher: jobs would be its own user's; "
+			"start it as its service does, with --user");
+
+		TELL(k->ops->on_down, &why);
+		return r;
+	}
 	k->is_up = true;
 	k->pause_s = RETRY_MIN_S;
 	attach.type = k->type;
@@ -83,8 +95,6 @@ static int welcomed(struct keeper_client *k, const Sirdar__KeeperWelcome *m)
 		k->ops->on_up(k->ctx, m);
 	return r;
 }
-
-#define TELL(call, message) ((call) ? (call)(k->ctx, (message)) : (void)0)
 
 static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
 {
@@ -218,6 +228,7 @@ int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings
 	k->ctx = set->ctx;
 	k->pause_s = RETRY_MIN_S;
 	k->silent_ms = (uint32_t)set->silent_ms;
+	k->must_separate = set->must_separate;
 	k->peer_fd = -1;
 	ev_timer_init(&k->retry, try_now, 0., 0.);
 	k->retry.data = k;

@@ -166,6 +166,7 @@ static void keep_over_exec(int fd, bool keep)
 static void descriptors_mark(struct keeper *k, bool keep)
 {
 	keep_over_exec(k->lock_fd, keep);
+	keep_over_exec(k->settings.launcher.fd, keep);
 	keep_over_exec(service_listen_fd(k->service), keep);
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
 		struct job *job = slab_at(&k->jobs, i);
@@ -214,7 +215,11 @@ int keeper_upgrade(struct keeper *k, const char *program, struct err *err)
 		mem_fmt("--program=%s", k->program),
 		NULL, /* the handover */
 		/* An older program does not know it. */
-		s->output_rate_max ? mem_fmt("--output-rate=%" PRId64, s->output_rate_max) : NULL,
+		s->output_rate_max ? mem_fmt("--output-rate=%" PRId64, s->output_rate_max)
+				   : mem_str("--foreground"),
+		s->separates ? mem_fmt("--launcher=%d:%d", s->launcher.fd, (int)s->launcher.pid)
+			     : NULL,
+		s->separates ? mem_fmt("--peer=%u:0", (unsigned)s->peer) : NULL,
 		NULL,
 	};
 	int fd = -1, r = probe(program, err);

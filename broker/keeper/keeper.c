@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -74,6 +75,44 @@ static void upgrade(struct keeper *k)
 	if (keeper_upgrade(k, to, &err) < 0)
 		log_error("keeper.not_upgraded", "%s: going on as before", err.text);
 	free(to);
+}
+
+/* What cannot be ended here the next keeper's launcher ends, or who looks after the service. */
+static void launcher_send(void *ctx, int pid_fd, int sig)
+{
+	struct keeper *k = ctx;
+
+	if (launcher_signal(&k->settings.launcher, pid_fd, sig))
+		return;
+	log_error("keeper.unable",
+	          "running=%zu: a job must end and cannot be signalled; it ends "
+	          "itself, and who begins it anew ends the jobs",
+	          k->running);
+	k->is_unable = true;
+	ev_break(k->loop, EVBREAK_ALL);
+}
+
+/* Without it nothing starts. What runs is watched to its end; then the keeper ends. */
+static void on_launcher(struct ev_loop *loop, struct ev_io *w, int events)
+{
+	struct keeper *k = w->data;
+
+	(void)events;
+	if (launcher_is_there(&k->settings.launcher))
+		return;
+	ev_io_stop(loop, w);
+	close(w->fd);
+	k->is_unable = true;
+	keeper_wake(k);
+}
+
+static int launcher_watch(struct keeper *k, bool is_new, struct err *err)
+{
+	ev_io_init(&k->launcher, on_launcher, k->settings.launcher.fd, EV_READ);
+	k->launcher.data = k;
+	ev_io_start(k->loop, &k->launcher);
+	tree_send_by(launcher_send, k);
+	return is_new ? launcher_begin(&k->settings.launcher, err) : 0;
 }
 
 static void on_round(struct ev_loop *loop, struct ev_prepare *w, int events)
@@ -188,10 +227,16 @@ static int place_open(struct keeper *k, struct err *err)
 	k->logs_dir = mem_fmt("%s/logs", k->settings.state_dir);
 	k->files_dir = k->settings.files_dir ? mem_str(k->settings.files_dir)
 	                                     : mem_fmt("%s/files", k->settings.state_dir);
+	if (r == 0 && k->settings.separates) { /* shared as the directory it is in: own.h */
+		mode_t old = umask(027);
+
+		mkdir(k->logs_dir, 0750);
+		umask(old);
+	}
 	if (r == 0)
-		r = own_dir(k->logs_dir, false, err);
+		r = own_dir(k->logs_dir, k->settings.separates, err);
 	/* Jobs of other users find their own directory in it, and cannot list it. */
-	if (r == 0)
+	if (r == 0 && !k->settings.separates)
 		r = fs_mkdirs(k->files_dir, 0711, err);
 	buf_init(&text);
 	if (r == 0)
@@ -249,9 +294,13 @@ int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_sett
 	if (r < 0)
 		return r;
 	keeper_keeper_watch(k);
-	k->outputs = outputs_new(loop, k->logs_dir);
+	k->outputs = outputs_new(loop, k->logs_dir, s->separates);
 	outputs_set_limits(k->outputs, (uint64_t)s->output_bytes_max, (uint64_t)s->output_rate_max);
 	r = tree_open(s->cgroup, s->state_dir, &k->tree, err);
+	if (r < 0)
+		return r;
+	if (s->separates)
+		r = launcher_watch(k, handover < 0, err);
 	if (r < 0)
 		return r;
 	if (handover >= 0)

@@ -12,6 +12,7 @@
 
 #include "broker/keeper/job.h"
 #include "broker/keeper/journal.h"
+#include "broker/keeper/launcher_ask.h"
 #include "broker/keeper/output.h"
 #include "broker/keeper/tree.h"
 #include "util/heap.h"
@@ -26,6 +27,9 @@ struct keeper_settings {
 	const char *cgroup;                /* "auto", "off", a directory */
 	int64_t jobs_max, output_bytes_max, journal_bytes, hang_ms;
 	int64_t output_rate_max; /* bytes a second and stream; 0: any */
+	bool separates;          /* jobs are started by a launcher */
+	struct launcher_link launcher;
+	uid_t peer; /* whose loaders and broker talk here, beside our own user; 0: nobody else */
 };
 
 enum { FORGOTTEN_MAX = 4096 };
@@ -56,12 +60,13 @@ struct keeper {
 	size_t forgotten_n; /* ever; the ring's last place is before it */
 	size_t running;     /* jobs not yet ended */
 	int null_fd, timer_fd, signal_fd, lock_fd;
-	struct ev_io timer, signal;
+	struct ev_io timer, signal, launcher;
 	struct ev_prepare round;
 	struct ev_idle again; /* on: the round left work */
 	struct ev_timer mend; /* the journal is broken: try anew */
 	struct ev_timer poll; /* settling jobs, now and then */
 	bool is_stopping, is_sync_due, is_strangers_known;
+	bool is_unable;   /* without its launcher it cannot go on */
 	size_t strangers; /* children that are no job's first process */
 	char *upgrade_to; /* not NULL: exec it after this round */
 };
@@ -88,6 +93,9 @@ void keeper_forget(struct keeper *k, uint64_t token); /* ends only */
 bool keeper_is_forgotten(const struct keeper *k, uint64_t token);
 
 /* --- shared by keeper*.c --- */
+
+void keeper_files_remove(struct keeper *k, uint64_t token);
+bool keeper_has_launcher(struct keeper *k); /* false: it should, and it is gone */
 
 struct job *keeper_add(struct keeper *k, uint64_t token, const char *type);
 void keeper_remove(struct keeper *k, struct job *job);

@@ -5,6 +5,7 @@
  * process is gone and nothing is left of its tree. It is told after the sync that has its record.
  * While the journal cannot be written there are no starts, and ends are held back.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,14 +56,19 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 {
 	struct job *job = keeper_find(k, m->token);
 	struct launch *launch = NULL;
+	struct launcher_answer who;
+	bool separates = k->settings.separates;
 	int r = 0;
 
 	if (!job)
 		r = admit(k, m, err);
+	if (!job && r == 0 && separates)
+		r = launcher_who(&k->settings.launcher, m->project, m->run_as, &who, err);
 	if (!job && r == 0)
 		r = strlen(m->type) > 80 /* with its lane */
 		            ? err_set(err, E_INVALID, "type")
-		            : launch_new(m, k->settings.state_dir, k->files_dir, &launch, err);
+		            : launch_new(m, k->settings.state_dir, k->files_dir,
+		                         separates ? &who : NULL, &launch, err);
 	if (r < 0)
 		return r;
 	if (job) {
@@ -99,7 +105,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 void keeper_not_started(struct keeper *k, struct job *job, const struct err *why)
 {
 	CHECK(k->running > 0 && !job->pid);
-	launch_files_remove(k->files_dir, job->token);
+	keeper_files_remove(k, job->token);
 	launch_free(job->launch);
 	job->launch = NULL;
 	output_drop(k->outputs, &job->out);
@@ -118,16 +124,22 @@ void keeper_not_started(struct keeper *k, struct job *job, const struct err *why
 
 static int spawn(struct keeper *k, struct job *job, struct err *err)
 {
-	struct launch_fds fds = { k->null_fd, -1, -1, -1, { -1, -1, -1 } };
+	struct launch_fds fds = { k->null_fd, -1, -1, -1, { -1, -1, -1, -1 } };
+	bool separates = k->settings.separates;
 	int r = output_open(k->outputs, &job->out, &fds.out, err);
 
 	if (r == 0)
 		r = output_open(k->outputs, &job->err, &fds.err, err);
 	if (r == 0)
 		r = tree_make(k->tree, &job->limits, &job->group, &fds.cgroup, fds.join, err);
+	/* The group is ours, so that we open the door of it for a job that is not. */
+	if (separates && fds.cgroup >= 0)
+		fds.join[LIMITER_JOINS] = openat(fds.cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (r == 0)
-		r = launch_run(job->launch, &fds, &job->pid, &job->started_us, err);
-	int own[] = { fds.out, fds.err, fds.join[0], fds.join[1], fds.join[2] };
+		r = separates ? launcher_start(&k->settings.launcher, job->launch, &fds, job->token,
+		                               &job->pid, &job->started_us, err)
+		              : launch_run(job->launch, &fds, &job->pid, &job->started_us, err);
+	int own[] = { fds.out, fds.err, fds.join[0], fds.join[1], fds.join[2], fds.join[3] };
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (own[i] >= 0)
 			close(own[i]);
@@ -187,8 +199,12 @@ static size_t strangers_count(struct keeper *k)
 	if (fs_read(path, CHILDREN_BYTES, &text, NULL) < 0)
 		n = 1; /* cannot say: look closer */
 	else
-		for (char *p = (char *)buf_str(&text); *p; p += *p == ' ')
-			n += map_get(&k->pids, strtoull(p, &p, 10)) == MAP_NONE;
+		for (char *p = (char *)buf_str(&text); *p; p += *p == ' ') {
+			uint64_t pid = strtoull(p, &p, 10);
+
+			n += map_get(&k->pids, pid) == MAP_NONE &&
+			     pid != (uint64_t)k->settings.launcher.pid;
+		}
 	buf_done(&text);
 	return n;
 }
@@ -229,8 +245,8 @@ static void round_finish(struct keeper *k, struct job *job)
 	if (job->pid)
 		map_remove(&k->pids, (uint64_t)job->pid, job->at);
 	job_move(job, end->lost ? JOB_LOST : JOB_ENDED);
-	if (!job->has_no_files)
-		launch_files_remove(k->files_dir, job->token);
+	if (!job->has_no_files || k->settings.separates)
+		keeper_files_remove(k, job->token);
 	k->running--;
 	log_debug("job.ended", "token=%016" PRIx64 " exit=%d lost=%d", job->token, end->exit_code,
 	          end->lost);
@@ -382,7 +398,7 @@ bool keeper_round(struct keeper *k)
 		journal_failed(k, &err);
 	compact(k);
 	more = k->starts.n || k->ends.n || k->is_sync_due;
-	if (!more && k->is_stopping && k->running == 0)
+	if (!more && (k->is_stopping || !keeper_has_launcher(k)) && k->running == 0)
 		ev_break(k->loop, EVBREAK_ALL);
 	if (more)
 		keeper_wake(k);

@@ -406,6 +406,19 @@ static void quarantine(struct keeper *k, const struct journal_health *h)
 	free(aside);
 }
 
+void keeper_files_remove(struct keeper *k, uint64_t token)
+{
+	if (k->settings.separates)
+		launcher_clean(&k->settings.launcher, token);
+	else
+		launch_files_remove(k->files_dir, token);
+}
+
+bool keeper_has_launcher(struct keeper *k)
+{
+	return !k->settings.separates || k->settings.launcher.fd >= 0;
+}
+
 /* A copy says what another machine's keeper holds, or held when it was copied: whose processes
  * these are may run them still, so that nothing of it is told here, above all no end. */
 static int disown(struct keeper *k, struct err *err)
@@ -420,7 +433,7 @@ static int disown(struct keeper *k, struct err *err)
 		struct job *job = slab_at(&k->jobs, i);
 		if (!job->keeper)
 			continue;
-		launch_files_remove(k->files_dir, job->token);
+		keeper_files_remove(k, job->token);
 		output_remove(k->outputs, job);
 		keeper_remove(k, job);
 	}
@@ -471,7 +484,7 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 		struct job *job = slab_at(&k->jobs, i);
 		if (!job->keeper)
 			continue;
-		launch_files_remove(k->files_dir, job->token);
+		keeper_files_remove(k, job->token);
 		if (!job_is_over(job))
 			table_lose(k, job, strcmp(l.boot_id, k->boot_id) == 0);
 	}

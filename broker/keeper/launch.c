@@ -40,7 +40,16 @@ struct verdict {
 	volatile int step;        /* 0: exec happened */
 	volatile int errnum;
 };
-enum step { STEP_NONE, STEP_SETUP, STEP_USER, STEP_LIMIT, STEP_CWD, STEP_EXEC };
+enum step {
+	STEP_NONE,
+	STEP_SETUP,
+	STEP_USER,
+	STEP_LIMIT,
+	STEP_CWD,
+	STEP_EXEC,
+	STEP_PLACE, /* errnum 0: it is not only the user's */
+	STEP_FILES,
+};
 
 static struct verdict *verdict;
 
@@ -51,16 +60,75 @@ BARE static _Noreturn void child_fail(enum step step)
 	_exit(127);
 }
 
+/* The user's directory, made by itself or before it: is it a directory, its own, and shut? */
+BARE static bool place_is_own(const struct launch *l)
+{
+	struct stat st;
+
+	if (lstat(l->place, &st) < 0)
+		return false;
+	/* What a job did to its own place must not look like a fault of the machine. The name
+	 * stands in a directory that is ours, so nobody can put a link there meanwhile. */
+	if (S_ISDIR(st.st_mode) && st.st_uid == l->uid && (st.st_mode & 07777) != 0700 &&
+	    chmod(l->place, 0700) == 0)
+		return true;
+	errno = 0;
+	return S_ISDIR(st.st_mode) && st.st_uid == l->uid && !(st.st_mode & 077);
+}
+
+BARE static bool file_make(int dir, const struct launch_file *f)
+{
+	int fd = openat(dir, f->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+	ssize_t n = fd < 0 ? -1 : write(fd, f->data, f->bytes);
+
+	if (fd >= 0)
+		close(fd);
+	if (n >= 0 && n != (ssize_t)f->bytes)
+		errno = ENOSPC;
+	return n == (ssize_t)f->bytes;
+}
+
+/* As the user, but with the launcher's group, which alone may make something in the places: so
+ * nobody has put anything there before. */
+BARE static void child_makes(const struct launch *l)
+{
+	umask(077);
+	if (l->place && mkdir(l->place, 0700) < 0 && errno != EEXIST)
+		child_fail(STEP_PLACE);
+	if (l->place && !place_is_own(l))
+		child_fail(STEP_PLACE);
+	if (l->files_n == 0)
+		return;
+	if (mkdir(l->files_at, 0700) < 0)
+		child_fail(STEP_FILES);
+	int dir = open(l->files_at, O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_RDONLY);
+	for (size_t i = 0; i < l->files_n; i++)
+		if (dir < 0 || !file_make(dir, &l->files[i]))
+			child_fail(STEP_FILES);
+	close(dir);
+}
+
 BARE static void child_user(const struct launch *l)
 {
-	/* The raw calls: glibc's would signal "all threads" of memory that is not ours. */
-	if (!rights_bind_users() || syscall(SYS_setgroups, l->groups_n, l->groups) < 0 ||
-	    syscall(SYS_setresgid, l->gid, l->gid, l->gid) < 0 ||
-	    syscall(SYS_setresuid, l->uid, l->uid, l->uid) < 0)
+	uid_t uid = l->uid;
+	gid_t gid = l->gid;
+
+	/* The raw calls: glibc's would signal "all threads" of memory that is not ours. The
+	 * launcher's rights outlive the change of user, which is none from root; it is bound. */
+	if (l->is_lent) {
+		if (syscall(SYS_setresuid, uid, uid, uid) < 0)
+			child_fail(STEP_USER);
+		child_makes(l);
+	} else if (!rights_bind_users()) {
+		child_fail(STEP_USER);
+	}
+	if (syscall(SYS_setgroups, l->groups_n, l->groups) < 0 ||
+	    syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+	    syscall(SYS_setresuid, uid, uid, uid) < 0 || !rights_drop() || !rights_bind_job())
 		child_fail(STEP_USER);
 	/* Whatever was asked for: the program that begins here cannot be root. */
-	if (!rights_bind_job() || syscall(SYS_getuid) == 0 || syscall(SYS_geteuid) == 0 ||
-	    syscall(SYS_getegid) == 0 || syscall(SYS_setresuid, 0, 0, 0) == 0) {
+	if (syscall(SYS_getuid) != uid || syscall(SYS_geteuid) != uid ||
+	    syscall(SYS_getegid) != gid || syscall(SYS_setresuid, 0, 0, 0) == 0) {
 		errno = EPERM;
 		child_fail(STEP_USER);
 	}
@@ -95,7 +163,7 @@ BARE static void child_join(int cgroup)
 struct birth {
 	const struct launch *l;
 	const struct launch_fds *fds;
-	pid_t keeper;
+	pid_t parent;
 	int cgroup; /* to be joined; -1: none, or born in it */
 };
 
@@ -109,7 +177,7 @@ BARE static _Noreturn void child_main(const struct birth *b)
 
 	if (b->cgroup >= 0)
 		child_join(b->cgroup);
-	for (size_t i = 0; i < LIMITER_JOINS; i++)
+	for (size_t i = 0; i < LAUNCH_JOINS; i++)
 		if (fds->join[i] >= 0 && write(fds->join[i], "0", 1) != 1)
 			child_fail(STEP_SETUP);
 	for (int i = 0; i < fds->n_more; i++)
@@ -120,14 +188,14 @@ BARE static _Noreturn void child_main(const struct birth *b)
 	    syscall(SYS_close_range, 3u + (unsigned)fds->n_more, ~0u, 0) < 0 ||
 	    sigaction(SIGPIPE, &sa, NULL) < 0)
 		child_fail(STEP_SETUP);
-	umask(l->umask);
 	for (size_t i = 0; i < l->limits_n; i++)
 		if (syscall(SYS_prlimit64, 0, l->limits[i].resource, &l->limits[i].value, NULL) < 0)
 			child_fail(STEP_LIMIT);
 	if (l->is_other_user)
 		child_user(l);
+	umask(l->umask);
 	/* After the change of user, which clears it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b->keeper)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b->parent)
 		child_fail(STEP_SETUP);
 	if (l->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_fail(STEP_SETUP);
@@ -186,13 +254,18 @@ static long birth_give(const struct call *c, const struct birth *b)
 static long child_make(const struct launch *l, const struct launch_fds *fds)
 {
 	struct clone_args args = { .flags = CLONE_VFORK, .exit_signal = SIGCHLD };
-	struct birth birth = { l, fds, getpid(), -1 };
+	struct birth birth = { l, fds, l->is_lent ? getppid() : getpid(), -1 };
 
 #ifdef HAVE_SHARED_CLONE
 	/* Another user's process must never share memory with us, not even for a moment. */
 	if (!l->is_other_user)
 		args.flags |= CLONE_VM;
 #endif
+	/* Its end is told as ours would be. */
+	if (l->is_lent) {
+		args.flags |= CLONE_PARENT;
+		args.exit_signal = 0;
+	}
 	struct call old = { SYS_clone, (long)(args.flags | SIGCHLD), 0 };
 
 	if (fds->cgroup >= 0) {
@@ -228,6 +301,18 @@ static int verdict_error(const struct launch *l, int errnum, enum step step, str
 	case STEP_CWD:
 		return err_sys(err, l->own_cwd ? of_machine(errnum) : err_of_errno(errnum), errnum,
 		               "directory %.200s", l->cwd);
+	case STEP_PLACE:
+		if (errnum)
+			return err_sys(err, of_machine(errnum), errnum, "directory %.200s",
+			               l->place);
+		return err_set(
+			err, E_MACHINE,
+			"directory %.200s is not only user %u's: chown %u and chmod 700 it, or "
+			"move it away",
+			l->place, (unsigned)l->uid, (unsigned)l->uid);
+	case STEP_FILES:
+		return err_sys(err, errnum == ENOSPC ? E_FULL : of_machine(errnum), errnum,
+		               "file of the job");
 	case STEP_EXEC:
 		return err_sys(err, err_of_errno(errnum), errnum, "program %.200s", l->argv[0]);
 	default:
@@ -238,31 +323,16 @@ static int verdict_error(const struct launch *l, int errnum, enum step step, str
 /* A directory of the user's own, in one that is ours. One that is another's was not made here. */
 static int place_make(const struct launch *l, struct err *err)
 {
-	struct stat st;
-
-	if (!l->place)
+	if (!l->place || l->is_lent)
 		return 0;
 	if (mkdir(l->place, 0700) == 0 && chown(l->place, l->uid, l->gid) < 0)
 		rmdir(l->place);
-	if (lstat(l->place, &st) < 0)
-		return err_sys(err, of_machine(errno), errno, "directory %.200s", l->place);
-	/* What a job did to its own place must not look like a fault of the machine. The name
-	 * stands in a directory that is ours, so nobody can put a link there meanwhile. */
-	if (S_ISDIR(st.st_mode) && st.st_uid == l->uid && (st.st_mode & 07777) != 0700 &&
-	    chmod(l->place, 0700) == 0)
-		return 0;
-	if (!S_ISDIR(st.st_mode) || st.st_uid != l->uid || st.st_mode & 077)
-		return err_set(
-			err, E_MACHINE,
-			"directory %.200s is not only user %u's: chown %u and chmod 700 it, or "
-			"move it away",
-			l->place, (unsigned)l->uid, (unsigned)l->uid);
-	return 0;
+	return place_is_own(l) ? 0 : verdict_error(l, errno, STEP_PLACE, err);
 }
 
 static int files_make(const struct launch *l, struct err *err)
 {
-	if (l->files_n == 0)
+	if (l->files_n == 0 || l->is_lent)
 		return 0;
 	if (mkdir(l->files_at, 0700) < 0 && errno != EEXIST)
 		return err_sys(err, of_machine(errno), errno, "%s", l->files_at);
@@ -311,6 +381,7 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 		*ret_started_us = verdict->exec_us;
 		return 0;
 	}
-	waitpid((pid_t)pid, NULL, 0);
+	if (!l->is_lent)
+		waitpid((pid_t)pid, NULL, 0);
 	return verdict_error(l, verdict->errnum, (enum step)verdict->step, err);
 }

@@ -14,22 +14,24 @@
 
 struct err;
 struct launch;
+struct launcher_answer;
 
 /* Copy and check what is asked for.
  *   state_dir  tells this keeper's jobs from another's (SIRDAR_KEEPER)
  *   files_dir  files of the message go to <files_dir>/<token>, made by launch_run()
+ *   who        whom the launcher says that is; NULL: found here, there is none
  *   errors     E_INVALID, E_FORBIDDEN user, E_NOT_FOUND user */
 int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *files_dir,
-               struct launch **ret_launch, struct err *err);
+               const struct launcher_answer *who, struct launch **ret_launch, struct err *err);
 void launch_free(struct launch *l); /* NULL is fine */
 
-enum { LAUNCH_MORE = 2 };
+enum { LAUNCH_MORE = 2, LAUNCH_JOINS = LIMITER_JOINS + 1 };
 
 struct launch_fds {
-	int null, out, err;      /* become 0, 1, 2 */
-	int cgroup;              /* a directory, the child is born in it; -1: none */
-	int join[LIMITER_JOINS]; /* the child writes "0" to it; -1: none */
-	int more[LAUNCH_MORE];   /* become 3 and 4; all of them are above 4 */
+	int null, out, err;     /* become 0, 1, 2 */
+	int cgroup;             /* a directory, the child is born in it; -1: none */
+	int join[LAUNCH_JOINS]; /* the child writes "0" to it; -1: none */
+	int more[LAUNCH_MORE];  /* become 3 and 4; all of them are above 4 */
 	int n_more;
 };
 

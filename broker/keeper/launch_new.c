@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/launch_private.h"
+#include "broker/keeper/launcher.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
@@ -250,29 +251,46 @@ static void new_copy(struct launch *l, const Sirdar__KeeperStart *m, const char 
 	}
 }
 
+/* The launcher judges once more, at the start itself. */
+static void user_take(struct launch *l, const Sirdar__KeeperStart *m,
+                      const struct launcher_answer *who, struct passwd *pw)
+{
+	l->is_other_user = true;
+	l->uid = who->uid;
+	l->project = mem_str(m->project);
+	l->wish = mem_str(m->run_as);
+	l->place = mem_str(who->place);
+	*pw = (struct passwd){ .pw_uid = who->uid };
+	pw->pw_name = (char *)(uintptr_t)who->user;
+	pw->pw_dir = (char *)(uintptr_t)who->home;
+	pw->pw_shell = (char *)(uintptr_t)who->shell;
+}
+
 int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *files_dir,
-               struct launch **ret_launch, struct err *err)
+               const struct launcher_answer *who, struct launch **ret_launch, struct err *err)
 {
 	struct launch *l;
 	struct passwd pw;
 	char *text = NULL;
 	int r = words_check(m, err);
 
-	if (r < 0)
-		return r;
-	r = nobody_check(m, err);
+	if (r == 0 && !who)
+		r = nobody_check(m, err);
 	if (r < 0)
 		return r;
 	l = mem_new(sizeof *l);
 	new_copy(l, m, files_dir);
-	place_set(l, m);
-	if (l->user[0]) {
+	if (who)
+		user_take(l, m, who, &pw);
+	else
+		place_set(l, m);
+	if (l->user[0] && !who) {
 		text = mem_new(PASSWD_BYTES);
 		r = user_find(l, m, &pw, text, err);
 		if (r < 0)
 			goto out;
 	}
-	env_make(l, m, state_dir, text ? &pw : NULL);
+	env_make(l, m, state_dir, text || who ? &pw : NULL);
 	paths_make(l);
 	*ret_launch = l;
 	l = NULL;
@@ -299,6 +317,8 @@ void launch_free(struct launch *l)
 	free(l->cwd);
 	free(l->user);
 	free(l->place);
+	free(l->project);
+	free(l->wish);
 	free(l->files_at);
 	free(l->groups);
 	free(l->limits);

@@ -30,6 +30,9 @@ struct launch {
 	char *cwd, *user, *files_at;
 	char *place; /* the user's own, below `places`; NULL: none */
 	bool is_other_user;
+	/* By the launcher: our parent's child, which makes its place and files as its own user. */
+	bool is_lent;
+	char *project, *wish; /* by which the launcher finds the user; NULL: it does not */
 	uid_t uid;
 	gid_t gid;
 	gid_t *groups;

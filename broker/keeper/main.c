@@ -2,6 +2,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/keeper.h"
+#include "broker/keeper/launcher_ask.h"
 #include "rt/notify.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -31,7 +33,14 @@ enum {
 	OPT_PROGRAM,
 	OPT_FOREGROUND,
 	OPT_LEVEL,
-	OPT_LOG
+	OPT_LOG,
+	OPT_USER,
+	OPT_PEER,
+	OPT_WORK,
+	OPT_LINES,
+	OPT_UIDS,
+	OPT_UIDS_FILE,
+	OPT_LAUNCHER
 };
 
 struct args {
@@ -39,6 +48,8 @@ struct args {
 	const char *program, *log; /* log "": standard error */
 	enum log_level level;
 	int handover;
+	const char *user, *peer; /* "": none */
+	struct launcher_settings launcher;
 };
 
 /* libc's own, hidden it would be another. */
@@ -61,6 +72,19 @@ static const struct argp_option options[] = {
 	{ "files", OPT_FILES, "DIR", 0, "For files given to jobs; best in memory (DIR/files)", 0 },
 	{ "log-level", OPT_LEVEL, "error|warn|info|debug", 0, "How much is written (info)", 0 },
 	{ "log", OPT_LOG, "FILE", 0, "Where its log goes once it has begun (standard error)", 0 },
+	{ "user", OPT_USER, "NAME|UID:GID", 0,
+	  "Who the jobkeeper becomes, leaving a launcher that starts jobs as their projects' users",
+	  1 },
+	{ "peer", OPT_PEER, "NAME|UID:GID", 0, "Whose broker and loaders may ask, beside --user",
+	  1 },
+	{ "work", OPT_WORK, "DIR", 0, "Where each user has its directory (launcher)", 1 },
+	{ "job-users-file", OPT_LINES, "FILE", 0,
+	  "Lines `project: user ...`, root's, read at each start (launcher)", 1 },
+	{ "job-uids", OPT_UIDS, "FIRST-LAST", 0,
+	  "A number for each project without a line (launcher)", 1 },
+	{ "job-uids-kept", OPT_UIDS_FILE, "FILE", 0,
+	  "Which project has which number, in a directory of the launcher's own (launcher)", 1 },
+	{ "launcher", OPT_LAUNCHER, "FD:PID", OPTION_HIDDEN, "From the former image", 0 },
 	{ "program", OPT_PROGRAM, "FILE", OPTION_HIDDEN, "What an upgrade execs", 0 },
 	{ "handover", OPT_HANDOVER, "FD", OPTION_HIDDEN, "From the former image", 0 },
 	{ 0 },
@@ -78,6 +102,36 @@ static int64_t main_number(struct argp_state *state, const char *what, const cha
 		argp_error(state, "%s is '%s', want %lld..%lld", what, text, (long long)min,
 		           (long long)max);
 	return n;
+}
+
+static error_t launcher_option(int key, char *arg, struct args *a)
+{
+	const struct {
+		int key;
+		const char **to;
+	} words[] = {
+		{ OPT_USER, &a->user },
+		{ OPT_PEER, &a->peer },
+		{ OPT_WORK, &a->launcher.places },
+		{ OPT_LINES, &a->launcher.lines_file },
+		{ OPT_UIDS, &a->launcher.uids },
+		{ OPT_UIDS_FILE, &a->launcher.uids_file },
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (words[i].key == key) {
+			*words[i].to = arg;
+			return 0;
+		}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static void launcher_options_check(const struct args *a, struct argp_state *state)
+{
+	if (a->user[0] && (!a->launcher.places[0] || !a->settings.files_dir ||
+	                   (a->launcher.uids[0] && !a->launcher.uids_file[0])))
+		argp_error(state, "--user wants --work and --files too, and --job-uids wants "
+		                  "--job-uids-kept");
 }
 
 static error_t main_option(int key, char *arg, struct argp_state *state)
@@ -126,12 +180,18 @@ static error_t main_option(int key, char *arg, struct argp_state *state)
 	case OPT_LOG:
 		a->log = arg;
 		break;
+	case OPT_LAUNCHER:
+		s->launcher.fd = (int)strtol(arg, &arg, 10);
+		s->separates = *arg == ':';
+		s->launcher.pid = s->separates ? (pid_t)strtol(arg + 1, NULL, 10) : 0;
+		break;
 	case ARGP_KEY_END:
 		if (!s->state_dir || s->state_dir[0] != '/')
 			argp_error(state, "--state wants an absolute directory");
+		launcher_options_check(a, state);
 		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return launcher_option(key, arg, a);
 	}
 	return 0;
 }
@@ -180,19 +240,48 @@ static void signals_reset(void)
 		syscall(SYS_rt_sigaction, sig, dfl, NULL, _NSIG / 8);
 }
 
+/* Before anything is opened: what has rights reads nothing but its own questions. */
+static int launcher_leave(struct args *a, struct err *err)
+{
+	struct launcher_settings *l = &a->launcher;
+	gid_t gid, ignored;
+	int r = 0;
+
+	if (a->peer[0])
+		r = launcher_account(a->peer, &a->settings.peer, &ignored, err);
+	if (r < 0 || !a->user[0])
+		return r;
+	r = launcher_account(a->user, &l->keeper, &gid, err);
+	l->files = a->settings.files_dir;
+	if (r == 0)
+		r = launcher_check(l, err);
+	if (r < 0)
+		return r;
+	if (setgroups(1, &gid) == 0)
+		tree_lend(a->settings.cgroup, gid);
+	a->settings.separates = true;
+	return launcher_fork(&a->settings.launcher, l, gid, err);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = { options, main_option,
 		                          NULL,    "Holds the processes of this machine's jobs.",
 		                          NULL,    NULL,
 		                          NULL };
-	struct args a = { .settings = { .cgroup = "auto",
-		                        .jobs_max = 10000,
-		                        .hang_ms = 10000,
-		                        .output_bytes_max = 64 << 20,
-		                        .journal_bytes = 4 << 20 },
-		          .level = LOG_INFO,
-		          .handover = -1 };
+	struct args a = {
+		.settings = { .cgroup = "auto",
+		              .jobs_max = 10000,
+		              .hang_ms = 10000,
+		              .output_bytes_max = 64 << 20,
+		              .launcher = { .fd = -1 },
+		              .journal_bytes = 4 << 20 },
+		.level = LOG_INFO,
+		.user = "",
+		.peer = "",
+		.launcher = { .lines_file = "", .uids = "", .uids_file = "", .places = "" },
+		.handover = -1
+	};
 	char self[PATH_MAX];
 	static struct keeper k;
 	struct err err = { 0 };
@@ -208,10 +297,12 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 256 * 1024);
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[n > 0 ? n : 0] = 0;
-	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOSIGMASK);
-	r = loop ? keeper_open(&k, loop, &a.settings, a.program ? a.program : self, a.handover,
-	                       &err)
-	         : err_set(&err, E_LIMIT, "no event loop");
+	r = launcher_leave(&a, &err);
+	struct ev_loop *loop = r == 0 ? ev_loop_new(EVFLAG_AUTO | EVFLAG_NOSIGMASK) : NULL;
+	if (r == 0)
+		r = loop ? keeper_open(&k, loop, &a.settings, a.program ? a.program : self,
+		                       a.handover, &err)
+		         : err_set(&err, E_LIMIT, "no event loop");
 	if (r == 0) {
 		if (a.log && a.log[0])
 			output_leave(a.log);
@@ -224,8 +315,10 @@ int main(int argc, char **argv)
 	} else {
 		log_error("keeper.failed", "%s", err.text);
 	}
-	keeper_close(&k);
-	if (loop)
+	bool is_unable = k.is_unable;
+	if (loop) {
+		keeper_close(&k);
 		ev_loop_destroy(loop);
-	return r == 0 ? 0 : r == E_INVALID ? EX_CONFIG : EX_OSERR;
+	}
+	return is_unable ? EX_UNAVAILABLE : r == 0 ? 0 : r == E_INVALID ? EX_CONFIG : EX_OSERR;
 }

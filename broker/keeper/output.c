@@ -33,6 +33,7 @@ enum {
 #define SLOW_TICK_S 0.005
 
 struct outputs {
+	bool is_shared; /* its reader is another user, of our directory's group */
 	struct ev_loop *loop;
 	char *dir;
 	uint64_t bytes_max, rate_max;
@@ -78,6 +79,8 @@ static int file_of(struct outputs *o, struct output *x)
 		keeper_log_path(path, sizeof path, o->dir, x->job->token, x->number);
 		x->has_no_file = false;
 		x->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
+		if (o->is_shared && x->file >= 0)
+			fchmod(x->file, 0640);
 	}
 	return x->file;
 }
@@ -279,12 +282,13 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int events)
 	}
 }
 
-struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir)
+struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir, bool is_shared)
 {
 	struct outputs *o = mem_new(sizeof *o);
 
 	o->loop = loop;
 	o->dir = mem_str(logs_dir);
+	o->is_shared = is_shared;
 	ev_init(&o->tick, ticked);
 	o->tick.repeat = SLOW_TICK_S;
 	o->tick.data = o;

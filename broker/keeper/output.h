@@ -16,7 +16,7 @@
 struct err;
 struct outputs;
 
-struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir);
+struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir, bool is_shared);
 void outputs_free(struct outputs *o);
 uint64_t outputs_bytes_max(const struct outputs *o);
 /* From now on. bytes_a_second 0: any. */

@@ -1,8 +1,8 @@
 /* Two filters of system calls, each a short program of the kernel's, and the end of capabilities.
  *
- * A filter sees numbers, not what a pointer leads to: of setgroups() it sees how many, and its caller
- * judges which. A process of another machine's calls is killed, for their numbers mean other
- * things; so is nothing else: who asks for what it may not is answered EPERM and may go on.
+ * A filter sees numbers, not what a pointer leads to: of setgroups() it sees how many, and its
+ * caller judges which. A process of another machine's calls is killed, for their numbers mean
+ * other things; so is nothing else: who asks for what it may not is answered EPERM and may go on.
  */
 #include "broker/keeper/rights.h"
 

@@ -81,6 +81,7 @@ static int do_hello(struct conn *c, const void *message)
 	w.output_bytes_max = outputs_bytes_max(k->outputs);
 	w.cgroup = tree_has_groups(k->tree);
 	w.keeps_proofs = true;
+	w.separates = k->settings.separates;
 	service__send(c, FR_K_WELCOME, &w);
 	return 0;
 }
@@ -223,8 +224,10 @@ static int do_upgrade(struct conn *c, const void *message)
 	const Sirdar__KeeperUpgrade *m = message;
 	struct keeper *k = c->service->k;
 
+	/* Its launcher believes it: what it execs is not for a peer of another user to say. */
 	if (!k->upgrade_to)
-		k->upgrade_to = mem_str(m->path[0] ? m->path : k->program);
+		k->upgrade_to = mem_str(m->path[0] && !k->settings.separates ? m->path
+		                                                             : k->program);
 	keeper_wake(k);
 	return 0;
 }
@@ -312,6 +315,22 @@ static void conn_new(struct service *s, int fd)
 	session_greeted(c->session); /* our own greeting frames, and only our own user's peers */
 }
 
+/* Root, our own user, and the broker's: no job, where jobs are others. */
+static bool is_welcome(const struct keeper *k, int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof who;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+		return false;
+	if (who.uid == 0 || who.uid == geteuid() ||
+	    (k->settings.peer && who.uid == k->settings.peer))
+		return true;
+	log_warn("peer.stranger", "pid=%d uid=%u: it is not the broker's", (int)who.pid,
+	         (unsigned)who.uid);
+	return false;
+}
+
 static void on_accept(struct ev_loop *loop, struct ev_io *w, int events)
 {
 	struct service *s = w->data;
@@ -320,14 +339,14 @@ static void on_accept(struct ev_loop *loop, struct ev_io *w, int events)
 	(void)loop;
 	(void)events;
 	while ((fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (s->conns_n < CONNS_MAX)
+		if (s->conns_n < CONNS_MAX && is_welcome(s->k, fd))
 			conn_new(s, fd);
 		else
 			close(fd);
 	}
 }
 
-static int socket_make(const char *state_dir, int *ret_fd, struct err *err)
+static int socket_make(const char *state_dir, bool is_shared, int *ret_fd, struct err *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd;
@@ -339,7 +358,7 @@ static int socket_make(const char *state_dir, int *ret_fd, struct err *err)
 	if (fd < 0)
 		return err_sys(err, E_LIMIT, errno, "socket");
 	unlink(at.sun_path); /* the lock is ours: whoever made it is gone */
-	mode_t old = umask(0177);
+	mode_t old = umask(is_shared ? 0117 : 0177);
 	int r = bind(fd, (struct sockaddr *)&at, sizeof at);
 	umask(old);
 	if (r < 0 || listen(fd, BACKLOG) < 0) {
@@ -353,7 +372,9 @@ static int socket_make(const char *state_dir, int *ret_fd, struct err *err)
 
 int service_open(struct keeper *k, int listen_fd, struct service **ret_service, struct err *err)
 {
-	int r = listen_fd < 0 ? socket_make(k->settings.state_dir, &listen_fd, err) : 0;
+	int r = listen_fd < 0
+	                ? socket_make(k->settings.state_dir, k->settings.peer != 0, &listen_fd, err)
+	                : 0;
 	struct service *s;
 
 	if (r < 0)

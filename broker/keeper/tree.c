@@ -104,6 +104,27 @@ static bool mount_of_cgroup2(char *to, size_t size)
 	return found;
 }
 
+void tree_lend(const char *mode, gid_t gid)
+{
+	static const char *const doors[] = { "/cgroup.procs", "/cgroup.threads",
+		                             "/cgroup.subtree_control", "" };
+	char mount[1024] = "", group[1024], path[PATH_BYTES];
+	struct stat st;
+
+	if (strcmp(mode, "off") == 0 ||
+	    (mode[0] != '/' &&
+	     (!mount_of_cgroup2(mount, sizeof mount) || !own_group(group, sizeof group))))
+		return;
+	if (mode[0] == '/')
+		snprintf(group, sizeof group, "%s", mode);
+	for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++) {
+		snprintf(path, sizeof path, "%s%s%s", mount, group, doors[i]);
+		if (stat(path, &st) < 0 || st.st_uid != geteuid() ||
+		    chown(path, (uid_t)-1, gid) < 0 || chmod(path, (st.st_mode & 07777) | 0020) < 0)
+			return;
+	}
+}
+
 static bool place_find(struct tree *t, const char *mode, const char *state_dir)
 {
 	char mount[1024], group[1024], path[PATH_BYTES];

@@ -60,6 +60,10 @@ bool tree_end_foreign(struct tree *t, const uint64_t *tokens, size_t n);
 void tree_begin(struct tree *t, uint64_t incarnation);
 /* Before another program takes over: it knows the jobs' groups only. */
 void tree_drop_spares(struct tree *t);
+/* Before any: whom to ask for signals that we may not send ourselves. */
+void tree_send_by(void (*send)(void *ctx, int pid_fd, int sig), void *ctx);
+/* Before becoming a user of that group: it may make groups in ours, and put processes there. */
+void tree_lend(const char *mode, gid_t gid);
 /* When a process began, in ticks since boot; 0: there is none. */
 uint64_t tree_pid_ticks(pid_t pid);
 

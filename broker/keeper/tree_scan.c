@@ -8,6 +8,7 @@
 #include "broker/keeper/tree_scan.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -164,6 +165,15 @@ size_t tree_scan_count(struct tree_scan *s, const struct tree_of *of)
 	return n;
 }
 
+static void (*send_by)(void *ctx, int pid_fd, int sig);
+static void *send_ctx;
+
+void tree_send_by(void (*send)(void *ctx, int pid_fd, int sig), void *ctx)
+{
+	send_by = send;
+	send_ctx = ctx;
+}
+
 void tree_pid_signal(pid_t pid, uint64_t ticks, const char *mark, int sig)
 {
 	CHECK(pid > 0);
@@ -176,8 +186,9 @@ void tree_pid_signal(pid_t pid, uint64_t ticks, const char *mark, int sig)
 	bool is_it = (!ticks || tree_pid_ticks(pid) == ticks) &&
 	             (!mark ||
 	              (proc_read(pid, "cgroup", text, sizeof text) > 0 && strstr(text, mark)));
-	if (is_it)
-		syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
+	if (is_it && syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) < 0 && errno == EPERM &&
+	    send_by)
+		send_by(send_ctx, fd, sig);
 	close(fd);
 }
 

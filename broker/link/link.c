@@ -120,12 +120,13 @@ static void mac_of(const struct link *l, char ret[NET_MAC_BYTES])
 		net_mac_towards(&at, ret);
 }
 
-/* Root alone can; and `users` are everybody's. */
+/* A jobkeeper with a launcher does, and no other is talked to in keeper_dir; of our own, root's
+ * alone can. `users` are everybody's. */
 static uint32_t separates(const struct param_taskbroker *p)
 {
 	bool has_map = p->job_users_file[0] || p->job_uids[0];
 
-	return geteuid() == 0 && has_map && !p->users.n ? 1 : 2;
+	return p->keeper_dir[0] || (geteuid() == 0 && has_map && !p->users.n) ? 1 : 2;
 }
 
 static void on_open(void *ctx, struct session *s, const char *identity)

@@ -103,11 +103,14 @@ static int hold_run(struct hold *h, const Sirdar__KeeperStart *m,
 {
 	const struct group_limits limits = { m->memory_max_bytes, m->processes_max,
 		                             m->cpu_percent_max };
-	struct launch_fds fds = { .null = s->fds[0], .out = s->fds[1], .err = s->fds[2] };
+	struct launch_fds fds = { .null = s->fds[0],
+		                  .out = s->fds[1],
+		                  .err = s->fds[2],
+		                  .join = { [LIMITER_JOINS] = -1 } };
 	struct launch *launch = NULL;
 	int64_t started_us;
 	pid_t pid = 0;
-	int r = launch_new(m, h->dir, h->dir, &launch, err);
+	int r = launch_new(m, h->dir, h->dir, NULL, &launch, err);
 
 	if (r == 0)
 		r = tree_make(h->tree, &limits, &ret->group, &fds.cgroup, fds.join, err);

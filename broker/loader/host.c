@@ -441,8 +441,9 @@ static void keep_from_jobs(struct loader *l, const char *settings_file)
 	const struct param_taskbroker *s = l->settings;
 	const char *const egress = getenv("SIRDAR_EGRESS");
 	const char *const paths[KEPT_MAX] = {
-		"/etc/sirdar", "/run/sirdar",     s->state_dir,    s->runners_dir, s->files_dir,
-		s->key_file,   s->etcd_user_file, s->etcd_ca_file, settings_file,  egress,
+		"/etc/sirdar", "/run/sirdar", s->state_dir,      s->runners_dir,
+		s->files_dir,  s->key_file,   s->etcd_user_file, s->etcd_ca_file,
+		settings_file, egress,        s->keeper_dir,
 	};
 
 	for (size_t i = 0; i < KEPT_MAX; i++) {

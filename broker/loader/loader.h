@@ -31,7 +31,7 @@ typedef struct Sirdar__ReportAcks Sirdar__ReportAcks;
 typedef struct Sirdar__ParamGive Sirdar__ParamGive;
 typedef struct Sirdar__LogAck Sirdar__LogAck;
 
-#define KEPT_MAX 10
+#define KEPT_MAX 11
 
 struct loader {
 	const struct param_taskbroker *settings;

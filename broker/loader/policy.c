@@ -24,7 +24,7 @@ enum { LIMITS_MAX = 3 };
 
 struct policy {
 	char *user; /* "": the keeper's own */
-	char *places;
+	char *places, *project;
 	bool own_user, as_root;
 	uint32_t umask;
 	bool no_new_privs;
@@ -47,10 +47,10 @@ static void limit_add(struct policy *p, int resource, int64_t most)
 
 static void policy_fill(struct policy *p, const struct param_taskbroker *s)
 {
-	p->places = mem_str(p->user[0] ? s->work_dir : "");
+	p->places = mem_str(p->user[0] && !s->keeper_dir[0] ? s->work_dir : "");
 	p->as_root = s->jobs_as_root && !p->user[0];
 	p->umask = (uint32_t)strtoul(s->job_umask, NULL, 8);
-	p->no_new_privs = !s->new_privileges || p->user[0];
+	p->no_new_privs = !s->new_privileges || p->user[0] || s->keeper_dir[0];
 	p->memory_bytes = (uint64_t)s->job_memory_max_bytes;
 	p->processes = (uint32_t)s->job_processes_max;
 	p->cpu_percent = (uint32_t)s->job_cpu_percent_max;
@@ -73,6 +73,7 @@ int policy_take(struct loader *l, const char *project, const char *wish, struct 
 	pthread_mutex_unlock(&l->mu);
 	r = whose_find(&w, project, wish, &p->user, &p->own_user, err);
 	whose_done(&w);
+	p->project = mem_str(project ? project : "");
 	if (r < 0) {
 		policy_free(p);
 		return r;
@@ -88,6 +89,7 @@ void policy_put(const struct policy *p, Sirdar__KeeperStart *m)
 {
 	CHECK(p->n_limits > 0 && p->n_limits <= LIMITS_MAX);
 	m->run_as = p->user;
+	m->project = p->project;
 	m->own_user = p->own_user;
 	m->as_root = p->as_root;
 	m->places = p->places;
@@ -107,5 +109,6 @@ void policy_free(struct policy *p)
 		return;
 	free(p->user);
 	free(p->places);
+	free(p->project);
 	free(p);
 }

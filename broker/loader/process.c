@@ -155,7 +155,7 @@ static void on_not_started(void *ctx, const Sirdar__KeeperNotStarted *m)
 		process_lost(l, j, "this attempt was held here before");
 		return;
 	}
-	j->reason = REASON_NOSTART;
+	j->reason = m->code == E_NO_USER ? REASON_NO_USER : REASON_NOSTART;
 	result_set_text(&j->result, m->text);
 	if (m->code == E_BUSY) { /* full, not sick: nothing was tried */
 		j->reason = REASON_FULL;
@@ -281,7 +281,8 @@ static bool is_over(struct loader *l)
 	size_t n = 0;
 	const uint64_t *tokens = loader_held(l, &n);
 
-	if (remains_end(p->state_dir, p->cgroup, tokens, n))
+	/* Another user's: who begins its service anew ends them. */
+	if (!p->keeper_dir[0] && remains_end(p->state_dir, p->cgroup, tokens, n))
 		return true;
 	if ((l->keeper_looks - LOOKS) * LOOK_S < more_s)
 		return false;
@@ -378,12 +379,14 @@ void loader_keeper_init(struct loader *l)
 int loader_open_keeper(struct loader *l, struct err *err)
 {
 	char path[4096];
+	const struct param_taskbroker *p = l->settings;
+	bool is_others = p->keeper_dir[0];
 	const struct keeper_client_settings set = {
-		path, "loader", l->lane, l->settings->loader_silent_ms, &ops, l,
+		path, is_others, "loader", l->lane, p->loader_silent_ms, &ops, l,
 	};
 
 	CHECK(!l->keeper);
-	snprintf(path, sizeof path, "%s/keeper.sock", l->settings->state_dir);
+	snprintf(path, sizeof path, "%s/keeper.sock", is_others ? p->keeper_dir : p->state_dir);
 	return keeper_client_open(l->loop, &set, &l->keeper, err);
 }
 

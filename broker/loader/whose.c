@@ -27,6 +27,7 @@ void whose_copy(struct whose *w, const struct param_taskbroker *s, const char *w
 		.uids = mem_str(s->job_uids),
 		.uids_file = mem_fmt("%s/job_uids", s->state_dir),
 		.as_root = s->jobs_as_root,
+		.is_others = s->keeper_dir[0],
 	};
 	for (size_t i = 0; i < s->users.n; i++)
 		w->is_listed |= wish[0] && !strcmp(s->users.items[i], wish);
@@ -144,6 +145,10 @@ int whose_find(const struct whose *w, const char *project, const char *wish, cha
 	int r = 0;
 
 	*ret_own = !wish[0];
+	if (w->is_others && project) {
+		*ret_user = mem_str(wish);
+		return 0;
+	}
 	if (geteuid() != 0)
 		return find_unprivileged(w, wish, ret_user, err);
 	if (w->as_root && !wish[0]) {

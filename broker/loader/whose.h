@@ -17,6 +17,7 @@ struct whose {
 	char *uids, *uids_file;
 	bool is_listed; /* `users` has the wish */
 	bool as_root;
+	bool is_others; /* the jobkeeper of keeper_dir judges by its own map */
 };
 
 void whose_copy(struct whose *w, const struct param_taskbroker *s, const char *wish);
@@ -26,7 +27,8 @@ void whose_done(struct whose *w);
  *
  *   project   "": the server does not say; NULL: of no project, as a guest
  *   wish      whom the task names; "": nobody
- *   ret_user  "": the broker's own; "#59000": a number without an account; owned
+ *   ret_user  "": the broker's own; "#59000": a number without an account; where the jobkeeper's
+ *             launcher judges, the wish; owned
  *   ret_own   the map chose, not the task
  *   errors    E_FORBIDDEN the wish goes beyond the map; E_NOT_FOUND the map has nobody for the
  *             project; E_MACHINE it does not read; each with the place and the remedy

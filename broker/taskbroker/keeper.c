@@ -1,9 +1,10 @@
 /* The jobkeeper, seen from the taskbroker: started, watched, asked what it holds.
  *
  * It is started when nobody answers at its socket; it locks its directory, so that a second one
- * does no harm. Its list comes in pieces into `listing`, and becomes `held`, which the beats name,
- * only when it is whole. While the keeper is away for fence_ms, `held` is nothing: nobody could
- * report what it ran. Its jobs are never started or ended here, except by a stop that asks for it.
+ * does no harm. One that is a service of its own (keeper_dir) is neither started nor ended here.
+ * Its list comes in pieces into `listing`, and becomes `held`, which the beats name, only when it
+ * is whole. While the keeper is away for fence_ms, `held` is nothing: nobody could report what it
+ * ran. Its jobs are never started or ended here, except by a stop that asks for it.
  */
 #include <inttypes.h>
 #include <keeper.pb-c.h>
@@ -141,7 +142,7 @@ static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 		log_error("broker.keeper_silent", "it is ended by force, and its jobs with it");
 		b->keeper_pause_ms = PATIENCE_MS; /* the next one ends what it left */
 	}
-	if (b->keeper_pid_fd < 0)
+	if (b->keeper_pid_fd < 0 && !b->settings->keeper_dir[0])
 		start_it(b);
 	b->keeper_pause_ms *= 2;
 	if (b->keeper_pause_ms > PAUSE_MAX_MS)
@@ -192,7 +193,7 @@ void keeper_settings_send(struct broker *b)
 /* One that a taskbroker before us started is ours as if we had. */
 static void adopt_it(struct broker *b)
 {
-	if (b->keeper_pid_fd >= 0 || !keeper_client_is_up(b->keeper))
+	if (b->keeper_pid_fd >= 0 || !keeper_client_is_up(b->keeper) || b->settings->keeper_dir[0])
 		return;
 	b->keeper_pid_fd = keeper_client_peer(b->keeper);
 	if (b->keeper_pid_fd < 0)
@@ -327,9 +328,10 @@ static const struct keeper_client_ops ops = {
 
 int keeper_watch(struct broker *b, struct err *err)
 {
-	char *path = mem_fmt("%s/keeper.sock", b->state_dir);
+	const char *other = b->settings->keeper_dir;
+	char *path = mem_fmt("%s/keeper.sock", other[0] ? other : b->state_dir);
 	const struct keeper_client_settings set = {
-		path, "broker", "", b->settings->loader_silent_ms, &ops, b,
+		path, other[0], "broker", "", b->settings->loader_silent_ms, &ops, b,
 	};
 	int r;
 
@@ -350,7 +352,8 @@ int keeper_watch(struct broker *b, struct err *err)
 /* One that we started, and that still is there, sees to what its predecessor left itself. */
 static bool is_over(struct broker *b)
 {
-	return !b->keeper_pid && remains_end(b->state_dir, b->settings->cgroup, b->held, b->n_held);
+	return !b->keeper_pid && !b->settings->keeper_dir[0] &&
+	       remains_end(b->state_dir, b->settings->cgroup, b->held, b->n_held);
 }
 
 void keeper_look(struct broker *b)
@@ -369,6 +372,9 @@ void keeper_look(struct broker *b)
 
 void keeper_end(struct broker *b)
 {
+	if (b->settings->keeper_dir[0])
+		log_warn("broker.with_jobs", "the jobkeeper is a service of its own, and its jobs "
+		                             "go on: stop that service");
 	if (b->keeper_pid_fd >= 0)
 		pidfd_send_signal(b->keeper_pid_fd, SIGTERM, NULL, 0);
 }

@@ -115,7 +115,7 @@ static int main_join(struct broker *b, struct err *err)
 /* Not when settings are checked: who checks may be another user. */
 static int users_check(const struct param_taskbroker *p, struct err *err)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0 || p->keeper_dir[0])
 		return 0;
 	if (!p->jobs_as_root && !p->users.n && !p->job_users_file[0] && !p->job_uids[0])
 		return err_set(

@@ -249,6 +249,12 @@ static int users_check(const struct param_taskbroker *p, struct err *err)
 		return err_set(err, E_INVALID,
 		               "job_uids is '%s', want FIRST-LAST, from %d on, as 59000-59999",
 		               p->job_uids, JOB_UID_MIN);
+	if (p->keeper_dir[0] &&
+	    (p->jobs_as_root || p->users.n || p->job_users_file[0] || p->job_uids[0]))
+		return err_set(err, E_INVALID,
+		               "keeper_dir is set beside jobs_as_root, users, job_users_file or "
+		               "job_uids: as whom jobs run is said by the options of that "
+		               "jobkeeper's service");
 	if (p->jobs_as_root && (p->users.n || p->job_users_file[0] || p->job_uids[0]))
 		return err_set(err, E_INVALID,
 		               "jobs_as_root is on beside users, job_users_file or job_uids: "

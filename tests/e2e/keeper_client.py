@@ -16,7 +16,7 @@ KINDS = {"hello": 80, "welcome": 81, "start": 82, "started": 83, "not_started": 
 NAMES = {v: k for k, v in KINDS.items()}
 FIELDS = {  # of what comes back: number -> name, how to read it
     "welcome": {2: ("boot_id", "s"), 3: ("incarnation", "u"), 6: ("running", "u"),
-                7: ("logs_dir", "s"), 9: ("cgroup", "u")},
+                7: ("logs_dir", "s"), 9: ("cgroup", "u"), 10: ("separates", "u")},
     "started": {1: ("token", "f"), 2: ("pid", "u"), 3: ("started_us", "u")},
     "not_started": {1: ("token", "f"), 2: ("code", "z"), 3: ("text", "s")},
     "exited": {1: ("token", "f"), 2: ("exit_code", "z"), 3: ("lost", "u"), 4: ("started_us", "u"),
@@ -177,7 +177,8 @@ class Link:
             self.pump(end - time.monotonic())
 
     def start(self, token, argv, type="shell", env=(), cwd="", run_as="", grace_us=5000000,
-              deadline_us=0, fence_kill_us=0, keep=False, files=(), limits=(), secrets=(), proof=b""):
+              deadline_us=0, fence_kill_us=0, keep=False, files=(), limits=(), secrets=(), proof=b"",
+              project="", own_cwd=False):
         body = fixed(1, token) + field(2, type) + b"".join(field(8, a) for a in argv)
         body += b"".join(field(9, e) for e in (*env, RUN)) + field(10, cwd) + field(11, run_as)
         body += b"".join(field(13, field(1, r) + field(2, s) + field(3, h)) for r, s, h in limits)
@@ -185,6 +186,7 @@ class Link:
         body += field(17, keep)
         body += b"".join(field(18, field(1, n) + field(2, c)) for n, c in files)
         body += field(32, proof) if proof else b""
+        body += field(23, own_cwd) + field(27, project)
         body += field(25, True)  # with no user, as root where the keeper is root
         body += b"".join(field(31, s) for s in secrets)
         self.send("start", body)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A job that would have what is not its project's (nasty/tricks.py), beside another project's job with a secret:
-where the broker is root nothing of it passes; where it is not, what passes is what the manual says. TAP."""
+where the broker is root, or a launcher starts jobs for one that is not, nothing of it passes; else what passes is
+what the manual says. TAP."""
 import json
 import os
 import re
@@ -10,7 +11,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Daemon, Site, Skip, main, test, until  # noqa: E402
+from harness import BIN, Daemon, Site, Skip, main, test, until  # noqa: E402
+from lent import BROKER, Lent, as_user, missing as lent_missing, place, status  # noqa: E402
 
 HERE = Path(os.path.dirname(os.path.abspath(__file__)))
 AT = "2026-03-01T00:00:00Z"
@@ -32,37 +34,40 @@ def place_of(pid):
     return os.readlink(f"/proc/{pid}/cwd")
 
 
-def facts(s, name, victim, word):
+def facts(s, name, victim, word, lent=None):
     """All that is there to be taken from a job on that broker."""
-    state = s.dir / name
-    keeper, = s.pids("jobkeeper", state)
+    state = Path(lent.state) if lent else s.dir / name
+    keeper = lent.process.pid if lent else s.pids("jobkeeper", state)[0]
     loader = s.pids("taskrunner-loader", f"name={name}")[0]
-    place, files = place_of(victim), s.dir / f"{name}-files"
+    place, files = place_of(victim), Path(lent.base) / "files" if lent else s.dir / f"{name}-files"
     token = next((p for p in Path(files).iterdir()), files)
     group = next((line.rstrip().split(":", 2)[2] for line in open(f"/proc/{victim}/cgroup", encoding="ascii") if "sirdar" in line), "")
     cgroup = next((f"{r}{group}" for r in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified") if group and os.path.isdir(f"{r}{group}")), "")
     target = s.dir / f"{name}-target"
     target.mkdir(exist_ok=True)
-    base = s.dir / "base"
+    base, own = s.dir / "base", s.dir / name
+    kept = Path(lent.base) / "launch/job_uids" if lent else state / "job_uids"
+    # Files lie in a directory that nobody may list: the victim's own is asked for by name.
+    more = {"keeper_socket_place": own, "places": Path(lent.base) / "jobs", "files_place": files, "lines": Path(lent.base) / "launch"} if lent else {}
     return {
         "word": word[::-1], "victim": victim, "victim_uid": os.stat(f"/proc/{victim}").st_uid, "place": place,
         "key": str(s.dir / f"{name}.key"), "cgroup": cgroup, "target": str(target), "target_uid": 0,
         "read": {k: str(v) for k, v in {
             "key": s.dir / f"{name}.key", "keys_file": s.dir / "keys", "store": base / "sirdar.db", "wal": base / "sirdar.db-wal",
             "vault": s.dir / "secrets.key", "base": base, "cgi": s.dir / "cgi", "cgi_token": s.dir / "token", "joblogs": s.dir / "joblogs",
-            "machine": state / "machine", "state": state, "journal": state / "keeper.journal", "epoch": state / "epoch.shell",
-            "output": state / "logs", "uids": state / "job_uids", "place": place, "file": f"{place}/secret", "work": f"{place}/tmp",
-            "files": files, "secrets": token}.items()},
+            "machine": own / "machine", "state": state, "journal": state / "keeper.journal", "epoch": own / "epoch.shell",
+            "output": state / "logs", "uids": kept, "place": place, "file": f"{place}/secret", "work": f"{place}/tmp",
+            "files": files, "secrets": token, **more}.items()},
         "write": {"plugins": os.environ.get("B", "/usr/lib"), "base": str(base), "state": str(state), "work": str(s.dir / f"{name}-work"),
-                  "place": place, "files": str(files), "map": str(state / "job_uids"), "logs": str(s.dir / "joblogs")},
+                  "place": place, "files": str(files), "map": str(kept), "logs": str(s.dir / "joblogs"), **{k: str(v) for k, v in more.items()}},
         "processes": {"broker": s.brokers[name].pid, "keeper": keeper, "loader": loader, "victim": victim, "server": s.base.pid,
-                      "cgi": s.cgi.pid, "init": 1},
+                      "cgi": s.cgi.pid, "init": 1, **({"launcher": lent.launcher()} if lent else {})},
         "sockets": {"keeper": str(state / "keeper.sock"), "docker": "/var/run/docker.sock", "containerd": "/run/containerd/containerd.sock",
                     "bus": "/run/dbus/system_bus_socket", "systemd": "/run/systemd/private"},
     }
 
 
-def tried(s, name):
+def tried(s, name, lent=None):
     """-> what passed on that broker, of two runs, the second after what the first left."""
     word = "secret" + os.urandom(8).hex()
     hold, seen = s.dir / "data" / f"{name}-hold", s.dir / "data" / f"{name}-victim"
@@ -70,7 +75,7 @@ def tried(s, name):
                       f"sh -c 'echo $$$$ >{seen}.new; mv {seen}.new {seen}; while [ ! -e {hold} ]; do sleep 0.1; done'\n", name)
     until("the victim runs", seen.exists, 60)
     path = s.dir / "data" / f"{name}.json"
-    path.write_text(json.dumps(facts(s, name, int(seen.read_text()), word)))
+    path.write_text(json.dumps(facts(s, name, int(seen.read_text()), word, lent)))
     passed = set()
     for n in (1, 2):
         task = workflow(s, "hostile", f"hostile-{name}{n}", f"exec python3 -u {s.dir}/data/tricks.py {path}", name)
@@ -91,6 +96,37 @@ def where_the_broker_is_root_no_trick_of_a_job_passes(s):
     s.add_broker("uid", types=("shell:8",), groups="uid", job_uids="59000-59009", work_dir=s.dir / "uid-work")
     passed = tried(s, "uid")
     assert not passed, passed
+
+
+def add_lent(s, name):
+    """A broker that is not root, and a jobkeeper with a launcher, each a user of its own as their services are."""
+    why = lent_missing()
+    if why:
+        raise Skip(why)
+    s.add_key(name)
+    for path in (s.dir / name, s.dir / f"{name}-work"):
+        place(path, BROKER, 0o700)
+    os.chown(s.dir / f"{name}.key", BROKER, BROKER)
+    s.lent = Lent(str(BIN / "jobkeeper"), str(s.dir / f"{name}-lent"))
+    sets = s.broker_sets(name, ("shell:8",), groups=name, work_dir=s.dir / f"{name}-work", keeper_dir=s.lent.state)
+    for unwanted in ("jobs_as_root", "files_dir"):
+        sets.pop(unwanted, None)
+    d = s.brokers[name] = Daemon(s, name, as_user(BROKER, *s.argv("taskbroker", sets)), r"broker\.keeper_up")
+    d.start()
+    s.wait_broker(name, ["shell"])
+    return s.lent
+
+
+@test
+def where_a_launcher_starts_jobs_no_trick_passes_and_no_daemon_of_the_machine_is_root(s):
+    k = add_lent(s, "lent")
+    passed = tried(s, "lent", k)
+    assert not passed, passed
+    for pid in (k.process.pid, k.launcher(), *s.pids("taskbroker", "name=lent"), *s.pids("taskrunner-loader", "name=lent")):
+        assert "0" not in status(pid)["Uid"].split() + status(pid)["Gid"].split(), status(pid)
+    says = {b["name"]: b["separates"] for b in s.get("/api/v1/brokers")["brokers"]}
+    assert says["lent"] == "yes", says
+    assert k.stop() == 0, k.logged()[-2000:]
 
 
 @test

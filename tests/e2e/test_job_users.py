@@ -6,7 +6,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, Skip, main, test, until  # noqa: E402
+from harness import Daemon, Site, Skip, main, test, until  # noqa: E402
 
 AT = "2026-03-01T00:00:00Z"
 ENDS = ("Succ", "StopSchedule", "Killed", "Hanged")
@@ -232,9 +232,20 @@ def a_machine_says_whether_it_separates_projects(s):
 
 
 @test
+def a_jobkeeper_without_a_launcher_is_not_talked_to_where_one_is_wanted(s):
+    """Else the broker would say that it separates, and its jobs would be that jobkeeper's own user."""
+    s.add_key("other")
+    sets = {k: v for k, v in s.broker_sets("other", ("shell:1",), keeper_dir=s.dir / "b1").items() if k != "jobs_as_root"}
+    d = s.brokers["other"] = Daemon(s, "other", s.argv("taskbroker", sets), r"broker\.keeper_down .*has no launcher")
+    d.start()
+    assert not d.has(r"broker\.keeper_up"), d.tail()
+    d.stop()
+
+
+@test
 def what_cannot_hold_together_is_refused_when_settings_are_read(s):
     argv = s.brokers["b1"].argv[0]
-    for wrong, word in ((("jobs_as_root=true", "users=nobody"), "jobs_as_root"), (("job_uids=59000",), "job_uids"),
+    for wrong, word in ((("jobs_as_root=true", "users=nobody"), "jobs_as_root"), (("job_uids=59000",), "job_uids"), (("keeper_dir=/x", "job_uids=59000-59001"), "keeper_dir"),
                         (("job_uids=999-2000",), "1000"), (("job_uids=5000-4000",), "job_uids"), (("users=root",), "root")):
         done = s.run([argv, *(w for x in wrong for w in ("--set", x)), "--check-config"])
         assert done.returncode == 78 and word in done.stderr, (wrong, done)
