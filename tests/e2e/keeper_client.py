@@ -16,7 +16,8 @@ KINDS = {"hello": 80, "welcome": 81, "start": 82, "started": 83, "not_started": 
 NAMES = {v: k for k, v in KINDS.items()}
 FIELDS = {  # of what comes back: number -> name, how to read it
     "welcome": {2: ("boot_id", "s"), 3: ("incarnation", "u"), 6: ("running", "u"),
-                7: ("logs_dir", "s"), 9: ("cgroup", "u"), 10: ("separates", "u")},
+                7: ("logs_dir", "s"), 9: ("cgroup", "u"), 10: ("keeps_proofs", "u"),
+                11: ("separates", "u")},
     "started": {1: ("token", "f"), 2: ("pid", "u"), 3: ("started_us", "u")},
     "not_started": {1: ("token", "f"), 2: ("code", "z"), 3: ("text", "s")},
     "exited": {1: ("token", "f"), 2: ("exit_code", "z"), 3: ("lost", "u"), 4: ("started_us", "u"),

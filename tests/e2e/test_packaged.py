@@ -17,6 +17,7 @@ WITHOUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "without_call
 PROGRAM = {"sirdar": "baseserver", "sirdar-cgi": "sirdar-cgi", "sirdar-notifier": "sirdar-notifier",
            "sirdar-broker": "taskbroker"}
 FILE = {"sirdar": "baseserver", "sirdar-cgi": "cgi", "sirdar-notifier": "notifier", "sirdar-broker": "taskbroker"}
+UIDS = f"{1500000 + os.getpid() * 4}-{1500003 + os.getpid() * 4}"  # the launcher ends all there is of a number: this run's own
 READY = {"sirdar": r"baseserver\.up", "sirdar-cgi": r"cgi\.ready", "sirdar-notifier": r"notifier\.(up|ready)|link\.up|server\.up",
          "sirdar-broker": r"broker\.keeper_up"}
 
@@ -74,6 +75,25 @@ def layout(s):
     os.chown(channels, *ids(root, "sirdar-notifier")[:2])
 
 
+def jobkeeper(s):
+    """Its service's command line, with this run's places, and its users and capabilities."""
+    unit = (PACKAGING / "systemd/sirdar-jobkeeper.service").read_text()
+    line, = (row.partition("=")[2] for row in unit.splitlines() if row.startswith("ExecStart="))
+    place = s.root / "run/sirdar-jobs"  # RuntimeDirectory=
+    place.mkdir(parents=True)
+    uid, gid, _ = ids(s.root, "sirdar-launch")
+    os.chown(place, uid, gid)
+    line = line.replace("@prefix@/bin", str(BIN)).replace("59000-59999", UIDS)
+    for path in ("/etc/sirdar", "/var/lib/sirdar", "/run/sirdar-jobs"):
+        line = line.replace(f"={path}", f"={s.root}{path}")
+    for user in ("sirdar-keeper", "sirdar-broker"):
+        line = line.replace(f"={user} ", "=%d:%d " % ids(s.root, user)[:2])
+    rights, = (row.partition("=")[2] for row in unit.splitlines() if row.startswith("AmbientCapabilities="))
+    rights = ",".join("+" + r[len("CAP_"):].lower() for r in rights.split())
+    argv = as_user(s.root, "sirdar-launch", *line.split())
+    return argv[:3] + [f"--inh-caps=-all,{rights}", f"--ambient-caps={rights}", f"--bounding-set=-all,{rights}"] + argv[3:]
+
+
 def key_add(s, name, file):
     """As the manual has it: root's shell, the server's program, the peer's file."""
     return subprocess.run(["sh", "-c", f'umask 077; "$0" -c {s.root}/etc/sirdar/baseserver.yaml key-add {name} > {s.root}/etc/sirdar/{file}',
@@ -109,6 +129,9 @@ def key_add_of_the_servers_user_says_who_can(s):
 
 @test
 def each_daemon_starts_as_its_own_user_and_a_job_runs(s):
+    keeper = Daemon(s, "jobkeeper", [sys.executable, WITHOUT, CLONE3] + jobkeeper(s), r"keeper\.ready")
+    s.brokers["jobkeeper"] = keeper.start()
+    assert os.stat(f"/proc/{keeper.pid}").st_uid in (0, ids(s.root, "sirdar-keeper")[0])  # not dumpable: root's
     for user in PROGRAM:
         # As in the units, whose RestrictNamespaces= takes clone3 from all that it is set for.
         d = Daemon(s, FILE[user], [sys.executable, WITHOUT, CLONE3] + as_user(s.root, user, BIN / PROGRAM[user], "-c", s.root / f"etc/sirdar/{FILE[user]}.yaml"), READY[user])
@@ -126,7 +149,21 @@ def each_daemon_starts_as_its_own_user_and_a_job_runs(s):
     i = s.wait_state("p/w/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule"), 60)
     assert i["state"] == "Succ", (i, s.history(i["id"]))
     text = str(s.log_of(i["id"]))
-    assert "hello" in text and str(ids(s.root, "sirdar-broker")[0]) in text, text
+    assert "hello" in text and UIDS.split("-", maxsplit=1)[0] in text, text
+    assert (s.root / "var/lib/sirdar/launch/job_uids").read_text() == UIDS.split("-", maxsplit=1)[0] + " p\n"
+    says = {b["name"]: b["separates"] for b in s.get("/api/v1/brokers")["brokers"]}
+    assert says == {"broker": "yes"}, says
+
+
+@test
+def a_job_is_nobody_of_the_packages_and_comes_to_no_place_of_theirs(s):
+    root, keeper = s.root, s.brokers["jobkeeper"].pid
+    script = f"for p in {root}/etc/sirdar/*.key {root}/var/lib/sirdar/*; do head -c 1 $p >/dev/null 2>&1 && echo read $p; ls $p >/dev/null 2>&1 && test -d $p && echo list $p; done; kill -0 {keeper} 2>/dev/null && echo kills; echo over"
+    s.apply("workflow: v\nproject: q\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\ntasks:\n  t:\n    type: shell\n"
+            f"    cycle: day\n    catchup: {{mode: all}}\n    params:\n      script: |\n        {script}\n", **{"from": "2026-03-01"})
+    i = s.wait_state("q/v/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule"), 60)
+    assert i["state"] == "Succ", (i, s.history(i["id"]))
+    assert s.log_of(i["id"]) == b"over\n", s.log_of(i["id"])
 
 
 @test

@@ -86,18 +86,18 @@ exposure() { # unit, at most, in tenths
 exposures() {
 	local u code=0
 	for u in baseserver cgi notifier; do exposure $u 20 || code=1; done
-	exposure taskbroker 45 || code=1
+	for u in taskbroker jobkeeper; do exposure $u 45 || code=1; done
 	return $code
 }
 check "install honours DESTDIR and prefix" make -s install DESTDIR="$root" prefix=/opt/x
 check "every program that was built is there" programs_there
 check "units, contract, manual and settings are there" tree_has \
-	opt/x/lib/systemd/system/sirdar-{baseserver,taskbroker,cgi,notifier}.service \
+	opt/x/lib/systemd/system/sirdar-{baseserver,taskbroker,jobkeeper,cgi,notifier}.service \
 	opt/x/lib/{sysusers,tmpfiles}.d/sirdar.conf opt/x/lib/pkgconfig/sirdar-sdk.pc opt/x/include/sirdar/runner.h \
 	opt/x/share/man/man8/baseserver.8 opt/x/share/man/man1/sirdar.1 \
 	opt/x/share/doc/sirdar/{baseserver,taskbroker,cgi,notifier,channels}.yaml opt/x/share/doc/sirdar/LICENSE
 if systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then
-	check "units are exposed at most 2.0 (server, cgi, notifier) and 4.5 (broker)" exposures
+	check "units are exposed at most 2.0 (server, cgi, notifier) and 4.5 (broker, jobkeeper)" exposures
 else
 	n=$((n + 1))
 	echo "ok $n - units are exposed at most 2.0 and 4.5 # SKIP no systemd-analyze with --offline (package systemd)"
