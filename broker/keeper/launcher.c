@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -40,6 +41,7 @@
 #include "util/param.h"
 
 enum { FDS_FIXED = 4, SWEEPS = 50, DEPTH_MAX = 64, EVENTS = 64, UIDS_BYTES_MAX = 1 << 20 };
+enum { TURN_MS = 30000, TURN_LOOK_MS = 10 };
 
 /* A user that has or had a job here. */
 struct known {
@@ -52,6 +54,7 @@ struct known {
 struct launcher {
 	const struct launcher_settings *s;
 	int fd, epoll;
+	int turn; /* locked as long as it lives; -1: not yet, or it gives no numbers */
 	struct known *known;
 	size_t n_known, cap_known;
 	uid_t *uid_of; /* by descriptor of a process; 0: it is none */
@@ -336,6 +339,34 @@ static int do_signal(struct launcher *l, const struct question *q, struct launch
 	return 0;
 }
 
+/* A launcher whose keeper is gone kills all there is of its numbers before it ends: what its
+ * follower starts must come after that. */
+static int turn_take(struct launcher *l, struct err *err)
+{
+	char *path = mem_fmt("%s.lock", l->s->uids_file);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r = 0;
+
+	for (int ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; ms += TURN_LOOK_MS) {
+		if (ms >= TURN_MS) {
+			r = err_set(
+				err, E_MACHINE,
+				"another launcher holds %.200s still after %d s: end it, or give "
+				"this one numbers and a --job-uids-kept of its own",
+				path, TURN_MS / 1000);
+			break;
+		}
+		poll(NULL, 0, TURN_LOOK_MS);
+	}
+	if (fd < 0)
+		r = err_sys(err, E_MACHINE, errno, "%.200s", path);
+	if (r < 0 && fd >= 0)
+		close(fd);
+	else
+		l->turn = fd;
+	free(path);
+	return r;
+}
+
 /* Of former launchers: nobody knows their processes any more, but by their numbers. */
 static int do_begin(struct launcher *l, const struct question *q, struct launcher_answer *a,
                     struct err *err)
@@ -346,6 +377,10 @@ static int do_begin(struct launcher *l, const struct question *q, struct launche
 
 	(void)q;
 	(void)a;
+	if (l->s->uids[0] && l->turn < 0)
+		r = turn_take(l, err);
+	if (r < 0)
+		return r;
 	buf_init(&text);
 	if (l->s->uids[0] && param_uids_parse(l->s->uids, &first, &last) &&
 	    access(l->s->uids_file, F_OK) == 0) {
@@ -644,7 +679,7 @@ static int launcher_open(struct launcher *l, struct err *err)
 
 int launcher_run(int fd, const struct launcher_settings *s, struct err *err)
 {
-	struct launcher l = { .s = s, .fd = fd, .epoll = -1 };
+	struct launcher l = { .s = s, .fd = fd, .epoll = -1, .turn = -1 };
 	struct epoll_event events[EVENTS];
 	int r = launcher_open(&l, err);
 	bool is_on = r == 0;
@@ -666,5 +701,7 @@ int launcher_run(int fd, const struct launcher_settings *s, struct err *err)
 	free(l.uid_of);
 	if (l.epoll >= 0)
 		close(l.epoll);
+	if (l.turn >= 0)
+		close(l.turn);
 	return r;
 }

@@ -2,6 +2,7 @@
 
 Numbers of users are this process's own: the launcher kills all there is of a number, and suites run side by side.
 """
+import fcntl
 import os
 import shutil
 import subprocess
@@ -81,6 +82,17 @@ class Lent(Keeper):
         pid = self.process.pid
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
             return [int(p) for p in f.read().split()]
+
+    def is_left(self):
+        """Does a launcher of a keeper that is gone still end jobs?"""
+        try:
+            with open(f"{self.base}/launch/job_uids.lock", "rb") as f:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
 
     def launcher(self):
         return next(p for p in self.children() if status(p)["Name"] == "sirdar-launch")

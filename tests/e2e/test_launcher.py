@@ -167,6 +167,26 @@ def a_keeper_that_is_killed_takes_its_jobs_with_it_and_the_next_tells_them_lost(
 
 
 @test
+def a_launcher_waits_for_the_former_one_which_kills_all_there_is_of_its_numbers(k, a):
+    pid, uid = sleeper(k, a, 1)
+    former = k.launcher()
+    os.kill(former, signal.SIGSTOP)
+    k.murder()
+    k.up()
+    assert until(lambda: len(k.children()) == 1), k.logged()
+    is_early = until(lambda: k.logged().count("keeper.ready") == 2, 1)
+    second = None
+    if is_early:
+        second = sleeper(k, k.link(), 2)[0]
+    os.kill(former, signal.SIGCONT)
+    b = k.link()
+    second = second or sleeper(k, b, 2)[0]
+    assert until(lambda: not os.path.exists(f"/proc/{former}") or status(former)["State"][0] == "Z"), status(former)
+    assert second in of_user(uid) and pid not in of_user(uid), (pid, second, of_user(uid))
+    assert b.wait("exited", 1)["lost"]
+
+
+@test
 def an_upgrade_keeps_jobs_and_launcher(k, a):
     pid, uid = sleeper(k, a, 1, script="sleep 600; exit 3")
     launcher = k.launcher()
@@ -260,6 +280,7 @@ def main():
             if k.process.poll() is None:
                 k.process.kill()  # its launcher ends what is left
                 k.process.wait()
+            assert until(lambda: not k.is_left()), "a launcher is left"
             assert until(lambda: not any(of_user(FIRST + n) for n in range(4))), "processes of jobs are left"
     shutil.rmtree(base, ignore_errors=True)
     return 1 if failed else 0
