@@ -6,7 +6,7 @@
  * machine, somebody for whom a directory vouches. How far that goes, the document of the face says
  * (enum asserts), and the audit names the face. Of somebody for whom a directory vouches it goes to
  * his own document, and to a role below an administrator's unless the face asserts `admin`. */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
@@ -20,15 +20,13 @@
 #include "util/err.h"
 #include "util/json_read.h"
 
-enum { GIVER_BYTES = 64 };
-
 struct giver {
 	const struct commander *c;
 	const struct order *o;
 	const char *actor, *face;
-	char name[GIVER_BYTES]; /* without what stands before a colon or after a slash */
-	struct grantee has;     /* neither person nor token: the face asserts him */
-	enum asserts asserts;   /* of the face */
+	const char *name;     /* without what stands before a colon or after a slash */
+	struct grantee has;   /* neither person nor token: the face asserts him */
+	enum asserts asserts; /* of the face */
 };
 
 /* --- whom the server knows ---------------------------------------------------------------- */
@@ -211,8 +209,8 @@ int rights__judge(const struct commander *c, const struct client_request *r, con
 	if (!r->face) /* it acts under its own name: baseserver/net/worker_peer.c */
 		return 0;
 	g.asserts = p ? p->asserts : ASSERTS_ADMIN;
-	snprintf(g.name, sizeof g.name, "%.*s", (int)(slash ? slash - bare : GIVER_BYTES - 1),
-	         bare);
+	char *name = mem_strn(bare, slash > bare ? (size_t)(slash - bare) : strlen(bare));
+	g.name = name;
 	g.has = (struct grantee){ .name = g.name, .groups = &c->docs[DOC_GROUP] };
 	bool nobodys = strncmp(r->actor, "token:", 6) == 0 || strncmp(r->actor, "app:", 4) == 0;
 	if (nobodys)
@@ -224,6 +222,7 @@ int rights__judge(const struct commander *c, const struct client_request *r, con
 		code = known ? judge_known(&g, f) : judge_asserted(&g, f);
 	if (code == 0)
 		*ret_by = mem_fmt("\"%s\":\"%s\"", known ? "face" : "asserted_by", r->face);
+	free(name);
 	return code;
 }
 

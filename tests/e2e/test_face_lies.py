@@ -65,6 +65,20 @@ def a_face_names_nobody_who_is_not_there_or_not_any_more(s):
 
 
 @test
+def names_of_people_who_begin_alike_are_two_however_long_they_are(s):
+    alike = "v" * 62  # a name has 63 bytes at most
+    user(s, alike, role="viewer", projects=["*"])
+    user(s, alike + "w", role="operator", projects=["*"])
+    with Face(s) as f:
+        assert f.command(alike + "w", "pool-set", pool="alikes", size=3) == ""
+        for actor in (alike, alike + "x", alike + "wx", alike + "w" * 200, "v" * 61):
+            assert f.command(actor, "pool-set", pool="nobodys", size=3) != "", actor
+        assert f.command(alike, "preferences-set", user=alike, version=0, value="{}") == ""
+    s.sirdar("user", "remove", alike)
+    assert "nobodys" not in str(s.get("/api/v1/pools"))
+
+
+@test
 def a_persons_projects_bound_what_a_face_asks_for_in_her_name_whatever_it_says(s):
     user(s, "olga", role="operator", projects=["retail"])
     group(s, "finance", role="operator", projects=["fin"], members=["olga"])
