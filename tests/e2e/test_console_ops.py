@@ -23,5 +23,13 @@ def plugins_of_another_broker(site):
     return sums
 
 
+@console.act
+def machine_enrols(site, name, code):
+    """As its administrator would there -> the public key that it prints."""
+    done = site.run([*site.argv("taskbroker", site.broker_sets(name, ("shell:2",))), "enrol", code])
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 if __name__ == "__main__":
     sys.exit(console.main("operate", lambda: console.warehouse("operate")))

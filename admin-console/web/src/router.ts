@@ -44,6 +44,7 @@ export const router = createRouter({
 		{ path: '/ops/system', component: () => import('./pages/System.vue'), meta: { key: 'nav.system' } },
 		{ path: '/ops/commands', component: () => import('./pages/Commands.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/commands/:id', component: () => import('./pages/Command.vue'), meta: { key: 'nav.commands' } },
+		{ path: '/ops/peers', component: () => import('./pages/Peers.vue'), meta: { key: 'nav.peers' } },
 		{ path: '/ops/audit', component: () => import('./pages/Audit.vue'), meta: { key: 'nav.audit' } },
 		{ path: '/people', component: () => import('./pages/People.vue'), meta: { key: 'nav.people' } },
 		{ path: '/settings', component: () => import('./pages/Settings.vue'), meta: { key: 'nav.settings' } },

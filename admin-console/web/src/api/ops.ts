@@ -16,6 +16,7 @@ export type Baseline = Required<
 }
 export type Node = Schemas['Node']
 export type Project = Schemas['Project']
+export type Peer = Schemas['Peer']
 
 export const ops = {
 	plugins: (s?: AbortSignal) => get<Schemas['Plugins']>('/plugins', {}, s),
@@ -33,6 +34,16 @@ export const ops = {
 	parameters: (args: Args, s?: AbortSignal) => get<Page<Document>>('/parameters', args, s),
 	document: (kind: 'calendars' | 'workflows', name: string, version?: number, s?: AbortSignal) =>
 		get<Document & { versions: Document[] }>(`/${kind}/` + path(name), { version }, s),
+}
+
+export const peers = {
+	list: (s?: AbortSignal) => get<Schemas['Peers']>('/peers', {}, s),
+	set: (x: Schemas['PeerNew']) => post<Command>('/peers', x),
+	invite: (name: string, x: Schemas['PeerInvite']) =>
+		post<Schemas['PeerCode']>(`/peers/${encodeURIComponent(name)}/invite`, x),
+	/* Refused if another key waits by now. */
+	approve: (name: string, fingerprint: string) =>
+		post<Command>(`/peers/${encodeURIComponent(name)}/approve`, { fingerprint }),
 }
 
 export type Alert = Schemas['Alert']

@@ -314,6 +314,7 @@ export const en = {
 	'nav.ops': 'Situation',
 	'nav.parameters': 'Parameters',
 	'nav.path': 'You are here',
+	'nav.peers': 'Peers',
 	'nav.people': 'People',
 	'nav.queues': 'Queues and pools',
 	'nav.runs': 'Runs',

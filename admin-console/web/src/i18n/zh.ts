@@ -313,6 +313,7 @@ export const zh: Words = {
 	'nav.ops': '态势',
 	'nav.parameters': '参数',
 	'nav.path': '当前位置',
+	'nav.peers': '对端',
 	'nav.people': '用户',
 	'nav.queues': '队列与资源池',
 	'nav.runs': '运行',
