@@ -282,8 +282,7 @@ bool order__selects(const struct order *o, uint32_t task);
 int64_t order__from(const struct order *o, const struct tz *tz);
 
 /* commander_quota.c: E_LIMIT */
-int quota__commands(const struct commander *c, const char *actor, enum command_kind kind,
-                    struct refusal *f);
+int quota__commands(const struct commander *c, const struct cmd *cmd, struct refusal *f);
 int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct refusal *f);
 
 /* commander_fold.c */

@@ -162,7 +162,7 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
 	if (code == 0 && cmd->ops->check)
 		code = cmd->ops->check(c, &cmd->o, f);
 	if (code == 0 && !cmd->dry)
-		code = quota__commands(c, cmd->actor, kind, f);
+		code = quota__commands(c, cmd, f);
 	log_debug("commander.judge", "kind=%s actor=%s dry_run=%d tasks=%zu code=%s why=\"%s\"",
 	          command_kind_name(kind), cmd->actor, cmd->dry, cmd->o.sel.n_tasks,
 	          code < 0 ? err_name(code) : "ok", code < 0 ? f->text : "");

@@ -62,6 +62,7 @@ struct kind {
 	bool wants_dates;  /* states alone do not say what is meant */
 	bool has_children; /* what depends on its instances sees a difference */
 	bool fills;        /* what it makes, or begins anew, is unfinished: quotas count it */
+	bool brakes;       /* ends instances, or holds them back: taken of whom has too many, too */
 	bool has_scope;    /* may take what depends on the chosen, within `scope` */
 	bool retires;      /* with the end of what runs, the tasks go for good */
 	bool about_access; /* changes what lets somebody in, or with what rights: no token may */

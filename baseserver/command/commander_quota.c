@@ -18,22 +18,31 @@ static bool same_person(const char *a, const char *b)
 	return n == strcspn(b, "/") && strncmp(a, b, n) == 0;
 }
 
+/* Goes through instances and makes work of them, or takes over documents. What ends work or holds
+ * it back, and what is over at once, has as many places of its own: whoever filled the others may
+ * still kill a job and shut out a peer. */
+static bool is_work(const struct kind *ops)
+{
+	return ops->is_large || (ops->decide && !ops->brakes);
+}
+
 /* Whoever has too many may still end, pause and resume them. */
-int quota__commands(const struct commander *c, const char *actor, enum command_kind kind,
-                    struct refusal *f)
+int quota__commands(const struct commander *c, const struct cmd *cmd, struct refusal *f)
 {
 	size_t n = 0, max = c->set.commands_max;
+	bool work = is_work(cmd->ops);
 
 	for (size_t i = 0; i < c->n_cmds && max; i++) {
-		const struct cmd *cmd = c->cmds[i];
-		n += cmd->phase != PH_OVER && !cmd->forget && same_person(cmd->actor, actor);
+		const struct cmd *other = c->cmds[i];
+		n += other->phase != PH_OVER && !other->forget && is_work(other->ops) == work &&
+		     same_person(other->actor, cmd->actor);
 	}
-	if (!max || n < max || command_acts_on(kind) == ON_COMMANDS)
+	if (!max || n < max || command_acts_on(cmd->kind) == ON_COMMANDS)
 		return 0;
 	return refuse(f, E_LIMIT, "person_commands_max", "sirdar command list --open",
 	              "%.*s has %zu commands that are not over, person_commands_max allows %zu: "
 	              "wait for one, or cancel one",
-	              (int)strcspn(actor, "/"), actor, n, max);
+	              (int)strcspn(cmd->actor, "/"), cmd->actor, n, max);
 }
 
 /* What another command has yet to make of the project. */
@@ -43,9 +52,9 @@ static int64_t promised(const struct commander *c, const struct cmd *other, uint
 	    catalog_task(&c->cat, other->tally.tasks[0].task)->project != project)
 		return 0;
 	int64_t left = other->total - other->done;
-	return other->o.parallel > 0 && left > other->o.parallel ? other->o.parallel
-	       : left > 0                                        ? left
-	                                                         : 0;
+	if (other->o.parallel > 0 && left > other->o.parallel - (int64_t)other->out.n)
+		left = other->o.parallel - (int64_t)other->out.n; /* the rest has its rows */
+	return left > 0 ? left : 0;
 }
 
 static int64_t fresh_of(const struct commander *c, const struct cmd *cmd, uint32_t project)

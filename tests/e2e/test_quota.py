@@ -75,6 +75,63 @@ def a_command_that_was_taken_goes_on_after_a_restart_though_the_bound_is_smaller
 
 
 @test
+def to_enqueue_dates_makes_them_too_and_counts(s):
+    anew(s, project_unfinished_max=10)
+    s.apply(tasks("early"))
+    minutes = [f"2025-02-01T00:{n:02d}" for n in range(11)]
+
+    def enqueue(dates, **more):
+        return s.command("enqueue", selection={"tasks": ["early/w/one"], "dates": dates}, **more)
+    for dry in (True, False):
+        said = enqueue(minutes, expect=(429,), dry_run=dry)["error"]
+        assert "would make 11: project_unfinished_max allows 10" in said["message"], said
+    assert rows(s, "early") == 0
+    s.command_over(enqueue(minutes[:10]))
+    assert rows(s, "early") == 10
+    s.command_over(enqueue(minutes[:10]))  # they are there already
+
+
+@test
+def a_backfill_of_n_at_a_time_counts_as_n_while_n_are_under_way(s):
+    anew(s, project_unfinished_max=10)
+    s.apply(tasks("some"))
+    taken = backfill(s, "some", "2025-02-01T01:39", parallel=5)
+    until("five are under way", lambda: rows(s, "some") == 5)
+    said = backfill(s, "some", "2025-02-02T00:05", expect=(429,), day="2025-02-02")["error"]
+    assert "has 5 unfinished instances, commands at work make 0 more, and this one would make 6" in said["message"], said
+    s.command_over(backfill(s, "some", "2025-02-02T00:04", day="2025-02-02"))
+    assert rows(s, "some") == 10
+    s.command("command-cancel", command=taken["command"])
+    until("it is over", lambda: s.get(f"/api/v1/commands/{taken['command']}")["state"] == "cancelled", 60)
+
+
+@test
+def who_has_too_many_commands_may_still_end_hold_back_and_shut_out(s):
+    anew(s, person_commands_max=3)
+    s.apply(tasks("brake"))
+    held = [backfill(s, "brake", f"{day}T00:01", day=day, parallel=1) for day in ("2025-04-01", "2025-04-02", "2025-04-03")]
+    until("three are made", lambda: rows(s, "brake") == 3)
+    work = {"backfill": {"selection": {"tasks": ["brake/w/one"], "dates": ["2025-04-04T00:00"]}},
+            "redo": {"selection": {"tasks": ["brake/w/one"], "dates": ["2025-04-01T00:00"]}},
+            "unfreeze": {"selection": {"tasks": ["brake/w/one"]}}}
+    for kind, args in work.items():
+        assert "person_commands_max allows 3" in s.command(kind, expect=(429,), **args)["error"]["message"], kind
+    one = {"selection": {"tasks": ["brake/w/one"], "dates": ["2025-04-01T00:00"]}}
+    assert s.ask("POST", "/api/v1/peers", {"peer": "elsewhere", "kind": "broker"})[0] in (200, 201, 202)
+    brakes = [("peer-revoke", {"peer": "elsewhere"}),
+              ("project-untrust", {"project": "elsewhere"}), ("broker-drain", {"brokers": ["b1"]}),
+              ("broker-undrain", {"brokers": ["b1"]}), ("freeze", {"selection": {"tasks": ["brake/w/one"]}}),
+              ("workflow-quarantine", {"selection": {"workflow": "brake/w"}}),
+              ("workflow-release", {"selection": {"workflow": "brake/w"}}), ("kill", one), ("skip", one),
+              ("offline", {"selection": {"tasks": ["brake/w/one"]}})]
+    for kind, args in brakes:
+        s.command_over(s.command(kind, **args))
+    for taken in held:
+        s.command("command-cancel", command=taken["command"], expect=(200, 202, 400, 409))
+    until("they are over", lambda: not s.get("/api/v1/commands?open=true")["items"], 60)
+
+
+@test
 def one_persons_commands_under_way_hold_up_nobody_else(s):
     anew(s, person_commands_max=3)
     s.apply(tasks("p"))
