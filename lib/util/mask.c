@@ -7,11 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistr.h>
 
 #include "util/alloc.h"
 #include "util/check.h"
 
-enum { BLOCKS = 4096, STEP_MAX = 64, NONE = UINT16_MAX, NEEDLES_MAX = 4096 };
+enum { BLOCKS = 4096, STEP_MAX = 64, NONE = UINT16_MAX, NEEDLES_MAX = 8192 };
 
 struct needle {
 	char *bytes;
@@ -127,31 +128,76 @@ static void add_quoted(struct mask *m, const char *p, size_t n)
 	buf_done(&b);
 }
 
-/* As a string of JSON, and within single quotes of a shell. */
-static void add_escaped(struct mask *m, const char *p, size_t n)
+/* A string of JSON, or of a program's trace. */
+struct way {
+	const char *marks; /* stand behind a \ */
+	const char *codes; /* by their number */
+	bool ascii, upper; /* so is what is no ASCII; the digits of numbers */
+};
+
+static void put_code(struct buf *b, const struct way *w, uint32_t c)
+{
+	uint32_t high = c > 0xffff ? 0xd7c0 + (c >> 10) : 0, low = high ? 0xdc00 | (c & 0x3ff) : c;
+
+	for (int i = high ? 0 : 1; i < 2; i++) {
+		unsigned unit = i == 0 ? high : low;
+		if (w->upper)
+			buf_printf(b, "\\u%04X", unit);
+		else
+			buf_printf(b, "\\u%04x", unit);
+	}
+}
+
+static void put_escaped(struct buf *b, const struct way *w, const char *p, size_t n)
 {
 	static const char controls[] = "\b\f\n\r\t", letters[] = "bfnrt";
-	struct buf json, shell;
 
-	buf_init(&json);
-	buf_init(&shell);
-	buf_room(&json, 6 * n + 8);
-	buf_room(&shell, 4 * n + 8);
-	for (size_t i = 0; i < n; i++) {
-		const char *control = p[i] ? strchr(controls, (unsigned char)p[i]) : NULL;
-		if (control)
-			buf_printf(&json, "\\%c", letters[control - controls]);
-		else if (p[i] >= 0 && p[i] < ' ')
-			buf_printf(&json, "\\u%04x", (unsigned)p[i]);
+	for (size_t i = 0, len = 1; i < n; i += len) {
+		unsigned char c = (unsigned char)p[i];
+		const char *control = c ? strchr(controls, c) : NULL;
+		ucs4_t wide = 0;
+		int got = c < 0x80 ? 1 : u8_mbtoucr(&wide, (const uint8_t *)p + i, n - i);
+		len = got > 0 ? (size_t)got : 1;
+		if (c && strchr(w->marks, c))
+			buf_printf(b, "\\%c", c);
+		else if (control)
+			buf_printf(b, "\\%c", letters[control - controls]);
+		else if (c < ' ' || strchr(w->codes, c))
+			put_code(b, w, c);
+		else if (w->ascii && wide && got > 0)
+			put_code(b, w, wide);
 		else
-			buf_printf(&json, p[i] == '"' || p[i] == '\\' ? "\\%c" : "%c", p[i]);
-		buf_puts(&shell, p[i] == '\'' ? "'\\'" : "");
-		buf_putc(&shell, p[i]);
+			buf_put(b, p + i, len);
 	}
-	needle_take(m, &json);
-	needle_take(m, &shell);
-	buf_done(&json);
-	buf_done(&shell);
+}
+
+/* As a string of JSON in the writings of many libraries, as Python's repr() shows it, and within
+ * single quotes of a shell. */
+static void add_escaped(struct mask *m, const char *p, size_t n)
+{
+	static const struct way ways[] = {
+		{ "\"\\", "", false, false },      { "\"\\", "", true, false }, /* Python */
+		{ "\"\\", "", true, true },        { "\"\\/", "", false, false },
+		{ "\"\\/", "", true, false },                                   /* PHP */
+		{ "\"\\", "<>&", false, false },                                /* Go, Rails */
+		{ "\"\\", "<>&'=", false, false },                              /* Gson */
+		{ "\\", "\"<>&'+`", true, true },                               /* .NET */
+		{ "\\", "", false, false },        { "\\'", "", false, false }, /* repr() */
+	};
+	struct buf b;
+
+	buf_init(&b);
+	buf_room(&b, 6 * n + 8);
+	for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+		put_escaped(&b, &ways[w], p, n);
+		needle_take(m, &b);
+	}
+	for (size_t i = 0; i < n; i++) {
+		buf_puts(&b, p[i] == '\'' ? "'\\'" : "");
+		buf_putc(&b, p[i]);
+	}
+	needle_take(m, &b);
+	buf_done(&b);
 }
 
 static void add_lines(struct mask *m, const char *p, size_t n)

@@ -1,8 +1,9 @@
 /* mask.h — known secrets in text that others will read: each is shown as MASK_SHOWN.
  *
  * Found are a value as it is, in base64 (at each of its three places, both alphabets), quoted for
- * an URL, escaped for JSON and for a shell's trace; of a value of several lines each line of
- * MASK_LINE_MIN bytes and more, too. This guards against what slips out, not against a job that
+ * an URL, escaped for JSON (as Python, PHP, Go, Java and .NET write it), as Python's repr() and a
+ * shell's trace show it; of a value of several lines each line of MASK_LINE_MIN bytes and more,
+ * too. This guards against what slips out, not against a job that
  * wants to tell: whoever turns a value round or encrypts it gets it out. Pure.
  */
 #ifndef UTIL_MASK_H

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Secrets that jobs print: in twelve ways, by a process, a runner and an interpreter; seen nowhere, neither in an answer nor on a
+"""Secrets that jobs print: in sixteen ways, by a process, a runner and an interpreter; seen nowhere, neither in an answer nor on a
 disk. TAP."""
 import base64
 import json
@@ -46,6 +46,11 @@ WAYS = (
     'printf "<%s>" "$(python3 -c "import sys, urllib.parse as u; print(u.quote(sys.argv[1]))" "$V")"',
     'printf "<%s>" "$(python3 -c "import sys, urllib.parse as u; print(u.quote_plus(sys.argv[1]).lower())" "$V" | tr A-Z a-z)"',
     'printf "<%s>" "$(python3 -c "import sys, json; print(json.dumps(sys.argv[1], ensure_ascii=False))" "$V")"',
+    'printf "<%s>" "$(python3 -c "import sys, json; print(json.dumps(sys.argv[1]))" "$V")"',
+    'printf "<%s>" "$(python3 -c "import sys, json; print(json.dumps(sys.argv[1]).replace(chr(47), chr(92) + chr(47)))" "$V")"',
+    'printf "<%s>" "$(python3 -c "import sys, json; print(json.dumps(sys.argv[1], ensure_ascii=False)'
+    '.replace(chr(62), chr(92) + \'u003e\'))" "$V")"',
+    'printf "<%s>" "$(python3 -c "import sys; print(repr(sys.argv[1]))" "$V")"',
     'printf "<"; printf "%.4s" "$V"; sleep 0.3; printf "%s>" "$${V#????}"',
     'set -x; : "<$V>"; set +x',
 )
@@ -59,7 +64,7 @@ def writings():
         inner = text[(8 * before + 5) // 6:8 * (before + len(raw)) // 6]
         yield from (inner[:12], inner[-12:], inner.translate(str.maketrans("+/", "-_"))[-12:])
     yield from (WORD, WORD[:9], urllib.parse.quote(WORD), urllib.parse.quote(WORD, "")[:14], urllib.parse.quote_plus(WORD).lower()[:14],
-                json.dumps(WORD)[1:-1])
+                json.dumps(WORD)[1:-1], json.dumps(WORD).replace("/", "\\/")[1:-1], WORD.replace(">", "\\u003e")[:14], repr(WORD)[1:-1])
 
 
 def none_in(what, text):
@@ -79,7 +84,7 @@ def log_with(s, i, *words, **args):
 
 
 @test
-def what_a_process_prints_shows_no_secret_in_any_of_twelve_ways(s):
+def what_a_process_prints_shows_no_secret_in_any_way(s):
     script = "V=$(cat $SIRDAR_FILES/warehouse)\n" + "\n".join(f"echo {n}; {way}; echo" for n, way in enumerate(WAYS)) + \
         "\necho \"sirdar:progress 50 at $V\"\necho \"fatal: no way in with $V\" >&2\nexit 3"
     workflow(s, "ways", {"params": {"secrets": "warehouse", "script": script}}, ["webhook:hook"])

@@ -64,6 +64,25 @@ static void a_short_value_is_not_looked_for(void **state)
 	mask_free(m);
 }
 
+static void a_string_of_json_is_hidden_in_the_writings_of_many_libraries(void **state)
+{
+	struct mask *m = mask_of("p<ss>&w'o/\"\\\xc3\xa9\xf0\x9f\x94\x91");
+
+	(void)state;
+	shows(m, "\"p<ss>&w'o/\\\"\\\\\xc3\xa9\xf0\x9f\x94\x91\"", "\"******\"");
+	shows(m, "\"p<ss>&w'o/\\\"\\\\\\u00e9\\ud83d\\udd11\"", "\"******\""); /* Python */
+	shows(m, "\"p<ss>&w'o/\\\"\\\\\\u00E9\\uD83D\\uDD11\"", "\"******\"");
+	shows(m, "\"p<ss>&w'o\\/\\\"\\\\\\u00e9\\ud83d\\udd11\"", "\"******\""); /* PHP */
+	shows(m, "\"p\\u003css\\u003e\\u0026w'o/\\\"\\\\\xc3\xa9\xf0\x9f\x94\x91\"",
+	      "\"******\""); /* Go */
+	shows(m, "\"p\\u003css\\u003e\\u0026w\\u0027o/\\\"\\\\\xc3\xa9\xf0\x9f\x94\x91\"",
+	      "\"******\""); /* Gson */
+	shows(m, "\"p\\u003Css\\u003E\\u0026w\\u0027o/\\u0022\\\\\\u00E9\\uD83D\\uDD11\"",
+	      "\"******\"");                                                  /* .NET */
+	shows(m, "'p<ss>&w\\'o/\"\\\\\xc3\xa9\xf0\x9f\x94\x91'", "'******'"); /* repr() */
+	mask_free(m);
+}
+
 static void base64_is_hidden_at_its_three_places_in_both_alphabets(void **state)
 {
 	static const char *const values[] = { "hunter2?>~\xff\xfe", "abcd", "p4ss",
@@ -256,6 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_value_is_hidden_wherever_it_stands),
 		cmocka_unit_test(a_short_value_is_not_looked_for),
+		cmocka_unit_test(a_string_of_json_is_hidden_in_the_writings_of_many_libraries),
 		cmocka_unit_test(base64_is_hidden_at_its_three_places_in_both_alphabets),
 		cmocka_unit_test(other_writings_are_hidden),
 		cmocka_unit_test(lines_of_a_value_are_hidden_too),
