@@ -18,7 +18,8 @@
 #include "util/json_read.h"
 
 #define KEYS_BOTH_US (24 * 3600 * US_PER_S) /* so long the former one counts beside the next */
-#define CHANGE_US    (10 * US_PER_S)        /* from one change to the next: each is a document */
+#define CHANGE_S     10                     /* from one change to the next: each is a document */
+#define CHANGE_US    (CHANGE_S * US_PER_S)
 #define DIGITS       "0123456789abcdef"
 
 /* --- arguments ----------------------------------------------------------------------- */
@@ -63,6 +64,22 @@ int peer_key_parse(struct order *o, struct refusal *f)
 
 /* --- the edits ----------------------------------------------------------------------- */
 
+/* Who is let in gets another key by an invite, and stays what he is until then: another kind would
+ * shut him out at once. A key that nobody has said a kind of is not let in. */
+static int check_same_kind(const struct order *o, const struct peer *was, bool has_shared,
+                           struct refusal *f)
+{
+	bool is_in = was->state == PEER_ACTIVE && (was->n_keys || has_shared);
+	const char *kind = o->mode >= 0 ? peer_kind_name((enum peer_kind)(o->mode + 1)) : "";
+
+	if (!is_in || o->mode < 0 || !was->kind || was->kind == (enum peer_kind)(o->mode + 1))
+		return 0;
+	return refuse(f, E_CONFLICT, "args.kind", "without a kind it is invited as what it is",
+	              "args.kind: '%s' is let in as a %s: an invite does not change that, `sirdar "
+	              "peer set %s --kind %s` does, at once",
+	              o->peer, peer_kind_name(was->kind), o->peer, kind);
+}
+
 /* In memory when the document is not there yet: without it the code is worth nothing. */
 int peer__invite(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
@@ -72,7 +89,9 @@ int peer__invite(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 	if (!c->front || !c->front->invites)
 		return refuse(f, E_UNSUPPORTED, NULL, NULL, "this server invites nobody");
-	int r = peer__bound(o, &next, f);
+	int r = check_same_kind(o, &next, has_shared, f);
+	if (r == 0)
+		r = peer__bound(o, &next, f);
 	if (r < 0)
 		return r;
 	if (!next.n_keys && !has_shared && next.state != PEER_REVOKED)
@@ -118,8 +137,10 @@ static int take_next(const struct order *o, struct peer *next, const uint8_t key
 	if (next->n_keys == 2 && memcmp(next->keys[0], key, PAIR_BYTES) == 0)
 		return 0; /* asked for once more: the former one gets no longer time by it */
 	if (o->now_us < next->former_until_us - KEYS_BOTH_US + CHANGE_US)
-		return refuse(f, E_BUSY, NULL, NULL,
-		              "the key of peer '%s' was changed a moment ago", o->peer);
+		return refuse(
+			f, E_BUSY, NULL, NULL,
+			"the key of peer '%s' was changed a moment ago: try again in %d seconds",
+			o->peer, CHANGE_S);
 	memcpy(next->keys[1], former, PAIR_BYTES);
 	memcpy(next->keys[0], key, PAIR_BYTES);
 	next->n_keys = 2;

@@ -263,6 +263,33 @@ def an_invite_fixes_the_kind_and_the_groups(s):
 
 
 @test
+def an_invite_of_a_peer_that_is_let_in_changes_no_kind(s):
+    """It would be shut out before its new key is there: the last face, and whoever gave the command."""
+    s.add_key("lives")
+    mark = s.base.log.stat().st_size
+    start_broker(s, "lives")
+    faces = [p["peer"] for p in s.get("/api/v1/peers")["peers"] if p["kind"] == "face" and p["state"] == "active"]
+    for name, kind in ((faces[0], "broker"), ("lives", "face")):
+        was = peer(s, name)
+        done = s.sirdar("peer", "invite", name, "--kind", kind, expect=None)
+        assert done.returncode != 0 and f"sirdar peer set {name} --kind {kind}" in done.stderr, (done.stdout, done.stderr)
+        assert peer(s, name) == was
+    assert not s.base.has(r"session\.(refused|end) .*name=lives ", mark)
+    assert invite(s, "lives", "--kind", "broker") and peer(s, "lives")["kind"] == "broker", "its own kind may be said"
+    s.sirdar("peer", "revoke", "lives")
+    assert invite(s, "lives", "--kind", "notifier") and peer(s, "lives")["kind"] == "notifier", "who is shut out may become another"
+
+
+@test
+def whom_a_code_is_for_is_told_with_it(s):
+    for kind, says in (("broker", "taskbroker -c FILE enrol"), ("face", "sirdar-cgi -c FILE enrol"),
+                       ("notifier", "sirdar-notifier -c FILE enrol")):
+        assert says in s.sirdar("peer", "invite", f"tell-{kind}", "--kind", kind).stderr, kind
+    assert "sirdar-cgi -c FILE enrol" in s.sirdar("peer", "invite", "tell-face").stderr, "of what it is already"
+    assert "taskbroker" not in s.sirdar("peer", "invite", "tell-client", "--kind", "client").stderr
+
+
+@test
 def approval_of_another_fingerprint_or_of_nobody_lets_nobody_in(s):
     pair = Pair()
     assert s.sirdar("peer", "approve", "nobody-here", expect=None).returncode != 0

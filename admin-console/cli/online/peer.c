@@ -1,10 +1,13 @@
 /* Peers: the owners of keys, what they are and may be; listed, shown, set, revoked. */
 #include "admin-console/cli/online/ask.h"
 #include "sched/when.h"
+#include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/json_in.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct opt options[] = {
@@ -29,7 +32,8 @@ static const struct opt invite_options[] = {
 	{ "kind", 0, "KIND", "broker, face, notifier or client", TAKE_TEXT, "kind" },
 	{ "group", 0, "GROUP", "a broker's groups end here; again for more", TAKE_ITEMS, "groups" },
 	{ "type", 't', "TYPE", "its task types; again for more", TAKE_ITEMS, "types" },
-	{ "project", 'p', "PROJECT", "a face or client changes these; again for more", TAKE_ITEMS,
+	{ "project", 'p', "PROJECT",
+	  "a broker is given their jobs, a face or client changes them; again for more", TAKE_ITEMS,
 	  "projects" },
 	{ "expires", 0, "T", "from then on it is not let in: an instant, or never", TAKE_TEXT,
 	  "expires" },
@@ -158,16 +162,32 @@ static int peer_revoke(struct asked *q)
 	return code == CLI_OK ? ask_each(q, "revoked") : code;
 }
 
-/* Nobody sees it again. */
+/* The program of a peer of that kind; NULL: none of ours. */
+static const char *program_of(const char *kind)
+{
+	return strcmp(kind, "broker") == 0     ? "taskbroker"
+	       : strcmp(kind, "face") == 0     ? "sirdar-cgi"
+	       : strcmp(kind, "notifier") == 0 ? "sirdar-notifier"
+	                                       : NULL;
+}
+
+/* Nobody sees it again: whatever becomes of the rest, it is printed. */
 static int invite_show(struct online *o, const struct asked *q, const cJSON *answer)
 {
-	(void)o;
+	const char *name = text_of(answer, "peer"), *program = NULL;
+	cJSON *peer = NULL;
+
 	(void)q;
-	fprintf(stderr,
-	        "a code for %s, for an hour and one use; on its machine: taskbroker -c FILE enrol "
-	        "CODE\n",
-	        text_of(answer, "peer"));
 	printf("%s\n", text_of(answer, "code"));
+	fflush(stdout);
+	char *path = mem_fmt("/api/v1/peers/%s", name);
+	if (online_get(o, path, &peer) == CLI_OK)
+		program = program_of(text_of(peer, "kind"));
+	free(path);
+	fprintf(stderr, "a code for %s, for an hour and one use%s%s%s\n", name,
+	        program ? "; on its machine: " : "", program ? program : "",
+	        program ? " -c FILE enrol CODE" : "");
+	cJSON_Delete(peer);
 	return CLI_OK;
 }
 
