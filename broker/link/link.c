@@ -328,6 +328,10 @@ static int take_refuse(struct link *l, const Sirdar__Refuse *r)
 {
 	if (r->code == E_STANDBY && !l->up)
 		return take_standby(l, r);
+	if (r->code == E_PEER && link_rekeyed(l)) { /* the next key's first use ended ours */
+		log_info("link.rekeyed", "server=%s", session_peer(l->session));
+		return r->code;
+	}
 	log_warn("link.refused", "code=%s final=%d why=\"%s\"", err_name(r->code), r->final,
 	         r->text);
 	if (r->final)

@@ -66,6 +66,14 @@ def refused(s, name, pair, role=BROKER, **more):
         return text(m, 2) if kind == "refuse" else None
 
 
+def gone_or_none_of(s, name, pair):
+    """That key opens nothing any more."""
+    try:
+        return "none of peer" in refused(s, name, pair, CLIENT)
+    except Gone:
+        return True
+
+
 def task(s, name, group, body="echo here"):
     s.apply(f"workflow: {name}\nproject: etl\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-01\ndefaults: {{cycle: once}}\n"
             f"tasks:\n  t: {{type: shell, group: {group}, params: {{script: '{body}'}}}}\n", name + ".yaml", **{"from": "2026-01-01"})
@@ -377,17 +385,14 @@ def a_key_is_followed_by_the_next_without_a_stop_of_jobs(s):
     assert peer(s, "turn")["fingerprint"] == following
     assert refused(s, "turn", former, CLIENT) and "kind broker" in refused(s, "turn", former, CLIENT), "the former key still counts"
     assert program(s, "turn", "enrol", invite(s, "turn2", "--kind", "broker")).returncode != 0, "the key is not lost by a mistake"
+    before = broker.log.stat().st_size
     broker.proc.send_signal(signal.SIGHUP)
     until("the new one greets", lambda: s.base.has(r"session\.greeted .*name=turn ", mark))
 
-    def is_over():
-        try:
-            why = refused(s, "turn", former, CLIENT)
-        except Gone:
-            return True
-        return "none of peer" in why
-    until("the former key is over", is_over)
+    until("the former key is over", lambda: gone_or_none_of(s, "turn", former))
     s.wait_broker("turn", ["shell"])
+    until("the loader greets by it", lambda: broker.has(r"taskrunner-loader info link\.up", before))
+    assert not broker.has(r"link\.refused", before), "no loader stays away because of the former key"
     go.touch()
     i = s.wait_state(name, "2026-01-01T00:00:00Z", ("Succ", "Fail"), 60)
     assert i["state"] == "Succ" and i["attempt"] == 1, i
