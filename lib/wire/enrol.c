@@ -176,7 +176,10 @@ int enrol_first(const struct enrol_settings *set, const char *code, uint8_t ret_
 		if (r == E_AUTH && !e.is_answered)
 			err_set(err, r,
 			        "no server knows that code: it was used, it is older than an hour, "
-			        "the server was started anew since, or it is not the whole code");
+			        "the server was started anew since, or it is not the whole code; "
+			        "and "
+			        "after 20 wrong ones none from this address is looked at for a "
+			        "minute");
 		if (r == 0)
 			r = identity_write(set->key_file, &self, err);
 		if (r == 0 || !e.is_answered || e.code < 0)
@@ -189,6 +192,21 @@ int enrol_first(const struct enrol_settings *set, const char *code, uint8_t ret_
 	return r;
 }
 
+/* A change that was cut short after the server had taken the next key, a day ago or more: it knows
+ * the former one no longer. Told of the next one by itself it says so, and changes nothing. */
+static int ask_by_next(struct enrolling *e, const struct enrol_settings *set,
+                       const struct identity *self)
+{
+	struct identity next = *self;
+
+	next.pair = self->next;
+	e->as = &next;
+	e->former = &self->next;
+	int r = ask_servers(e, set);
+	identity_wipe(&next);
+	return r;
+}
+
 int enrol_next(const struct enrol_settings *set, uint8_t ret_key[PAIR_BYTES], struct err *err)
 {
 	struct identity self = { 0 };
@@ -197,7 +215,8 @@ int enrol_next(const struct enrol_settings *set, uint8_t ret_key[PAIR_BYTES], st
 	if (r == 0 && !self.is_pair)
 		r = err_set(err, E_NOT_FOUND, "%.200s: no key of its own is kept here: enrol first",
 		            set->key_file);
-	if (r == 0 && !self.has_next) {
+	bool was_cut = r == 0 && self.has_next;
+	if (r == 0 && !was_cut) {
 		self.has_next = true;
 		r = pair_draw(&self.next, err);
 		if (r == 0)
@@ -210,6 +229,8 @@ int enrol_next(const struct enrol_settings *set, uint8_t ret_key[PAIR_BYTES], st
 			               .former = &self.pair,
 			               .err = err };
 		r = ask_servers(&e, set);
+		if (r == E_AUTH && was_cut && !e.is_answered)
+			r = ask_by_next(&e, set, &self);
 		if (r == 0) {
 			self.pair = self.next;
 			self.servers = e.servers;

@@ -34,6 +34,7 @@ struct enrol_settings {
 	char *const *servers; /* address:port, tried in turn */
 	size_t n_servers;
 	const char *state_dir; /* the daemon's: whose user it is, where root does it */
+	bool reloads;          /* a SIGHUP has it greet by its next key; else the next connection */
 };
 
 /* Draw a pair, have the server keep the public half, write both to key_file. Blocks.

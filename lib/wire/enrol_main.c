@@ -31,10 +31,12 @@ static void enrol_told(const struct enrol_settings *set, const char *program, bo
 		        program, set->name, set->key_file, set->name, text);
 	else
 		fprintf(stderr,
-		        "%s: '%s' has a new key. Reload it (SIGHUP) to use it; the former one "
-		        "counts "
-		        "until then, 24 hours at most\n",
-		        program, set->name);
+		        "%s: '%s' has a new key%s; the former one counts until then, 24 hours at "
+		        "most\n",
+		        program, set->name,
+		        set->reloads ? ". Reload it (SIGHUP) to use it"
+		                     : ", used from its next connection on: restart it to use it "
+		                       "now");
 }
 
 int enrol_main(const struct enrol_settings *set, const char *program, char *const *words)

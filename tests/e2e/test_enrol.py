@@ -405,6 +405,25 @@ def a_key_is_followed_by_the_next_without_a_stop_of_jobs(s):
 
 
 @test
+def a_change_of_keys_that_was_cut_short_is_finished_also_when_the_former_key_is_over(s):
+    """The server had the next one, the file had both, and nobody asked again for a day."""
+    enrolled(s, "cut", "--kind", "broker")
+    approve(s, "cut")
+    path, following = key_file(s, "cut"), Pair()
+    former = Pair.of(path)
+    with Peer(s, "cut", pair=former) as p:
+        assert p.enrol("cut", following, former=former) == 0
+    assert refused(s, "cut", following) is None
+    until("the former key is over", lambda: gone_or_none_of(s, "cut", former))
+    kept = path.read_text().splitlines()
+    path.write_text("\n".join([*kept[:2], f"next {following.secret.hex()}", *kept[2:]]) + "\n")
+    done = program(s, "cut", "rotate-key")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == following.key.hex() and Pair.of(path).key == following.key and "next" not in path.read_text()
+    start_broker(s, "cut")
+
+
+@test
 def a_server_with_another_key_is_not_greeted_and_one_that_starts_again_is(s):
     enrolled(s, "firm")
     approve(s, "firm")
@@ -498,6 +517,7 @@ def a_web_server_and_a_notifier_enrol_as_a_broker_does(s):
         until(f"{daemon.name} greets", lambda: s.base.has(rf"session\.greeted .*name={daemon.name} role=3", mark))
         done = s.run([*daemon.argv, "rotate-key"])
         assert done.returncode == 0, done.stderr
+        assert "SIGHUP" not in done.stderr and "next connection" in done.stderr, "what makes it used, and nothing else"
         s.base.restart()
         until("the cgi has the server again", s.up)
         until(f"{daemon.name} greets by its new key", lambda: peer(s, daemon.name)["fingerprint"] == done.stdout.strip()
