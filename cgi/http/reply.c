@@ -214,7 +214,7 @@ int reply_error(struct call *c)
 	                                    MHD_RESPMEM_MUST_COPY);
 	CHECK(r);
 	reply_header(r, "Content-Type", type);
-	if (c->allow[0] != '\0')
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED && c->allow[0] != '\0')
 		reply_header(r, "Allow", c->allow);
 	if ((status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS) &&
 	    c->retry_after_s == 0)

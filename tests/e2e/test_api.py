@@ -161,6 +161,14 @@ def a_wrong_method_is_405_with_those_allowed():
 
 
 @test
+def no_other_refusal_says_which_methods_there_are():
+    """Of a POST it named those that the router had passed by: GET alone."""
+    for body in (b"{", b'{"kind": "nothing"}'):
+        status, _, r = CGI.ask("POST", "/api/v1/commands", body, **ADMIN)
+        assert status == 400 and r.getheader("Allow") is None, (status, r.getheader("Allow"))
+
+
+@test
 def unknown_and_wrong_arguments_are_named():
     for query, place in (("colour=red", "query"), ("limit=0", "limit"), ("limit=501", "limit"), ("limit=1e3", "limit"),
                          ("limit=99999999999999999999", "limit"), ("states=Lost", "states"), ("from=soon", "from"),
