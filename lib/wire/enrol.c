@@ -109,6 +109,10 @@ static int ask_server(struct enrolling *e, const char *server)
 		e->code = session_connect(e->loop, host, port, e->as, &ops, e, &limits, &s, e->err);
 	if (e->code == 0)
 		ev_run(e->loop, 0);
+	if (e->code < 0 && !e->is_answered && e->code != E_AUTH) { /* which of them it was */
+		struct err why = *e->err;
+		err_set(e->err, e->code, "%.200s: %s", server, why.text);
+	}
 	return e->code;
 }
 

@@ -110,6 +110,14 @@ def a_machine_that_was_invited_and_approved_runs_jobs_of_its_groups_and_has_no_k
 
 
 @test
+def who_cannot_be_asked_is_named(s):
+    code, nobody = invite(s, "far", "--kind", "broker"), f"127.0.0.1:{free_port()}"
+    done = program(s, "far", "enrol", code, "--server", nobody)
+    assert done.returncode != 0 and nobody in done.stderr, done.stderr
+    assert program(s, "far", "enrol", code).returncode == 0, "and the code is not spent"
+
+
+@test
 def a_code_is_good_for_one_key(s):
     code = invite(s, "once", "--kind", "broker")
     first, second = Pair(), Pair()
