@@ -197,7 +197,7 @@ static void look_at_held(struct sorter *s)
 	s->n_held = n;
 }
 
-static void sorter_spread(struct sorter *s, const struct lane *l)
+static void sorter_spread(struct sorter *s, struct lane *l)
 {
 	struct queue *q = l->queue;
 	struct ready *r = (struct ready *)heap_top(&l->ready);
@@ -216,7 +216,7 @@ static void sorter_spread(struct sorter *s, const struct lane *l)
 	sorter__queue_moved(s, q);
 }
 
-static void grant(struct sorter *s, const struct lane *l)
+static void grant(struct sorter *s, struct lane *l)
 {
 	struct queue *q = l->queue;
 	struct ready *r = (struct ready *)heap_top(&l->ready);
@@ -247,19 +247,20 @@ static void grant(struct sorter *s, const struct lane *l)
 	sorter__place(s, r, seat->broker);
 }
 
-/* One that waits at a pool for the same slots may have aged past who was let in there. */
-static bool is_passed(struct sorter *s, const struct lane *l)
+/* The turns at a pool are its own: who waits there for the same slots may have the next one, or has
+ * aged past who was let in. NULL: what waits there has moved, look again. */
+static struct lane *who_goes(struct sorter *s, struct lane *l)
 {
 	for (size_t i = 0; i < l->queue->n_takes && sorter_takes(l); i++) {
 		const struct stand *t = l->stands[i];
-		struct lane *first = t->limit->parked ? sorter__first_of(s, &t->parked) : NULL;
-		if (!first || !sorter__goes_first(s, first, l))
+		struct lane *first = t->limit->parked ? sorter__next_of(s, &t->parked) : NULL;
+		if (!first || !sorter__passes(s, &t->parked, first, l))
 			continue;
 		sorter__lane_moved(s, first);
 		if (first->parked != t)
-			return true;
+			return first->open ? first : NULL;
 	}
-	return false;
+	return l;
 }
 
 void sorter_set_room(struct sorter *s,
@@ -288,6 +289,13 @@ static bool has_room(struct sorter *s)
 	return !s->no_room; /* sorter_turn() looks again */
 }
 
+static void start_one(struct sorter *s, struct lane *l)
+{
+	CHECK(l->open && l->klass->open > 0);
+	sorter__had_turn(s, l);
+	(l->spread ? sorter_spread : grant)(s, l);
+}
+
 /* Who stands in a class may have been let in with more than there is room for. */
 static void start_what_may(struct sorter *s)
 {
@@ -298,8 +306,9 @@ static void start_what_may(struct sorter *s)
 	for (sorter__limits_settle(s); outbox_room(&s->out) > 0 && (l = sorter__first(s));
 	     sorter__limits_settle(s)) {
 		sorter__lane_moved(s, l);
-		if (l->open && !is_passed(s, l))
-			(l->spread ? sorter_spread : grant)(s, l);
+		l = l->open ? who_goes(s, l) : NULL;
+		if (l)
+			start_one(s, l);
 	}
 	if (s->n_dirty > 0)
 		actor_wake(s->me);
@@ -429,6 +438,7 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 	slab_init(&s->ready, sizeof(struct ready));
 	map_init(&s->limit_by_name);
 	map_init(&s->machine_of);
+	map_init(&s->project_of);
 	sorter__bounds_init(s);
 	s->me = actor_new(th, &ops, s);
 	s->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, s->me);
@@ -454,6 +464,8 @@ void sorter_free(struct sorter *s)
 	sorter__starts_free(s);
 	slab_done(&s->ready);
 	outbox_done(&s->out);
+	map_done(&s->project_of);
+	free(s->project_turns);
 	free(s->by_slot);
 	free(s->held);
 	free(s);

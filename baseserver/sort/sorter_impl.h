@@ -74,6 +74,7 @@ struct lane {
 	int32_t part; /* of a task with parts: this one, and the broker it is bound to */
 	uint32_t broker;
 	struct klass *klass; /* the queue's, or one of that broker alone; NULL: nobody */
+	struct party *party; /* its project in that class; NULL: not looked up yet */
 	bool open;           /* it stands in its class */
 	uint8_t gate;        /* the closed one; 0: none */
 	uint8_t held_by;     /* the one that was closed last ... */
@@ -82,14 +83,28 @@ struct lane {
 		uint8_t gate;
 		struct limit *limit;
 		struct klass *klass;
+		struct party *party;
 		size_t n;
 	} counted;
 };
 
-/* Lanes by priority as given: age never changes the order of those with the same one. */
+/* A shelf: lanes of one class or stand, by project and by priority as given (age never changes the
+ * order of those of one priority). The projects that have lanes there take turns. */
 struct shelf {
-	struct heap lanes[PRIORITY_MAX + 1];
-	uint32_t some; /* bit n: lanes[n] has some */
+	struct level *levels[PRIORITY_MAX + 1]; /* NULL: nothing stood there yet */
+	uint32_t some;                          /* bit n: levels[n] has some */
+	struct party **parties;
+	size_t n_parties, n_busy; /* busy: with lanes */
+	struct map party_of;      /* by project */
+};
+
+/* A project in a shelf. */
+struct party {
+	struct row *rows[PRIORITY_MAX + 1]; /* NULL: nothing stood there yet */
+	uint32_t some;                      /* bit n: rows[n] has lanes */
+	uint32_t at;                        /* in the shelf's list */
+	uint64_t turn;                      /* which its last was; 0: it had none */
+	size_t waiting;                     /* of a class: instances of its open lanes */
 };
 
 /* A pool or quota, as the sorter sees it. */
@@ -142,8 +157,9 @@ struct queue {
 	struct queue *next_user, **at_user; /* of its class, while it runs something */
 	struct lasts *lasts;
 	uint32_t id;
-	uint32_t moves; /* changes that may have opened a gate of its own */
-	uint8_t state;  /* enum task_state */
+	uint32_t project; /* sorter.project_turns[] */
+	uint32_t moves;   /* changes that may have opened a gate of its own */
+	uint8_t state;    /* enum task_state */
 	bool frozen;
 	bool held; /* the ledger returned a grant: until its gates move */
 	bool held_listed;
@@ -164,11 +180,12 @@ struct klass {
 	struct klass *next, **at;       /* of those with lanes and credit; at NULL: not there */
 	char *type, *group, **machines; /* machines: NULL-ended, or NULL */
 	struct seat **sessions;
-	size_t n_sessions, turn;
-	uint64_t open;   /* sum of its sessions' open credit */
-	size_t waiting;  /* instances of its open lanes */
-	uint8_t held_by; /* 10, 11: it had no session, or no credit ... */
-	int64_t held_us; /* ... until then, wall; INT64_MAX: it still has none */
+	size_t n_sessions, turn; /* turn: of the sessions */
+	uint64_t last;           /* which turn of a project was its last */
+	uint64_t open;           /* sum of its sessions' open credit */
+	size_t waiting;          /* instances of its open lanes */
+	uint8_t held_by;         /* 10, 11: it had no session, or no credit ... */
+	int64_t held_us;         /* ... until then, wall; INT64_MAX: it still has none */
 	int32_t running;
 	struct queue *users;
 };
@@ -237,6 +254,10 @@ struct sorter {
 	struct slab ready;
 	uint32_t *by_slot;
 	size_t by_slot_cap;
+	struct map project_of;   /* by map_text(); two names of one hash share their turns */
+	uint64_t *project_turns; /* which was its last, of any class */
+	size_t n_projects;
+	uint64_t turns;        /* of projects, so far */
 	size_t blocked[GATES]; /* instances of lanes by their closed gate, and frozen ones */
 	size_t n_reserving;
 	int64_t began_us, now_us;    /* wall: made; of this turn */
@@ -296,11 +317,26 @@ void sorter__limits_settle(struct sorter *s); /* what fits now leaves its stand 
 void sorter__queues_free(struct sorter *s);
 
 /* sorter_shelf.c: which lane comes first. */
+/* What has aged to the top takes with it all that was given its priority or a higher one. */
+struct bar {
+	int64_t effective; /* with age, of the first of all; -1: nothing was looked at */
+	uint8_t priority;  /* as given, of that one: those below wait */
+};
 int64_t sorter__effective(const struct sorter *s, const struct lane *l); /* priority with age */
-/* Higher priority with age, then the earlier effective due, then the earlier date. */
+/* Of one project: higher priority with age, then the earlier effective due, then the earlier
+ * date. */
 bool sorter__goes_first(const struct sorter *s, const struct lane *a, const struct lane *b);
-/* The lane of a shelf that comes first, with age; NULL: it is empty. */
-struct lane *sorter__first_of(const struct sorter *s, const struct shelf *sh);
+void sorter__bar(const struct sorter *s, const struct shelf *sh, struct bar *bar); /* raises it */
+/* The lane whose project has the next turn among those that reach the bar; NULL: none does. */
+struct lane *sorter__next(const struct sorter *s, const struct shelf *sh, const struct bar *bar);
+struct lane *sorter__next_of(const struct sorter *s, const struct shelf *sh); /* with its own bar */
+struct lane *sorter__eldest(const struct sorter *s, const struct shelf *sh); /* as of one project */
+/* Does `l`, of the shelf, go before `other`, which would be in it? */
+bool sorter__passes(const struct sorter *s, const struct shelf *sh, const struct lane *l,
+                    const struct lane *other);
+void sorter__had_turn(struct sorter *s, struct lane *l);        /* in its class, at its pools */
+uint32_t sorter__project(struct sorter *s, const char *task);   /* of a task's name */
+struct party *shelf__party(struct shelf *sh, uint32_t project); /* made when it is new */
 void shelf__put(struct shelf *sh, struct lane *l);
 void shelf__take(struct shelf *sh, struct lane *l);
 void shelf__done(struct shelf *sh);

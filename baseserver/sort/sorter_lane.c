@@ -55,15 +55,20 @@ static void count_anew(struct sorter *s, struct lane *l)
 		l->counted.limit->waiting -= l->counted.n;
 	if (l->counted.klass)
 		l->counted.klass->waiting -= l->counted.n;
+	if (l->counted.party)
+		l->counted.party->waiting -= l->counted.n;
 	l->counted.gate = l->gate;
 	l->counted.limit = l->parked ? l->parked->limit : NULL;
 	l->counted.klass = l->open ? l->klass : NULL;
+	l->counted.party = l->open ? l->party : NULL;
 	l->counted.n = n;
 	s->blocked[l->gate] += n;
 	if (l->counted.limit)
 		l->counted.limit->waiting += n;
 	if (l->counted.klass)
 		l->counted.klass->waiting += n;
+	if (l->counted.party)
+		l->counted.party->waiting += n;
 }
 
 static size_t takes_of(const struct lane *l)
@@ -120,6 +125,7 @@ static void look_up_stands(struct lane *l)
 	const struct queue *q = l->queue;
 
 	CHECK(l->klass); /* stands are a class's: without one it stands nowhere */
+	l->party = shelf__party(&l->klass->lanes, q->project);
 	l->stands = mem_array(q->n_takes + 1, sizeof *l->stands);
 	for (size_t i = 0; i < q->n_takes; i++)
 		l->stands[i] = sorter__stand(q->takes[i].limit, l->klass, l->side,
@@ -184,7 +190,7 @@ static void let_go(struct sorter *s, struct stand *t)
 	int32_t left = m->size == POOL_NONE ? INT32_MAX : room / t->slots;
 
 	while (left > 0) {
-		struct lane *l = sorter__first_of(s, &t->parked);
+		struct lane *l = sorter__next_of(s, &t->parked);
 		if (!l)
 			return;
 		sorter__lane_moved(s, l);
@@ -242,17 +248,37 @@ struct lane *sorter__lane(struct sorter *s, struct queue *q, const struct lane *
 	return l;
 }
 
+/* Between classes: projects take turns here, too, and the classes of one project do, for who stands
+ * behind it in one of them waits for that class. */
+static bool has_turn_before(const struct sorter *s, const struct lane *a, const struct lane *b)
+{
+	uint64_t x = s->project_turns[a->queue->project], y = s->project_turns[b->queue->project];
+
+	return x != y ? x < y : a->klass->last < b->klass->last;
+}
+
 struct lane *sorter__first(struct sorter *s)
 {
-	struct lane *best = NULL;
+	struct lane *own = NULL, *turn = NULL; /* by the order of one project, and by turns */
+	struct bar bar = { .effective = -1 };
+	bool is_alone = true;
 
 	for (const struct klass *k = s->startable; k; k = k->next) {
-		struct lane *l = sorter__first_of(s, &k->lanes);
-		CHECK(l && l->open && k->open > 0); /* what makes a class startable */
-		if (!best || sorter__goes_first(s, l, best))
-			best = l;
+		CHECK(k->lanes.some && k->open > 0); /* what makes a class startable */
+		sorter__bar(s, &k->lanes, &bar);
 	}
-	return best;
+	for (const struct klass *k = s->startable; k; k = k->next) {
+		struct lane *l = sorter__next(s, &k->lanes, &bar);
+		if (!l)
+			continue;
+		is_alone = is_alone && k->lanes.n_busy == 1 &&
+		           (!own || own->queue->project == l->queue->project);
+		if (!own || sorter__goes_first(s, l, own))
+			own = l;
+		if (!turn || has_turn_before(s, l, turn))
+			turn = l;
+	}
+	return is_alone ? own : turn;
 }
 
 /* --- what is taken ---------------------------------------------------------------------- */
@@ -390,6 +416,7 @@ static void drop_def(struct sorter *s, struct queue *q)
 		count_anew(s, l);
 		free(l->stands);
 		l->stands = NULL;
+		l->party = NULL;
 		l->klass = NULL;
 	}
 	retake(s, q, -1);
@@ -413,6 +440,7 @@ void sorter__put_def(struct sorter *s, const struct task *def, uint8_t state, bo
 	task_ref(def);
 	drop_def(s, q);
 	q->def = def;
+	q->project = sorter__project(s, def->name);
 	q->state = state;
 	q->frozen = frozen;
 	q->moves++;

@@ -99,7 +99,7 @@ static bool would_pass(const struct sorter *s, const struct limit *m, const stru
 		const struct stand *t = m->stands[i];
 		if (t->slots <= slots || t->slots > m->size || t->klass->open == 0)
 			continue;
-		const struct lane *top = sorter__first_of(s, &t->parked);
+		const struct lane *top = sorter__eldest(s, &t->parked);
 		if (top && top != l && is_aged(s, top) &&
 		    (top->key < l->key || sorter__effective(s, l) < PRIORITY_MAX))
 			return true;
