@@ -162,12 +162,23 @@ static bool takes_none(const struct klass *k)
 	return true;
 }
 
-/* Which brokers there are is the registrar's to say: registrar_explain(). */
-static void say_class(const struct sorter *s, const struct klass *k, const struct task *def,
-                      struct why_line *w)
+static void say_turns(const struct lane *l, struct why_line *w)
+{
+	const char *task = l->queue->def->name;
+
+	why_number(w, "projects", (int64_t)l->klass->lanes.n_busy);
+	why_number(w, "waiting", (int64_t)l->party->waiting);
+	why_text(w, "project", "%.*s", (int)strcspn(task, "/"), task);
+}
+
+/* Which brokers there are is the registrar's to say: registrar_explain(). `l`: in the class and in
+ * its turn with others; NULL: it stands in none. */
+static void say_class(const struct sorter *s, const struct klass *k, const struct lane *l,
+                      const struct task *def, struct why_line *w)
 {
 	bool said = k->n_sessions == 0 ? sorter__bound_explain(s, k, def, w)
 	                               : sorter__starts_explain(s, k, w);
+	bool has_turns = l && l->open && k->lanes.n_busy > 1;
 
 	if (said)
 		return;
@@ -177,10 +188,16 @@ static void say_class(const struct sorter *s, const struct klass *k, const struc
 		why_text(w, "type", "%s", k->type);
 	} else if (k->open == 0) {
 		struct why_line kept;
-		why_set(w, WHY_SLOTS);
+		bool no_taker = takes_none(k);
+		why_set(w, has_turns && !no_taker ? WHY_SLOTS_TURN : WHY_SLOTS);
 		why_text(w, "type", "%s", k->type);
+		if (w->code == WHY_SLOTS_TURN)
+			say_turns(l, w);
 		w->expected_us = end_in_class(s, k);
-		w->is_narrow = takes_none(k) && sorter__bound_explain(s, k, def, &kept);
+		w->is_narrow = no_taker && sorter__bound_explain(s, k, def, &kept);
+	} else if (has_turns) {
+		why_set(w, WHY_PROJECT_TURN);
+		say_turns(l, w);
 	} else {
 		why_set(w, WHY_TURN);
 		why_number(w, "waiting", (int64_t)k->waiting);
@@ -213,7 +230,8 @@ bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct
 	} else if (r->no_user)
 		sorter__no_user_explain(s, r, w);
 	else
-		say_class(s, r->lane->klass ? r->lane->klass : q->klass, q->def, w);
+		say_class(s, r->lane->klass ? r->lane->klass : q->klass,
+		          r->lane->klass ? r->lane : NULL, q->def, w);
 	return true;
 }
 

@@ -1,4 +1,5 @@
 /* baseserver/sort/sorter: projects take turns, in their class, at a pool, and between classes. */
+#include "baseserver/model/why.h"
 #include "tests/unit/sorting.h"
 
 #define STEP_US (600 * US_PER_S) /* of age */
@@ -206,6 +207,46 @@ static void a_mass_in_one_class_keeps_nobody_from_a_machine_that_others_share(vo
 	end(&f);
 }
 
+static void says(struct fixture *f, struct inst_key key, const char *line)
+{
+	struct why_line w = { 0 };
+	struct instance i;
+	struct buf out;
+
+	assert_true(ledger_find(f->ledger, key, &i));
+	assert_true(sorter_explain(f->sorter, key, i.slot, &w));
+	buf_init(&out);
+	why_print_line(&w, &out);
+	assert_string_equal(buf_str(&out), line);
+	buf_done(&out);
+}
+
+static void why_names_the_projects_that_take_turns_and_who_of_its_own_waits(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put_of(&f, 1, "many/w/t", 5, NULL);
+	put_of(&f, 2, "few/w/t", 5, NULL);
+	ready_many(&f, 1, 30);
+	seat(&f, 1, 1, true);
+	struct inst_key last = { 30 * 60, 1, 0 };
+	says(&f, last, "all slots for task type t are taken");
+	struct inst_key one = ready(&f, 2, 60);
+	says(&f, last,
+	     "all slots for task type t are taken; then 2 projects take turns, and 29 of project "
+	     "many wait for its turns");
+	says(&f, one,
+	     "all slots for task type t are taken; then 2 projects take turns, and 1 of project "
+	     "few "
+	     "wait for its turns");
+	seat(&f, 1, 2, true);
+	assert_int_equal(f.granted[1].task, 2);
+	says(&f, last, "all slots for task type t are taken");
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +257,7 @@ int main(void)
 		cmocka_unit_test(more_priorities_are_not_more_turns),
 		cmocka_unit_test(at_a_pool_projects_take_turns_that_are_the_pools_own),
 		cmocka_unit_test(a_mass_in_one_class_keeps_nobody_from_a_machine_that_others_share),
+		cmocka_unit_test(why_names_the_projects_that_take_turns_and_who_of_its_own_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
