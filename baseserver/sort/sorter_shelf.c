@@ -1,14 +1,14 @@
 /* The order of lanes. A shelf holds them by project and by priority as given, because age never
  * changes the order of those with the same priority.
  *
- *   shelf ── party (a project) ── row (a priority) ── lanes, by effective due
- *       └─── level (a priority) ── rows, by their project's last turn; by their first's due
+ *   shelf -- party (a project) -- row (a priority) -- lanes, by effective due
+ *       \--- level (a priority) -- rows, by their project's last turn; by their first's due
  *
  * Who comes next: the first of all with age sets the bar, its priority as given. The projects that
- * have something of that priority or a higher one take turns: the one whose last turn is the longest
- * ago is next, with what comes first in its own order. So P projects wait for P - 1 turns at most,
- * however much each of them has and however old it is; and who is alone has today's order. A project
- * that comes back goes first once, for it has no turns saved up, only the time of its last one. */
+ * have something of that priority or a higher one take turns: the one whose last turn is the
+ * longest ago is next, with what comes first in its own order. So P projects wait for P - 1 turns
+ * at most, however much each of them has and however old it is; who is alone has its own order.
+ * A project that comes back goes first once: no turns are saved up, only when the last one was. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
