@@ -57,7 +57,9 @@ struct query {
 	const struct sort *sort;
 	const struct read_page *page;
 	struct read_from from;
-	bool of_ranges; /* lb_task_range is asked, not runs */
+	bool of_ranges;         /* lb_task_range is asked, not runs */
+	bool is_large;          /* the live table is asked, and is large ... */
+	struct read_from bound; /* ... and no row worse than this is wanted */
 };
 
 /* The condition of SQLite's index of bad ends must stand there word by word to be used. */
@@ -113,15 +115,23 @@ static void append_columns(struct buf *q, const struct query *c, const char *aft
 }
 
 /* The first column stands there alone as well: MySQL finds its place by it. */
+static void where_key(const struct query *c, struct buf *q, const int64_t *key, bool up,
+                      const char *than)
+{
+	read__put(c->r, q, up ? " AND ? >= ? AND (" : " AND ? <= ? AND (", "ni", column(c, 0),
+	          key[0]);
+	append_columns(q, c, "");
+	buf_puts(q, than);
+	for (int i = 0; i < c->sort->keys; i++)
+		read__put_list(q, "", key[i], i == 0);
+	buf_puts(q, ")");
+}
+
 static void where_begun(const struct query *c, struct buf *q)
 {
-	read__put(c->r, q, c->page->descending ? " AND ? <= ? AND (" : " AND ? >= ? AND (", "ni",
-	          column(c, 0), c->from.key[0]);
-	append_columns(q, c, "");
-	buf_puts(q, c->page->descending ? ") < (" : ") > (");
-	for (int i = 0; i < c->sort->keys; i++)
-		read__put_list(q, "", c->from.key[i], i == 0);
-	buf_puts(q, ")");
+	bool down = c->page->descending;
+
+	where_key(c, q, c->from.key, !down, down ? ") < (" : ") > (");
 }
 
 static void append_order(struct buf *q, const struct query *c)
@@ -136,25 +146,42 @@ static void append_order(struct buf *q, const struct query *c)
 	buf_puts(q, c->page->descending ? "number DESC" : "number");
 }
 
+static void append_list(const struct query *c, struct buf *q, const char *table)
+{
+	bool down = c->page->descending;
+
+	read__put(c->r, q, " FROM ? WHERE 1", "n", table);
+	if (c->of_ranges)
+		read__range_where(c->r, q, c->f);
+	else
+		instances_where(c->r, q, c->f, table == done_table);
+	if (c->from.begun)
+		where_begun(c, q);
+	if (c->bound.begun)
+		where_key(c, q, c->bound.key, down, down ? ") >= (" : ") <= (");
+	buf_puts(q, " ORDER BY ");
+	if (c->of_ranges) /* a number there would be a column's place */
+		append_order(q, c);
+	else
+		append_columns(q, c, down ? " DESC" : "");
+	read__put(c->r, q, " LIMIT ?", "i", (int64_t)c->page->limit + 1);
+}
+
+/* Of a large table places are sorted, not rows. */
 static struct buf list_sql(const struct query *c, const char *table)
 {
 	struct buf q = { 0 };
 
 	buf_puts(&q, c->of_ranges ? "SELECT " RANGE_COLUMNS ", " : "SELECT " INSTANCE_COLUMNS ", ");
 	append_columns(&q, c, "");
-	read__put(c->r, &q, " FROM ? WHERE 1", "n", table);
-	if (c->of_ranges)
-		read__range_where(c->r, &q, c->f);
-	else
-		instances_where(c->r, &q, c->f, table == done_table);
-	if (c->from.begun)
-		where_begun(c, &q);
-	buf_puts(&q, " ORDER BY ");
-	if (c->of_ranges) /* a number there would be a column's place */
-		append_order(&q, c);
-	else
-		append_columns(&q, c, c->page->descending ? " DESC" : "");
-	read__put(c->r, &q, " LIMIT ?", "i", (int64_t)c->page->limit + 1);
+	if (!c->is_large) {
+		append_list(c, &q, table);
+		return q;
+	}
+	read__put(c->r, &q, " FROM ? JOIN (SELECT id AS place", "n", table);
+	append_list(c, &q, table);
+	buf_puts(&q, ") AS k ON id = place ORDER BY ");
+	append_columns(&q, c, c->page->descending ? " DESC" : "");
 	return q;
 }
 
@@ -191,6 +218,98 @@ static int list_table(const struct query *c, const char *table, struct list *l, 
 	code = take_rows(c, rows, l, err);
 	rows_close(rows);
 	return code;
+}
+
+/* --- a large live table ---------------------------------------------------------------------
+ *
+ * It has no index but its id: one by date costs a fourth of what is stored a second. All of it is
+ * looked through, but little of it needs to be sorted: as many rows as are wanted, wherever they
+ * are from, say that none worse than the worst of them is. Rows are made about in the order of
+ * their dates and changes, so those at the two ends of the table say it nearly as well as can be. */
+
+enum { LARGE = 10000 }; /* a probe looks at as many places */
+
+static struct buf probe_sql(const struct query *c, bool last)
+{
+	struct buf q = { 0 };
+
+	buf_puts(&q, "SELECT ");
+	append_columns(&q, c, "");
+	read__put(c->r, &q,
+	          last ? " FROM ? WHERE id >= (SELECT max(id) - ? FROM lb_task_run)"
+	               : " FROM ? WHERE id <= (SELECT min(id) + ? FROM lb_task_run)",
+	          "ni", live_table, (int64_t)LARGE);
+	instances_where(c->r, &q, c->f, false);
+	if (c->from.begun)
+		where_begun(c, &q);
+	read__put(c->r, &q, last ? " ORDER BY id DESC LIMIT ?" : " ORDER BY id LIMIT ?", "i",
+	          (int64_t)c->page->limit + 1);
+	return q;
+}
+
+static bool is_worse(const struct query *c, const int64_t *a, const int64_t *b)
+{
+	for (int i = 0; i < c->sort->keys; i++)
+		if (a[i] != b[i])
+			return c->page->descending ? a[i] < b[i] : a[i] > b[i];
+	return false;
+}
+
+static int probe_end(struct query *c, bool last, struct err *err)
+{
+	int64_t key[READ_KEYS_MAX] = { 0 }, worst[READ_KEYS_MAX] = { 0 };
+	struct buf text = probe_sql(c, last);
+	struct rows *rows = NULL;
+	size_t n = 0;
+	int code = read__query(c->r, live_table, &text, &rows, err);
+
+	if (code < 0)
+		return code;
+	while ((code = rows_step(rows, err)) > 0) {
+		for (int i = 0; i < c->sort->keys && code >= 0; i++)
+			code = rows_int(rows, i, INT64_MIN, INT64_MAX, &key[i], err);
+		if (code < 0)
+			break;
+		if (n++ == 0 || is_worse(c, key, worst))
+			memcpy(worst, key, sizeof worst);
+	}
+	rows_close(rows);
+	bool tells = code == 0 && n > c->page->limit;
+	if (tells && (!c->bound.begun || is_worse(c, c->bound.key, worst))) {
+		c->bound.begun = true;
+		memcpy(c->bound.key, worst, sizeof worst);
+	}
+	return code;
+}
+
+static int look_at_size(struct query *c, struct err *err)
+{
+	struct buf text = { 0 };
+	struct rows *rows = NULL;
+	int64_t id = 0;
+
+	buf_puts(&text, "SELECT id FROM lb_task_run ORDER BY id DESC LIMIT 1");
+	int code = read__query(c->r, live_table, &text, &rows, err);
+	if (code < 0)
+		return code;
+	code = rows_step(rows, err);
+	if (code > 0)
+		code = rows_int(rows, 0, INT64_MIN, INT64_MAX, &id, err);
+	rows_close(rows);
+	c->is_large = id > LARGE;
+	return code < 0 ? code : 0;
+}
+
+static int list_live(const struct query *c, struct list *l, struct err *err)
+{
+	struct query live = *c;
+	int code = look_at_size(&live, err);
+
+	if (code == 0 && live.is_large)
+		code = probe_end(&live, true, err);
+	if (code == 0 && live.is_large)
+		code = probe_end(&live, false, err);
+	return code < 0 ? code : list_table(&live, live_table, l, err);
 }
 
 /* The rows of some tasks by run date: the index begins with the date, so go from date to
@@ -339,7 +458,7 @@ int read_instances(struct reader *r, const struct read_filter *f, const struct r
 		lists[k].max = page->limit + 1;
 		lists[k].rows = mem_array(lists[k].max, sizeof *lists[k].rows);
 	}
-	code = list_table(&c, live_table, &lists[0], err);
+	code = list_live(&c, &lists[0], err);
 	if (code == 0)
 		code = read__leave_gaps(r, &lists[0].rows->inst, lists[0].n, sizeof(struct found),
 		                        err);
