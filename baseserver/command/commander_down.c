@@ -185,6 +185,20 @@ static size_t to_pick(const struct closure *cl, const struct dates_of *d, struct
 	return p->n;
 }
 
+/* Both ascend: one pass, for they may be a million. */
+static void dates_without(struct dates_of *d, const struct dates_of *less)
+{
+	size_t kept = 0, k = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		while (k < less->n && less->at[k] < d->at[i])
+			k++;
+		if (k == less->n || less->at[k] != d->at[i])
+			d->at[kept++] = d->at[i];
+	}
+	d->n = kept;
+}
+
 static void drop_chosen(struct closure *cl)
 {
 	struct closure own = { .c = cl->c, .o = cl->o };
@@ -192,13 +206,7 @@ static void drop_chosen(struct closure *cl)
 	down_choose(&own);
 	for (size_t i = 0; i < own.n; i++) {
 		struct dates_of *d = set_of(cl, own.sets[i].task);
-		for (size_t k = 0; k < own.sets[i].n; k++) {
-			size_t at = first_from(d, own.sets[i].at[k]);
-			if (!d->at || at >= d->n)
-				continue;
-			memmove(d->at + at, d->at + at + 1, (d->n - at - 1) * sizeof *d->at);
-			d->n--;
-		}
+		dates_without(d, &own.sets[i]);
 		d->chosen = false;
 		free(own.sets[i].at);
 	}
