@@ -12,8 +12,7 @@
 
 #include "notifier/message.h"
 #include "sched/civil.h"
-#include "sched/instant.h"
-#include "sched/tz.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -278,7 +277,7 @@ static int read_duty(struct channels *c, const struct yaml_node *name, const str
 	const struct yaml_node *from = is_map ? yaml_get(n, "from") : NULL;
 	const struct yaml_node *every = is_map ? yaml_get(n, "every") : NULL;
 	struct duty *d = &c->duties[c->n_duties];
-	struct instant at = { 0 };
+	struct when at = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; is_map && i < n->n; i++)
@@ -299,12 +298,12 @@ static int read_duty(struct channels *c, const struct yaml_node *name, const str
 	              d->every_us < 60 * US_PER_S))
 		return channels_wrong(every, path, err,
 		                      "every: want a duration from 1m on, such as 7d");
-	if (!from || from->kind != YAML_SCALAR || !instant_parse(from->text, tz_utc(), &at) ||
-	    !at.has_offset)
+	if (!from || from->kind != YAML_SCALAR || !when_parse(from->text, WHEN_NO_NOW, &at) ||
+	    when_is_local(&at))
 		return channels_wrong(
 			from ? from : n, path, err,
 			"from: want the instant of the first handover, 2026-03-02T09:00:00+08:00");
-	d->from_us = at.t * US_PER_S;
+	d->from_us = at.at * US_PER_S;
 	c->n_duties++; /* only now: nobody is on call for himself */
 	return 0;
 }

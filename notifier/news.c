@@ -14,7 +14,7 @@
 #include "notifier/owners.h"
 #include "notifier/rules.h"
 #include "sched/instance.h"
-#include "sched/instant.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -260,14 +260,14 @@ static int keep_place(struct notifier *n, const char *life, uint64_t cursor, boo
                       struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
-	char text[OUTBOX_FACT_BYTES], time[INSTANT_TEXT_MAX];
+	char text[OUTBOX_FACT_BYTES], time[WHEN_TEXT];
 	int r = outbox_begin(n->outbox, err);
 
 	if (r < 0)
 		return r;
 	r = outbox_put_fact(n->outbox, NEWS_LIFE, life, err);
 	if (r == 0 && went) {
-		instant_print(now_us / US_PER_S, time);
+		when_print(now_us / US_PER_S, time);
 		snprintf(text, sizeof text,
 		         "at %s the store had another past than what was read up to event %lld: "
 		         "went on after event %" PRIu64,

@@ -124,6 +124,7 @@ static void put_waits(const struct preview *p, uint32_t index, const struct task
 
 	put_open(p->out, NULL, '{');
 	put_time(p->out, "child", t);
+	put_label(p->out, p->task->plan, t);
 	put_local(p->out, "child_local", p->tz, t);
 	put_open(p->out, "parents", '[');
 	for (int i = 0; i < k; i++) {

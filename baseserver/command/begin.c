@@ -6,9 +6,12 @@
  * plan go into the edit. */
 #include "baseserver/command/begin.h"
 
+#include <stdio.h>
+
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/model/catalog.h"
 #include "baseserver/plan/instantiator.h"
+#include "sched/label.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/buf.h"
@@ -219,6 +222,15 @@ static void count_due(const struct catalog *cat, const struct cat_task *was,
 		count_rest(plan, next, now, ret);
 }
 
+static void put_date(struct buf *out, const struct plan *plan, const char *key, int64_t date)
+{
+	char label_key[32], label[LABEL_TEXT];
+
+	snprintf(label_key, sizeof label_key, "%s_label", key);
+	put_time(out, key, date);
+	put_text(out, label_key, label_of(plan, date, label));
+}
+
 void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,
                  const struct plan *plan, const struct store_task *row, int64_t now,
                  struct buf *out)
@@ -231,7 +243,7 @@ void begin_print(const struct catalog *cat, const struct cat_task *was, const st
 	if (next == PLAN_NEVER && plan_unit(plan) != CU_NONE)
 		put_bool(out, "no_dates", true);
 	if (!in_force(was) && next != PLAN_NEVER)
-		put_time(out, "begins", next);
+		put_date(out, plan, "begins", next);
 	struct due_now due = { .keep = keep };
 	if (next != PLAN_NEVER && plan_due(plan, next) <= now)
 		count_due(cat, was, plan, next, now, &due);
@@ -239,8 +251,8 @@ void begin_print(const struct catalog *cat, const struct cat_task *was, const st
 		return;
 	put_int(out, "run_dates", due.n);
 	put_int(out, "left_out", due.left_out);
-	put_time(out, "first", due.first);
-	put_time(out, "last", due.last);
+	put_date(out, plan, "first", due.first);
+	put_date(out, plan, "last", due.last);
 }
 
 void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out)

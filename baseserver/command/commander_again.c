@@ -181,7 +181,7 @@ static bool looks_before_begin(const struct commander *c, const struct selection
 		if (s->has_from && when_instant(&s->from, tz, false) < plan_begin(plan))
 			return true;
 		for (size_t k = 0; k < s->n_dates; k++)
-			if (when_instant(&s->dates[k], tz, false) < plan_begin(plan))
+			if (when_instant(&s->dates[k].from, tz, false) < plan_begin(plan))
 				return true;
 	}
 	return false;

@@ -99,13 +99,13 @@ static int parse_params(struct order *o, struct refusal *f)
 	return r;
 }
 
-static bool known_date(const struct commander *c, const struct order *o, const struct when *w)
+static bool known_date(const struct commander *c, const struct order *o, const struct when_span *w)
 {
 	for (size_t k = 0; k < o->sel.n_tasks; k++) {
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[k]);
 		const struct plan *plan = t->def->plan;
-		int64_t at = when_instant(w, plan_tz(plan), false);
-		if (plan_next(plan, at - 1) <= when_instant(w, plan_tz(plan), true) ||
+		int64_t at = when_instant(&w->from, plan_tz(plan), false);
+		if (plan_next(plan, at - 1) <= when_instant(&w->to, plan_tz(plan), true) ||
 		    select_date_counts(&c->cat, t, at))
 			return true;
 	}
@@ -120,11 +120,10 @@ static int check_spans(const struct commander *c, const struct order *o, struct 
 		const struct plan *plan = t->def->plan;
 		int64_t n = 0;
 		for (size_t i = 0; i < o->sel.n_dates && n <= SELECT_DATE_MAX; i++) {
-			const struct when *w = &o->sel.dates[i];
-			if (when_is_local(w))
-				n += plan_count(plan, when_instant(w, plan_tz(plan), false),
-				                when_instant(w, plan_tz(plan), true) + 1,
-				                SELECT_DATE_MAX + 1);
+			const struct when_span *w = &o->sel.dates[i];
+			n += plan_count(plan, when_instant(&w->from, plan_tz(plan), false),
+			                when_instant(&w->to, plan_tz(plan), true) + 1,
+			                SELECT_DATE_MAX + 1);
 		}
 		if (n > SELECT_DATE_MAX)
 			return refuse(f, E_INVALID, "args.selection.dates", "from and to",

@@ -18,7 +18,7 @@
 #include "baseserver/model/vault.h"
 #include "rt/stream.h"
 #include "sched/code.h"
-#include "sched/instant.h"
+#include "sched/label.h"
 #include "sched/link.h"
 #include "sched/macro.h"
 #include "sched/task.h"
@@ -73,12 +73,12 @@ static const char *output_value(struct view *v, size_t i)
 	const char *value = jv_text(v->outputs[i], in->key);
 	const struct task *parent = def_of(v->p, v->def->links[in->link].parent);
 	const char *name = parent ? parent->name : "its parent";
-	char date[INSTANT_TEXT_MAX];
+	char date[LABEL_TEXT];
 
 	if (value)
 		return value;
 	if (w && w->has_date && parent) {
-		instant_print(w->run_date, date);
+		label_of(parent->plan, w->run_date, date);
 		snprintf(v->missing, sizeof v->missing,
 		         "${%s}: the last success of %.120s, of %s, gave no output '%s'", in->name,
 		         name, date, in->key);

@@ -152,27 +152,29 @@ static int parse_tasks(const struct catalog *c, const struct jval *v, struct sel
 	return r;
 }
 
-static int parse_when(const struct jval *v, int64_t now, const char *at, struct when *ret,
-                      struct refusal *f)
+static int no_date(const struct jval *v, const char *at, struct refusal *f)
 {
-	if (v->kind == JV_TEXT && when_parse(v->text, now, ret))
-		return 0;
 	return refuse(f, E_INVALID, at,
 	              "2026-03-01, 2026-03-01 02:30, 2026-W09, 2026-03, 2026-03-01T02:30:00Z, "
 	              "yesterday, -3d",
 	              "%s: '%.60s' is no date", at, v->kind == JV_TEXT ? v->text : jv_kind_name(v));
 }
 
-/* What a clock may be set back by: two clock times that close may be in either order. */
-#define SET_BACK_MAX (3 * 3600)
-
-/* In any zone. One with a zone beside one without is left to each task's. */
-static bool is_after(const struct when *from, const struct when *to)
+static int parse_when(const struct jval *v, int64_t now, const char *at, struct when *ret,
+                      struct refusal *f)
 {
-	if (when_is_local(from) != when_is_local(to))
-		return false;
-	int64_t slack = when_is_local(from) && !from->is_date && !to->is_date ? SET_BACK_MAX : 0;
-	return when_instant(from, tz_utc(), false) > when_instant(to, tz_utc(), true) + slack;
+	return v->kind == JV_TEXT && when_parse(v->text, now, ret) ? 0 : no_date(v, at, f);
+}
+
+static int parse_span(const struct jval *v, int64_t now, const char *at, struct when_span *ret,
+                      struct refusal *f)
+{
+	if (v->kind != JV_TEXT || !when_range(v->text, now, ret))
+		return no_date(v, at, f);
+	return when_is_after(&ret->from, &ret->to)
+	               ? refuse(f, E_INVALID, at, NULL, "%s: '%.60s' ends before it begins", at,
+	                        v->text)
+	               : 0;
 }
 
 static int parse_dates(const struct jval *v, int64_t now, struct selection *s, struct refusal *f)
@@ -187,7 +189,7 @@ static int parse_dates(const struct jval *v, int64_t now, struct selection *s, s
 		r = parse_when(from, now, "args.selection.from", &s->from, f);
 	if (r == 0 && to)
 		r = parse_when(to, now, "args.selection.to", &s->to, f);
-	if (r == 0 && from && to && is_after(&s->from, &s->to))
+	if (r == 0 && from && to && when_is_after(&s->from, &s->to))
 		r = refuse(f, E_INVALID, "args.selection.from", NULL,
 		           "args.selection.from: %.60s is after to, %.60s", from->text, to->text);
 	if (r < 0 || !list)
@@ -197,7 +199,7 @@ static int parse_dates(const struct jval *v, int64_t now, struct selection *s, s
 	for (const struct jval *d = list->first; d && r == 0; d = d->next) {
 		CHECK(s->n_dates < list->len);
 		snprintf(at, sizeof at, "args.selection.dates.%zu", s->n_dates);
-		r = parse_when(d, now, at, &s->dates[s->n_dates++], f);
+		r = parse_span(d, now, at, &s->dates[s->n_dates++], f);
 	}
 	return r;
 }
@@ -318,52 +320,24 @@ bool select_date_counts(const struct catalog *c, const struct cat_task *t, int64
 	       catalog_live(c, (struct inst_key){ date, t->id, 0 });
 }
 
-static int say_which(const struct cat_task *t, int64_t a, int64_t b, const char *text,
-                     const char *place, struct refusal *f)
-{
-	const struct tz *tz = plan_tz(t->def->plan);
-	enum label_grain grain = label_grain(t->def->plan);
-	char one[LABEL_TEXT], two[LABEL_TEXT], at_one[WHEN_TEXT], at_two[WHEN_TEXT];
-
-	when_print(a, at_one);
-	when_print(b, at_two);
-	label_print(tz, grain, a, one);
-	label_print(tz, grain, b, two);
-	return refuse(f, E_INVALID, place, one,
-	              "%s: '%.60s' means more than one instance of %.200s in %s: %s, which is %s, "
-	              "and %s, which is %s; say which",
-	              place, text, t->def->name, tz_name(tz), one, at_one, two, at_two);
-}
-
-/* The one date that the words name: where they name many, of these the one that is planned.
- * Of none the first instant, which may be off the plan. */
+/* The one date that the words name. What is there off the plan is meant before what is planned. */
 static int one_date(const struct catalog *c, const struct cat_task *t, const struct when *w,
                     const char *text, const char *place, int64_t *ret, struct refusal *f)
 {
 	const struct plan *plan = t->def->plan;
-	int64_t at[2], lo = when_instant(w, plan_tz(plan), false),
-		       hi = when_instant(w, plan_tz(plan), true);
+	int64_t at[2], dates[2];
+	char one[LABEL_TEXT];
+	struct err err = { 0 };
+	size_t n = label_dates(plan, w, dates);
 
-	size_t n = when_readings(w, plan_tz(plan), at);
-	*ret = lo;
-	if (n == 0)
-		return refuse(f, E_INVALID, place, NULL, "%s: the clock of %s shows '%.60s' %s",
-		              place, tz_name(plan_tz(plan)), text,
-		              w->copy ? "at most once" : "never, for it is set forward then");
-	if (n == 2 && plan_has(plan, at[0]) == plan_has(plan, at[1]))
-		return say_which(t, at[0], at[1], text, place, f);
-	if (n == 2) {
-		*ret = at[plan_has(plan, at[1])];
-		return 0;
+	if (n != 1) {
+		label_unclear(plan, t->def->name, text, w, n, dates, &err);
+		return refuse(f, E_INVALID, place, n ? label_of(plan, dates[0], one) : NULL,
+		              "%s: %s", place, err.text);
 	}
-	if (w->kind == WHEN_INSTANT)
-		return 0;
-	int64_t first = plan_next(plan, lo - 1);
-	int64_t second = first > hi ? first : plan_next(plan, first);
-	if (second <= hi)
-		return say_which(t, first, second, text, place, f);
-	if (first <= hi && !select_date_counts(c, t, lo))
-		*ret = first;
+	*ret = dates[0];
+	if (when_readings(w, plan_tz(plan), at) == 1 && select_date_counts(c, t, at[0]))
+		*ret = at[0];
 	return 0;
 }
 

@@ -26,7 +26,7 @@ struct selection {
 	size_t n_tasks;
 	bool has_from, has_to, has_dates, has_states, has_instances;
 	struct when from, to;
-	struct when *dates;
+	struct when_span *dates;
 	size_t n_dates;
 	uint32_t states; /* bit per enum state */
 	/* Of a range only dates whose local day is one of these; both 0: all. */

@@ -225,11 +225,11 @@ static void fill_rows(const struct feed *f, struct walk *w)
 
 /* A named date counts where it is planned or has a row; where it is neither for any task,
  * it was refused before, or is allowed off the plan: then its first instant is meant. */
-static void fill_date(const struct feed *f, struct walk *w, const struct when *when)
+static void fill_date(const struct feed *f, struct walk *w, const struct when_span *when)
 {
 	const struct plan *plan = w->task->def->plan;
-	int64_t lo = when_instant(when, plan_tz(plan), false);
-	int64_t hi = when_instant(when, plan_tz(plan), true);
+	int64_t lo = when_instant(&when->from, plan_tz(plan), false);
+	int64_t hi = when_instant(&when->to, plan_tz(plan), true);
 	int64_t t = plan_next(plan, lo - 1);
 
 	if (t > hi || select_date_counts(f->cat, w->task, lo))

@@ -162,8 +162,7 @@ static int filter_args(struct call *c, struct query *q)
 	bool acked = false;
 
 	if (state_arg(c, &q->filter) < 0 || kind_arg(c, &q->filter) < 0 ||
-	    instant_arg(c, "since", false, &since) < 0 ||
-	    call_arg_bool(c, "acknowledged", &acked) < 0)
+	    instant_arg(c, "since", &since) < 0 || call_arg_bool(c, "acknowledged", &acked) < 0)
 		return c->err.code;
 	if (since < 0 || since > INT64_MAX / US_PER_S)
 		return call_fail(c, E_INVALID, "since", "since wants an instant after 1970");

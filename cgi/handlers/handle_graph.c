@@ -124,7 +124,7 @@ int runs_get(struct call *c)
 	struct runs_query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || call_arg_int(c, "limit", 10, 1, 200, &q->limit) < 0 ||
-	    instant_arg(c, "before", false, &q->before) < 0)
+	    instant_arg(c, "before", &q->before) < 0)
 		return c->err.code;
 	return call_read(c, runs_work);
 }

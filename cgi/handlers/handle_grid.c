@@ -195,7 +195,7 @@ int grid_get(struct call *c)
 	struct grid_query *q = c->extra = mem_new(sizeof *q);
 
 	if (call_args_only(c, names) < 0 || call_arg_int(c, "limit", 30, 1, 200, &q->limit) < 0 ||
-	    instant_arg(c, "before", false, &q->before) < 0)
+	    instant_arg(c, "before", &q->before) < 0)
 		return c->err.code;
 	return call_read(c, grid_work);
 }

@@ -9,8 +9,10 @@
 #include "cgi/http/cgi.h"
 #include "cgi/server/fresh.h"
 #include "cgi/server/list.h"
+#include "cgi/server/names.h"
 #include "cgi/server/net.h"
 #include "cgi/server/show.h"
+#include "sched/tz.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
@@ -19,6 +21,8 @@
 struct query {
 	struct list list;
 	struct read_filter filter;
+	struct span span;
+	bool zones; /* the span is other instants for other rows of the list */
 	uint32_t *tasks;
 	char name[CALL_PARAM_BYTES];
 	struct inst_key key;
@@ -34,11 +38,24 @@ static const char *const sorts[READ_SORT_COUNT] = {
 	[READ_BY_END] = "end",           [READ_BY_PRIORITY] = "priority", [READ_BY_STATE] = "state",
 };
 
+/* Does any of lo..hi lie in what was asked for, as the task's zone reads it? */
+static bool is_in_span(struct call *c, uint32_t task, int64_t lo, int64_t hi)
+{
+	const struct query *q = c->extra;
+	int64_t from, to;
+
+	if (!q->zones)
+		return true;
+	span_in(&q->span, names_zone(c->cgi->names, task), &from, &to);
+	return hi >= from && lo < to;
+}
+
 static int instance_put(void *ctx, const struct instance *i)
 {
 	struct call *c = ctx;
 
-	show_instance(&c->out, c->cgi->names, i);
+	if (is_in_span(c, i->key.task, i->key.run_date, i->key.run_date))
+		show_instance(&c->out, c->cgi->names, i);
 	return 0;
 }
 
@@ -46,7 +63,8 @@ static int range_put(void *ctx, const struct store_range *r)
 {
 	struct call *c = ctx;
 
-	show_range(&c->out, c->cgi->names, r);
+	if (is_in_span(c, r->task, r->lo, r->hi))
+		show_range(&c->out, c->cgi->names, r);
 	return 0;
 }
 
@@ -63,7 +81,25 @@ static int member_take(void *ctx, const struct store_task *t)
 	if (m->n == READ_TASKS_MAX)
 		return E_LIMIT;
 	m->ids[m->n++] = t->id;
+	names_set_task(m->c->cgi->names, t);
 	return 0;
+}
+
+/* One zone, or so wide that it holds what is meant in all of them. */
+static void span_take(struct call *c, const struct members *m)
+{
+	enum { ZONES_S = 86400 };
+	struct query *q = c->extra;
+	const struct tz *tz = m->n ? names_zone(c->cgi->names, m->ids[0]) : tz_utc();
+
+	q->zones = m->n == 0 && span_is_local(&q->span);
+	for (size_t i = 1; i < m->n && span_is_local(&q->span); i++)
+		q->zones = q->zones || names_zone(c->cgi->names, m->ids[i]) != tz;
+	span_in(&q->span, q->zones ? tz_utc() : tz, &q->filter.from, &q->filter.to);
+	if (!q->zones)
+		return;
+	q->filter.from -= q->span.has_from ? ZONES_S : 0;
+	q->filter.to += q->span.has_to ? ZONES_S : 0;
 }
 
 /* `task` is a name, or a prefix with '*' at its end. */
@@ -104,6 +140,7 @@ static int instances_work(struct call *c, struct reader *r)
 		q->filter.tasks = m.ids;
 		q->filter.n_tasks = m.n;
 	}
+	span_take(c, &m);
 	list_begin(c);
 	if (code == 0)
 		code = read_instances(r, &q->filter, &q->list.page, instance_put, c, &c->err);
@@ -145,15 +182,13 @@ int instances_get(struct call *c)
 	f = &q->filter;
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
 	    sort_read(c, &f->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
-	    span_args(c, &f->from, &f->to) < 0 ||
+	    span_args(c, &q->span) < 0 ||
 	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0 ||
 	    call_arg_int(c, "broker_id", 0, 0, UINT32_MAX, &broker) < 0 ||
 	    call_arg_bool(c, "parts", &f->parts) < 0)
 		return c->err.code;
 	if (task && (task[0] == '\0' || strlen(task) >= sizeof q->name))
 		return call_fail(c, E_INVALID, "task", "task wants a name");
-	if (f->from != 0 && f->to == 0)
-		f->to = INT64_MAX;
 	f->each_range = range_put;
 	f->workflow = (uint32_t)workflow;
 	f->broker = (uint32_t)broker;

@@ -15,6 +15,7 @@
 #include "cgi/server/list.h"
 #include "cgi/server/net.h"
 #include "rt/thread.h"
+#include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/json_in.h"
@@ -301,13 +302,13 @@ int stats_get(struct call *c)
 {
 	static const char *const names[] = { "from", "to", "workflow_id", NULL };
 	struct read_filter *f = c->extra = mem_new(sizeof *f);
+	struct span span;
 	int64_t workflow;
 
-	if (call_args_only(c, names) < 0 || span_args(c, &f->from, &f->to) < 0 ||
+	if (call_args_only(c, names) < 0 || span_args(c, &span) < 0 ||
 	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0)
 		return c->err.code;
-	if (f->from != 0 && f->to == 0)
-		f->to = INT64_MAX;
+	span_in(&span, tz_utc(), &f->from, &f->to);
 	f->workflow = (uint32_t)workflow;
 	return call_read(c, stats_work);
 }

@@ -12,7 +12,6 @@
 #include "cgi/server/show.h"
 #include "sched/civil.h"
 #include "sched/tz.h"
-#include "sched/when.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/json_put.h"
@@ -76,31 +75,52 @@ int states_read(struct call *c, const char *name, uint32_t *ret_states)
 	return 0;
 }
 
-int instant_arg(struct call *c, const char *name, bool end, int64_t *ret)
+static int when_arg(struct call *c, const char *name, struct when *ret, bool *ret_has)
 {
 	const char *v = call_arg(c, name);
-	struct when w;
 
-	if (!v)
-		return 0;
-	if (!when_parse(v, clock_wall_us(&clock_machine) / US_PER_S, &w))
-		return call_fail(c, E_INVALID, name,
-		                 "%s wants an instant such as 2026-03-01T02:30:00Z", name);
-	*ret = when_instant(&w, tz_utc(), false);
-	if (end && w.is_date)
-		*ret = when_instant(&w, tz_utc(), true) + 1;
+	*ret_has = v != NULL;
+	return !v || when_parse(v, clock_wall_us(&clock_machine) / US_PER_S, ret)
+	               ? 0
+	               : call_fail(c, E_INVALID, name,
+	                           "%s wants a date or an instant, such as 2026-03-01, yesterday "
+	                           "or 2026-03-01T02:30:00Z",
+	                           name);
+}
+
+int instant_arg(struct call *c, const char *name, int64_t *ret)
+{
+	struct when w;
+	bool has;
+
+	if (when_arg(c, name, &w, &has) < 0)
+		return c->err.code;
+	if (has)
+		*ret = when_instant(&w, tz_utc(), false);
 	return 0;
 }
 
-int span_args(struct call *c, int64_t *ret_from, int64_t *ret_to)
+int span_args(struct call *c, struct span *ret)
 {
-	if (instant_arg(c, "from", false, ret_from) < 0 || instant_arg(c, "to", true, ret_to) < 0)
+	*ret = (struct span){ 0 };
+	if (when_arg(c, "from", &ret->from, &ret->has_from) < 0 ||
+	    when_arg(c, "to", &ret->to, &ret->has_to) < 0)
 		return c->err.code;
-	const char *from = call_arg(c, "from"), *to = call_arg(c, "to");
-	/* `to` is what a span ends before; of a bare date that is the next day's begin. */
-	return from && to && *ret_from >= *ret_to && strcmp(from, to) != 0
-	               ? call_fail(c, E_INVALID, "from", "%.60s is after to, %.60s", from, to)
+	return ret->has_from && ret->has_to && when_is_after(&ret->from, &ret->to)
+	               ? call_fail(c, E_INVALID, "from", "%.60s is after to, %.60s",
+	                           call_arg(c, "from"), call_arg(c, "to"))
 	               : 0;
+}
+
+bool span_is_local(const struct span *s)
+{
+	return (s->has_from && when_is_local(&s->from)) || (s->has_to && when_is_local(&s->to));
+}
+
+void span_in(const struct span *s, const struct tz *tz, int64_t *ret_from, int64_t *ret_to)
+{
+	*ret_from = s->has_from ? when_instant(&s->from, tz, false) : 0;
+	*ret_to = s->has_to ? when_instant(&s->to, tz, true) + 1 : s->has_from ? INT64_MAX : 0;
 }
 
 int key_param(struct call *c, struct inst_key *ret)

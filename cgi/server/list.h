@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sched/when.h"
 #include "store/read.h"
 
 struct call;
@@ -23,11 +24,20 @@ void list_end(struct call *c, const struct list *l);
 
 /* "Running,Failed" as bits. E_INVALID names the unknown one. */
 int states_read(struct call *c, const char *name, uint32_t *ret_states);
-/* An instant argument. *ret is kept when the argument is absent. With `end`, a bare date
- * means the day's end. */
-int instant_arg(struct call *c, const char *name, bool end, int64_t *ret);
-/* The arguments `from` and `to`. E_INVALID: nothing can lie between them. */
-int span_args(struct call *c, int64_t *ret_from, int64_t *ret_to);
+/* An instant argument. *ret is kept when the argument is absent. */
+int instant_arg(struct call *c, const char *name, int64_t *ret);
+
+/* The arguments `from` and `to`: both ends are meant. */
+struct span {
+	struct when from, to;
+	bool has_from, has_to;
+};
+/* E_INVALID: nothing can lie between them. */
+int span_args(struct call *c, struct span *ret);
+/* Does it mean other instants in another zone? */
+bool span_is_local(const struct span *s);
+/* Its instants [*ret_from, *ret_to) in a zone; 0 and 0: any. */
+void span_in(const struct span *s, const struct tz *tz, int64_t *ret_from, int64_t *ret_to);
 /* {id} of the path as a key. */
 int key_param(struct call *c, struct inst_key *ret);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rt/zones.h"
+#include "sched/tz.h"
 #include "sched/when.h"
 #include "store/store.h"
 #include "util/alloc.h"
@@ -113,6 +114,19 @@ void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_d
 		label_print(e.tz, e.grain, run_date, ret);
 	else
 		when_print(run_date, ret);
+}
+
+const struct tz *names_zone(struct names *n, uint32_t task)
+{
+	const struct tz *tz = NULL;
+
+	pthread_mutex_lock(&n->mu);
+	uint32_t at = map_get(&n->by_id[NAMES_TASK], task);
+	if (at != MAP_NONE)
+		tz = n->entries[at].tz;
+	n->missed = n->missed || at == MAP_NONE;
+	pthread_mutex_unlock(&n->mu);
+	return tz ? tz : tz_utc();
 }
 
 bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAMES_MAX])

@@ -28,6 +28,8 @@ bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAME
  * is known is taken and counts as a miss. Of a task that is not known: the instant in UTC. */
 void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_date,
                  char ret[LABEL_TEXT]);
+/* Of what is not known UTC, in which it is labelled too. */
+const struct tz *names_zone(struct names *n, uint32_t task);
 uint32_t names_changes(struct names *n); /* how often something here became another */
 /* Was anything missed since the last time this was asked? */
 bool names_missed(struct names *n);

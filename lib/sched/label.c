@@ -8,7 +8,9 @@
 #include "sched/cycle.h"
 #include "sched/plan.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "util/check.h"
+#include "util/err.h"
 #include "util/json_put.h"
 
 enum label_grain label_grain(const struct plan *p)
@@ -95,4 +97,43 @@ void put_label(struct buf *b, const struct plan *p, int64_t run_date)
 	char text[LABEL_TEXT];
 
 	put_text(b, "label", label_of(p, run_date, text));
+}
+
+size_t label_dates(const struct plan *p, const struct when *w, int64_t ret[static 2])
+{
+	int64_t at[2], hi = when_instant(w, plan_tz(p), true);
+	size_t n = when_readings(w, plan_tz(p), at);
+
+	ret[0] = at[0];
+	ret[1] = at[1];
+	if (n == 2 && plan_has(p, at[0]) != plan_has(p, at[1])) {
+		ret[0] = at[plan_has(p, at[1])];
+		return 1;
+	}
+	if (n != 1 || w->kind == WHEN_INSTANT)
+		return n;
+	int64_t first = plan_next(p, at[0] - 1);
+	if (first > hi)
+		return 1;
+	ret[0] = first;
+	ret[1] = plan_next(p, first);
+	return ret[1] <= hi ? 2 : 1;
+}
+
+void label_unclear(const struct plan *p, const char *task, const char *text, const struct when *w,
+                   size_t n, const int64_t dates[static 2], struct err *err)
+{
+	char one[LABEL_TEXT], two[LABEL_TEXT], at_one[WHEN_TEXT], at_two[WHEN_TEXT];
+
+	CHECK(n == 0 || n == 2);
+	if (n == 0)
+		err_set(err, E_INVALID, "the clock of %s shows '%.60s' %s", tz_name(plan_tz(p)),
+		        text, w->copy ? "at most once" : "never, for it is set forward then");
+	else
+		err_set(err, E_INVALID,
+		        "'%.60s' means more than one instance of %.200s in %s: %s, which is %s, "
+		        "and %s, which is %s; say which",
+		        text, task, tz_name(plan_tz(p)), label_of(p, dates[0], one),
+		        when_print(dates[0], at_one), label_of(p, dates[1], two),
+		        when_print(dates[1], at_two));
 }

@@ -13,11 +13,14 @@
 #ifndef SCHED_LABEL_H
 #define SCHED_LABEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct buf;
+struct err;
 struct plan;
 struct tz;
+struct when;
 
 enum { LABEL_TEXT = 40 };
 
@@ -38,5 +41,13 @@ const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run
 /* The same of a task with this plan; also as JSON, "label" (util/json_put.h). */
 const char *label_of(const struct plan *p, int64_t run_date, char ret[static LABEL_TEXT]);
 void put_label(struct buf *b, const struct plan *p, int64_t run_date);
+
+/* Which one run_date of a task with this plan the words name: of many the planned one, of none the
+ * first instant, which is off the plan. Else how many: 0, the clock there never shows it; 2, the
+ * first two of several. */
+size_t label_dates(const struct plan *p, const struct when *w, int64_t ret[static 2]);
+/* What is wrong with words that name none or several: the sentence, with both readings. */
+void label_unclear(const struct plan *p, const char *task, const char *text, const struct when *w,
+                   size_t n, const int64_t dates[static 2], struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* Rows and edges of a simulation, and its results. */
-#include "sched/instant.h"
+#include "sched/label.h"
 #include "sched/simulate_impl.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
@@ -286,9 +287,9 @@ const char *simulate_reason_name(enum simulate_reason reason)
 
 static void put_instant(struct buf *out, const char *key, int64_t t)
 {
-	char text[INSTANT_TEXT_MAX];
+	char text[WHEN_TEXT];
 
-	put_text(out, key, instant_print(t, text));
+	put_text(out, key, when_print(t, text));
 }
 
 static void put_instant_us(struct buf *out, const char *key, int64_t us)
@@ -307,6 +308,7 @@ void simulate_json(const struct simulate_input *in, const struct simulate_row *r
 		put_open(out, NULL, '{');
 		put_text(out, "task", in->tasks[rows[i].task]->name);
 		put_instant(out, "run_date", rows[i].run_date);
+		put_label(out, in->tasks[rows[i].task]->plan, rows[i].run_date);
 		put_instant(out, "due", rows[i].due);
 		put_text(out, "state", rows[i].is_skipped ? "Skipped" : "planned");
 		put_text(out, "reason", simulate_reason_name(rows[i].reason));
@@ -353,7 +355,8 @@ static int walk_link(struct edge_walk *w, uint32_t child, int64_t date, uint32_t
 		                   .link = link,
 		                   .run_date = date,
 		                   .note = "",
-		                   .parent = parent ? parent->name : "" };
+		                   .parent = parent ? parent->name : "",
+		                   .plan = parent ? parent->plan : NULL };
 
 	if (!parent || parent->state == TS_DRAFT) {
 		e.note = parent ? "link not in force: the parent is a draft" : "unknown parent";
@@ -410,12 +413,14 @@ void simulate_edge_json(const struct simulate_input *in, const struct simulate_e
 	put_open(out, NULL, '{');
 	put_text(out, "child", in->tasks[e->child]->name);
 	put_instant(out, "run_date", e->run_date);
+	put_label(out, in->tasks[e->child]->plan, e->run_date);
 	put_int(out, "link", e->link);
 	put_open(out, "parents", '[');
 	for (size_t i = 0; i < e->n_dates; i++) {
 		put_open(out, NULL, '{');
 		put_text(out, "parent", e->parent);
 		put_instant(out, "run_date", e->dates[i]);
+		put_label(out, e->plan, e->dates[i]);
 		put_close(out, '}');
 	}
 	put_close(out, ']');

@@ -124,7 +124,8 @@ void simulate_json(const struct simulate_input *in, const struct simulate_row *r
 struct simulate_edge {
 	uint32_t child, link; /* index of the task in the input, of the link in its needs */
 	int64_t run_date;
-	const char *parent; /* full name */
+	const char *parent;      /* full name */
+	const struct plan *plan; /* of the parent; NULL: it is not known */
 	const int64_t *dates;
 	size_t n_dates;
 	const char *note; /* "" or why there are none */

@@ -218,11 +218,40 @@ bool when_parse(const char *text, int64_t now, struct when *ret)
 {
 	struct when w;
 
+	text += strspn(text, " ");
 	if (!read_written(text, &w) &&
 	    (now == WHEN_NO_NOW || (!read_word(text, now, &w) && !read_ago(text, now, &w))))
 		return false;
 	*ret = w;
 	return true;
+}
+
+bool when_range(const char *text, int64_t now, struct when_span *ret)
+{
+	const char *dots = strstr(text, "..");
+	char from[WHEN_TEXT];
+
+	if (!dots) {
+		if (!when_parse(text, now, &ret->from))
+			return false;
+		ret->to = ret->from;
+		return true;
+	}
+	if ((size_t)(dots - text) >= sizeof from)
+		return false;
+	snprintf(from, sizeof from, "%.*s", (int)(dots - text), text);
+	return when_parse(from, now, &ret->from) && when_parse(dots + 2, now, &ret->to);
+}
+
+/* What a clock may be set back by: two clock times that close may be in either order. */
+#define SET_BACK_MAX (3 * 3600)
+
+bool when_is_after(const struct when *from, const struct when *to)
+{
+	if (when_is_local(from) != when_is_local(to))
+		return false;
+	int64_t slack = when_is_local(from) && !from->is_date && !to->is_date ? SET_BACK_MAX : 0;
+	return when_instant(from, tz_utc(), false) > when_instant(to, tz_utc(), true) + slack;
 }
 
 /* The span of days that a word means in this zone. */
@@ -282,9 +311,13 @@ static void sched_when_print(int64_t s, int64_t us, bool with_us, char ret[WHEN_
 	         (int)(in_day / 3600), (int)(in_day / 60 % 60), (int)(in_day % 60), part);
 }
 
-void when_print(int64_t s, char ret[WHEN_TEXT])
+const char *when_print(int64_t s, char ret[WHEN_TEXT])
 {
-	sched_when_print(time_clamp(s), 0, false, ret);
+	if (s < TIME_MIN || s > TIME_MAX)
+		snprintf(ret, WHEN_TEXT, "never");
+	else
+		sched_when_print(s, 0, false, ret);
+	return ret;
 }
 
 void when_print_us(int64_t us, char ret[WHEN_TEXT])

@@ -10,7 +10,7 @@
  *   |month|year  -3d -2w -6h   hours ago
  *
  * Labels (label.h) are among them. What has no offset is local: of each task's zone. A minute is a
- * span as well. Pure.
+ * span as well. `A..B` is from the begin of A to the end of B; blanks before it do not count. Pure.
  */
 #ifndef SCHED_WHEN_H
 #define SCHED_WHEN_H
@@ -46,8 +46,16 @@ struct when {
 	int64_t label, label_end; /* local clock, sched/civil.h */
 };
 
+/* From the begin of one to the end of the other; of one date both are it. */
+struct when_span {
+	struct when from, to;
+};
+
 /* `now`, UTC seconds, is the moment of words: WHEN_NO_NOW refuses them. */
 bool when_parse(const char *text, int64_t now, struct when *ret);
+bool when_range(const char *text, int64_t now, struct when_span *ret);
+/* In any zone: what names an offset beside what does not is left to each task's. */
+bool when_is_after(const struct when *from, const struct when *to);
 static inline bool when_is_local(const struct when *w)
 {
 	return w->kind != WHEN_INSTANT;
@@ -60,7 +68,8 @@ int64_t when_instant(const struct when *w, const struct tz *tz, bool as_end);
  * 0 where it is left out, or comes once and the second is wanted. Of all else 1. */
 size_t when_readings(const struct when *w, const struct tz *tz, int64_t ret[static 2]);
 
-void when_print(int64_t s, char ret[WHEN_TEXT]);     /* 2026-03-01T02:30:00Z */
+/* 2026-03-01T02:30:00Z; outside TIME_MIN..TIME_MAX "never". Returns `ret`. */
+const char *when_print(int64_t s, char ret[WHEN_TEXT]);
 void when_print_us(int64_t us, char ret[WHEN_TEXT]); /* ...00.123456Z */
 
 /* The same as JSON (util/json_put.h); null: outside TIME_MIN..TIME_MAX, and 0 microseconds. */

@@ -1,6 +1,6 @@
 /* Readers of lists and of maps with free names. */
-#include "sched/instant.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "sched/workflow_impl.h"
 
 #include "util/pile.h"
@@ -353,10 +353,10 @@ void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct ya
 
 static int64_t read_instant(struct wf_reader *r, const struct wf_text *text)
 {
-	struct instant at;
+	struct when w;
 
-	if (instant_parse(text->text, tz_utc(), &at) && at.has_offset)
-		return at.t;
+	if (when_parse(text->text, WHEN_NO_NOW, &w) && !when_is_local(&w))
+		return w.at;
 	diag_error(r->d, wf__here(r, text->node), "wrong_value", NULL,
 	           "'%.40s' is no instant with its offset, want 2026-03-01T22:00:00Z or +08:00",
 	           text->text);

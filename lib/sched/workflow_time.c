@@ -3,9 +3,9 @@
 #include "sched/calendar_doc.h"
 #include "sched/civil.h"
 #include "sched/cron.h"
-#include "sched/instant.h"
 #include "sched/offset.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "sched/workflow_impl.h"
 #include "util/check.h"
 #include "util/err.h"
@@ -49,9 +49,9 @@ static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 }
 
 static bool read_instant(struct wf_compiler *c, const struct wf_made *m, const struct wf_text *text,
-                         const char *key, struct instant *ret)
+                         const char *key, struct when *ret)
 {
-	if (instant_parse(text->text, m->tz, ret))
+	if (when_parse(text->text, WHEN_NO_NOW, ret))
 		return true;
 	diag_error(c->d, wf__place(m, text->node, key), "wrong_value", NULL,
 	           "%s is '%.40s', want 2026-03-01, 2026-03-01 02:30 or 2026-03-01T02:30:00Z", key,
@@ -59,25 +59,25 @@ static bool read_instant(struct wf_compiler *c, const struct wf_made *m, const s
 	return false;
 }
 
-static int64_t last_second(const struct wf_made *m, const struct instant *at)
+static int64_t last_second(const struct wf_made *m, const struct when *at)
 {
-	return at->is_date ? tz_first(m->tz, (at->day + 1) * DAY_S) - 1 : at->t;
+	return when_instant(at, m->tz, at->is_date);
 }
 
 /* A task may run within what its workflow says, not beyond. */
 static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct schedule *s)
 {
 	const struct wf_task *t = m->t, *base = &m->wf->base;
-	struct instant own, outer;
+	struct when own, outer;
 
 	s->start = m->known.start;
 	if (t->start.node) {
 		if (!read_instant(c, m, &t->start, "start_date", &own))
 			return false;
-		s->start = own.t;
+		s->start = when_instant(&own, m->tz, false);
 		if (base->start.node && !read_instant(c, m, &base->start, "start_date", &outer))
 			return false;
-		if (base->start.node && own.t < outer.t)
+		if (base->start.node && s->start < when_instant(&outer, m->tz, false))
 			return time_wrong(
 				       c, m, t->start.node, "start_date", "conflict",
 				       "the start is before the workflow's; a task may only narrow "

@@ -177,7 +177,7 @@ def offline(flow, folder):
     Path(took).write_text(json.dumps({t: f"{d}s" for t, d in flow.durations.items()}),
                           encoding="utf-8")
     span = ["--from", (flow.start - timedelta(days=800)).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "--to", (flow.end + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%SZ")]
+            "--to", (flow.end + timedelta(days=2, seconds=-1)).strftime("%Y-%m-%dT%H:%M:%SZ")]
     rows = sirdar("simulate", *files, *span, "--durations", took)
     edges = sirdar("edges", *files, *span)
     by_child = {}

@@ -179,8 +179,8 @@ def nothing_at_all_is_said_and_its_exit_code_says_so_too():
     code, out, err = sirdar("cron", "next", "0 0 31 2 *")
     assert (code, out) == (1, "") and "never comes" in err, (code, out, err)
     assert sirdar("cron", "next", "0 0 * * *", "-n", "0") == (0, "", "")
-    code, out, err = sirdar("simulate", FILE, "--from", "2026-01-02", "--to", "2026-01-02")
-    assert code == 0 and "no run_date" in err, (code, out, err)
+    code, out, err = sirdar("simulate", FILE, "--date", "2026-01-02 05:00")
+    assert code == 0 and "no run date" in err, (code, out, err)
     for words in (("backfill", "p/w/a", "--from", "2026-01-01", "--to", "2026-01-01", "--dry-run"),
                   ("backfill", "p/w/a", "--from", "2026-01-01", "--to", "2026-01-01", "--dry-run", "--json")):
         code, out, err = sirdar(*words)

@@ -63,7 +63,7 @@ def runs(text, task, at):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=ROOT / BUILD) as f:
         f.write(text)
         f.flush()
-        code, out, err = run("edges", f.name, "--from", at, "--to", at.replace("06:00:00", "06:00:01"), "--json")
+        code, out, err = run("edges", f.name, "--date", at, "--json")
     return {(p["parent"], p["run_date"]) for e in json.loads(out) if e["child"] == task for p in e["parents"]}
 
 

@@ -97,13 +97,13 @@ def checks(folder):
 
 def simulations(folder):
     path = write(folder, "chain.yaml", CHAIN)
-    code, got = answer("simulate", path, "--from", "2026-03-29", "--to", "2026-03-30")
+    code, got = answer("simulate", path, "--from", "2026-03-29", "--to", "2026-03-29")
     hours = [x for x in got if x["task"] == "p/w/h"]
     check("the day of 23 hours has 23 instances", code == 0 and len(hours) == 23, got)
-    check("rows have five fields", list(got[0]) == ["task", "run_date", "due", "state", "reason"], got[0])
+    check("rows have six fields", list(got[0]) == ["task", "run_date", "label", "due", "state", "reason"], got[0])
     day = [x for x in got if x["task"] == "p/w/d"]
     check("a day is due after its end, on the wall", day == [{
-        "task": "p/w/d", "run_date": "2026-03-28T23:00:00Z", "due": "2026-03-29T22:30:00Z",
+        "task": "p/w/d", "run_date": "2026-03-28T23:00:00Z", "label": "2026-03-29", "due": "2026-03-29T22:30:00Z",
         "state": "planned", "reason": ""}], day)
     durations = write(folder, "durations.yaml", "h: 40m\np/w/d: 1h\n")
     code, got = answer("simulate", path, "--from", "2026-03-28", "--to", "2026-03-30", "--durations", durations)
@@ -119,32 +119,55 @@ def simulations(folder):
         (x["task"], x["state"], x["reason"]) for x in got][-1] == ("default/dns_refresh/failed", "Skipped", "link"), got)
     code, out, err = run("simulate", path)
     check("a missing span is wrong use", code == 2 and not out, err)
-    code, out, err = run("simulate", path, "--from", "yesterday", "--to", "2026-03-30")
-    check("what is no instant is refused", code == 1 and "yesterday" in err, err)
+    code, out, err = run("simulate", path, "--from", "soon", "--to", "2026-03-30")
+    check("what is no date is refused", code == 1 and "'soon' is no date" in err and "yesterday" in err, err)
+    code, out, err = run("simulate", path, "--date", "2026-03-30..2026-03-29")
+    check("so is a range that ends before it begins", code == 1 and "2026-03-30..2026-03-29 ends before" in err, err)
+    code, out, err = run("simulate", path, "--date", "2026-03-29", "--to", "2026-03-30")
+    check("a range is said once", code == 2 and not out, err)
+
+
+def both_ends_of_a_range_are_meant(folder):
+    path = write(folder, "chain.yaml", CHAIN)
+    days = lambda *said: [x["label"] for x in answer("simulate", path, *said)[1] if x["task"] == "p/w/d"]
+    want = ["2026-03-28", "2026-03-29", "2026-03-30"]
+    check("--to is the last day that is meant", days("--from", "2026-03-28", "--to", "2026-03-30") == want)
+    check("so is the end of A..B", days("--date", "2026-03-28..2026-03-30") == want)
+    check("and the end of an instant with its offset is that instant",
+          days("--date", "2026-03-28T00:00:00+01:00..2026-03-29T22:00:00Z") == want)
+    check("a month is all of it", len(days("--from", "2026-03", "--to", "2026-03")) == 31)
+    children = {x["label"] for x in answer("edges", path, "--date", "2026-03-28..2026-03-30")[1] if x["child"] == "p/w/d"}
+    check("edges mean the same", children == set(want), children)
+    one = answer("edges", path, "--date", "2026-03-29")[1]
+    again = [answer("edges", path, "--date", x)[1] for x in {p["label"] for e in one for p in e["parents"] if p["parent"] == "p/w/d"}]
+    check("a label that is printed is taken back", [x["label"] for e in again for x in e if x["child"] == "p/w/d"] ==
+          ["2026-03-28"] * 2, again)
+    check("today is a date too", len(days("--date", "today")) == 1)
+    check("and so is a week of days ago", len(days("--date", "-7d..-1d")) == 7)
 
 
 def edges(folder):
     path = write(folder, "chain.yaml", CHAIN)
-    code, got = answer("edges", path, "--from", "2026-03-29", "--to", "2026-03-30")
+    code, got = answer("edges", path, "--from", "2026-03-29", "--to", "2026-03-29")
     check("edges come by child, run_date and link", code == 0 and
           [(x["child"], x["run_date"], x["link"]) for x in got] ==
           [("p/w/d", "2026-03-28T23:00:00Z", 0), ("p/w/d", "2026-03-28T23:00:00Z", 1)], got)
     check("a day waits for its 23 hours", len(got[0]["parents"]) == 23 and got[0]["parents"][0] == {
-        "parent": "p/w/h", "run_date": "2026-03-28T23:00:00Z"}, got[0])
+        "parent": "p/w/h", "run_date": "2026-03-28T23:00:00Z", "label": "2026-03-29 00:00"}, got[0])
     check("and for the day before", got[1]["parents"] == [
-        {"parent": "p/w/d", "run_date": "2026-03-27T23:00:00Z"}], got[1])
-    code, got = answer("edges", path, "--from", "2026-01-01", "--to", "2026-01-02")
+        {"parent": "p/w/d", "run_date": "2026-03-27T23:00:00Z", "label": "2026-03-28"}], got[1])
+    code, got = answer("edges", path, "--from", "2026-01-01", "--to", "2026-01-01")
     month = [x for x in got if x["child"] == "p/w/m"]
     check("a window before the begin says so", month == [{
-        "child": "p/w/m", "run_date": "2025-12-31T23:00:00Z", "link": 0, "parents": [],
+        "child": "p/w/m", "run_date": "2025-12-31T23:00:00Z", "label": "2026-01", "link": 0, "parents": [],
         "note": "before its begin"}], month)
     note = {(x["child"], x["link"]): x["note"] for x in got if x["run_date"] == "2025-12-31T23:00:00Z"}
     check("so does the day before the first one", note["p/w/d", 1] == "before its begin" and not note["p/w/d", 0], got)
     code, out, err = run("edges", path, "--from", "2025-11-01", "--to", "2025-11-03")
     check("dates before the task's begin are told", code == 0 and
-          "p/w/d: before its begin: its plan begins with 2025-12-31T23:00:00Z" in err, (out, err))
+          "p/w/d: before its begin: its plan begins with 2026-01-01" in err, (out, err))
     path = write(folder, "empty.yaml", CHAIN + '  e: {type: t, cycle: day, needs: [{task: m, window: "[@day, @day+1d)"}]}\n')
-    code, got = answer("edges", path, "--from", "2026-01-10", "--to", "2026-01-11")
+    code, got = answer("edges", path, "--date", "2026-01-10")
     check("an empty window says so", [x["note"] for x in got if x["child"] == "p/w/e"] == ["no instance in window"], got)
 
 
@@ -153,7 +176,7 @@ def crons_and_macros(folder):
     check("cron times in a gap run at its end", (code, got) == (0, [
         "2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]), got)
     code, got = answer("cron", "next", "0 0 1 1 *", "--tz", "UTC", "--from", "2026-01-01T00:00:00Z", "--count", "1")
-    check("times are strictly after", got == ["2027-01-01T00:00:00Z"], got)
+    check("a time that is the begin is meant", got == ["2026-01-01T00:00:00Z"], got)
     code, out, err = run("cron", "next", "99 * * * *", "--json")
     check("a wrong expression ends with 1", code == 1 and not out and "99" in err, err)
     path = write(folder, "chain.yaml", CHAIN)
@@ -190,6 +213,7 @@ with tempfile.TemporaryDirectory() as scratch:
     the_program()
     checks(Path(scratch))
     simulations(scratch)
+    both_ends_of_a_range_are_meant(scratch)
     edges(scratch)
     crons_and_macros(scratch)
 print(f"1..{number}")

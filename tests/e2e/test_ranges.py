@@ -133,8 +133,7 @@ def picked(folder, parent, child, need, at):
     path = folder / "range.yaml"
     path.write_text(f"workflow: w\nstart_date: 2020-01-01\ntasks:\n  p: {{type: noop, {parent}}}\n"
                     f"  c: {{type: noop, {child}, needs: [{{task: p, {need}}}]}}\n")
-    p = subprocess.run([SIRDAR, "edges", str(path), "--from", at, "--to",
-                        (d(at) + timedelta(seconds=1)).isoformat(" "), "--json"], capture_output=True, text=True, timeout=60)
+    p = subprocess.run([SIRDAR, "edges", str(path), "--date", at, "--json"], capture_output=True, text=True, timeout=60)
     edges = json.loads(p.stdout) if p.stdout else []
     rows = [q["run_date"] for e in edges if e["child"].endswith("/c") for q in e["parents"]]
     return sorted(d(r.rstrip("Z")) for r in rows), p.stderr

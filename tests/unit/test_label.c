@@ -172,6 +172,32 @@ static void a_date_means_its_whole_span(void **state)
 	}
 }
 
+static void a_range_is_from_the_begin_of_one_to_the_end_of_the_other(void **state)
+{
+	const struct tz *berlin = zone("Europe/Berlin");
+	struct when_span s;
+
+	(void)state;
+	assert_true(when_range("2026-10..2026-W46", WHEN_NO_NOW, &s));
+	assert_int_equal(when_instant(&s.from, berlin, false), utc("2026-09-30 22:00"));
+	assert_int_equal(when_instant(&s.to, berlin, true), utc("2026-11-15 22:59:59"));
+	assert_false(when_is_after(&s.from, &s.to));
+	assert_true(when_range("2026-10-25 02:30 (2)..2026-10-25 03:00:15", WHEN_NO_NOW, &s));
+	assert_int_equal(when_instant(&s.from, berlin, false), utc("2026-10-25 01:30"));
+	assert_int_equal(when_instant(&s.to, berlin, true), utc("2026-10-25 02:00:15"));
+	assert_true(when_range(" -3d..yesterday", utc("2026-11-02 17:30"), &s));
+	assert_int_equal(when_instant(&s.from, tz_utc(), false), utc("2026-10-30"));
+	assert_int_equal(when_instant(&s.to, tz_utc(), true), utc("2026-11-01 23:59:59"));
+	assert_true(when_range("2026-11-03", WHEN_NO_NOW, &s)); /* of one both are it */
+	assert_int_equal(when_instant(&s.to, tz_utc(), true), utc("2026-11-03 23:59:59"));
+	assert_true(when_range("2026-11-03..2026-11-02", WHEN_NO_NOW, &s));
+	assert_true(when_is_after(&s.from, &s.to));
+	assert_false(when_range("2026-11-03..", WHEN_NO_NOW, &s));
+	assert_false(when_range("..2026-11-03", WHEN_NO_NOW, &s));
+	assert_false(when_range("2026-11-03...2026-11-04", WHEN_NO_NOW, &s));
+	assert_false(when_range("2026-11-03..2026-11-04..2026-11-05", WHEN_NO_NOW, &s));
+}
+
 /* Tuesday, 3 November 2026, 01:30 in Shanghai, still the 2nd in UTC. */
 static void words_count_from_a_moment_in_each_zone(void **state)
 {
@@ -257,6 +283,7 @@ int main(void)
 		cmocka_unit_test(a_clock_time_that_comes_twice_says_which),
 		cmocka_unit_test(what_is_printed_is_read_as_the_same_instant),
 		cmocka_unit_test(a_date_means_its_whole_span),
+		cmocka_unit_test(a_range_is_from_the_begin_of_one_to_the_end_of_the_other),
 		cmocka_unit_test(words_count_from_a_moment_in_each_zone),
 		cmocka_unit_test(what_is_no_date_is_refused),
 	};

@@ -1,10 +1,10 @@
 /* A workflow played without a server, in virtual time: each test compiles a small text, plays
  * it and looks at when each instance starts and how it ends. Limits, overlaps, serial tasks,
  * skipped chains, parents outside the set, and forecasts from a given state. */
-#include "sched/instant.h"
 #include "sched/simulate.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "sched/workflow.h"
 #include "util/buf.h"
 #include "util/diag.h"
@@ -493,11 +493,13 @@ static void json_has_the_documented_shape(void **state)
 	assert_string_equal(
 		buf_str(&out),
 		"[{\"task\":\"default/w/"
-		"a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T00:00:00Z\","
+		"a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"label\":\"2026-03-01\",\"due\":\"2026-"
+		"03-01T00:00:00Z\","
 		"\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T00:00:00Z\",\"end\":"
 		"\"2026-03-01T01:30:00Z\"},"
 		"{\"task\":\"default/w/"
-		"b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T01:00:00Z\","
+		"b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"label\":\"2026-03-01\",\"due\":\"2026-"
+		"03-01T01:00:00Z\","
 		"\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T01:30:00Z\",\"end\":"
 		"\"2026-03-01T01:31:00Z\"}]");
 	buf_clear(&out);
@@ -505,14 +507,16 @@ static void json_has_the_documented_shape(void **state)
 	x = (struct json_edges){ &in, &out };
 	assert_int_equal(simulate_edges(&in, NULL, put_edge, &x, &err), 0);
 	put_close(&out, ']');
-	assert_string_equal(buf_str(&out),
-	                    "[{\"child\":\"default/w/"
-	                    "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":0,\"parents\":"
-	                    "[{\"parent\":\"default/w/"
-	                    "a\",\"run_date\":\"2026-03-01T00:00:00Z\"}],\"note\":\"\"},"
-	                    "{\"child\":\"default/w/"
-	                    "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":1,\"parents\":[],"
-	                    "\"note\":\"before its begin\"}]");
+	assert_string_equal(buf_str(&out), "[{\"child\":\"default/w/"
+	                                   "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"label\":"
+	                                   "\"2026-03-01\",\"link\":0,\"parents\":"
+	                                   "[{\"parent\":\"default/w/"
+	                                   "a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"label\":"
+	                                   "\"2026-03-01\"}],\"note\":\"\"},"
+	                                   "{\"child\":\"default/w/"
+	                                   "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"label\":"
+	                                   "\"2026-03-01\",\"link\":1,\"parents\":[],"
+	                                   "\"note\":\"before its begin\"}]");
 	buf_done(&out);
 }
 
@@ -541,15 +545,15 @@ static void instants_are_read_in_a_zone_or_with_an_offset(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct instant got = { 0 };
-		if (instant_parse(cases[i].text, tz_utc(), &got) != cases[i].good ||
-		    got.t != cases[i].t)
-			fail_msg("'%s': %lld", cases[i].text, (long long)got.t);
+		struct when got = { .kind = WHEN_INSTANT };
+		if (when_parse(cases[i].text, WHEN_NO_NOW, &got) != cases[i].good ||
+		    when_instant(&got, tz_utc(), false) != cases[i].t)
+			fail_msg("'%s'", cases[i].text);
 	}
-	char text[INSTANT_TEXT_MAX];
-	assert_string_equal(instant_print(DAY0 + 1, text), "2026-03-01T00:00:01Z");
-	assert_string_equal(instant_print(INT64_MAX, text), "never");
-	assert_string_equal(instant_print(-1, text), "1969-12-31T23:59:59Z");
+	char text[WHEN_TEXT];
+	assert_string_equal(when_print(DAY0 + 1, text), "2026-03-01T00:00:01Z");
+	assert_string_equal(when_print(INT64_MAX, text), "never");
+	assert_string_equal(when_print(-1, text), "1969-12-31T23:59:59Z");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

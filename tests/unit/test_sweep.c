@@ -13,11 +13,11 @@
 #include "rt/zones.h"
 #include "sched/civil.h"
 #include "sched/cron.h"
-#include "sched/instant.h"
 #include "sched/macro.h"
 #include "sched/offset.h"
 #include "sched/plan.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "sched/window.h"
 #include "tests/unit/test_time.h"
 #include "util/buf.h"
@@ -148,17 +148,18 @@ static void offsets_print_as_they_read(void **state)
 static void look_instant(const char *text)
 {
 	static const char *const zones[] = { "UTC", "Europe/Berlin", "Pacific/Apia" };
-	char out[INSTANT_TEXT_MAX];
-	struct instant at, again;
+	char out[WHEN_TEXT];
+	struct when at, again;
 
 	for (size_t i = 0; i < 3; i++) {
 		tried++;
-		if (!instant_parse(text, zone(zones[i]), &at))
+		if (!when_parse(text, WHEN_NO_NOW, &at))
 			continue;
 		taken++;
-		assert_true(instant_parse(instant_print(at.t, out), zone(zones[i]), &again));
-		assert_int_equal(at.t, again.t);
-		assert_true(again.has_offset);
+		int64_t t = when_instant(&at, zone(zones[i]), false);
+		assert_true(when_parse(when_print(t, out), WHEN_NO_NOW, &again));
+		assert_int_equal(again.at, t);
+		assert_false(when_is_local(&again));
 	}
 }
 

@@ -12,10 +12,10 @@
 #include "sched/calendar.h"
 #include "sched/cron.h"
 #include "sched/cycle.h"
-#include "sched/instant.h"
 #include "sched/link.h"
 #include "sched/macro.h"
 #include "sched/offset.h"
+#include "sched/when.h"
 #include "sched/window.h"
 #include "tests/unit/test_time.h"
 #include "util/alloc.h"
@@ -31,13 +31,13 @@ static struct cron *cron_of(const char *text)
 
 static void what_lies_outside_of_time_prints_as_never(void **state)
 {
-	char out[INSTANT_TEXT_MAX];
+	char out[WHEN_TEXT];
 
 	(void)state;
-	assert_string_equal(instant_print(PLAN_NEVER, out), "never");
-	assert_string_equal(instant_print(PLAN_BEFORE, out), "never");
-	assert_string_equal(instant_print(TIME_MAX, out), "9999-12-31T23:59:59Z");
-	assert_string_equal(instant_print(TIME_MIN, out), "0001-01-01T00:00:00Z");
+	assert_string_equal(when_print(PLAN_NEVER, out), "never");
+	assert_string_equal(when_print(PLAN_BEFORE, out), "never");
+	assert_string_equal(when_print(TIME_MAX, out), "9999-12-31T23:59:59Z");
+	assert_string_equal(when_print(TIME_MIN, out), "0001-01-01T00:00:00Z");
 }
 
 static void days_before_1970_have_weekdays_too(void **state)

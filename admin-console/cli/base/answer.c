@@ -57,7 +57,7 @@ const char *time_of(const cJSON *o, const char *key)
 
 	if (!t || strlen(t) < 19)
 		return "";
-	snprintf(text, sizeof times[0], "%.10s %.8s", t, t + 11);
+	snprintf(text, sizeof times[0], "%.10s %.8sZ", t, t + 11);
 	return text;
 }
 

@@ -13,6 +13,8 @@
 
 struct buf;
 struct tz;
+struct when;
+struct when_span;
 
 /* Scripts rely on these; README.md says what they mean. */
 enum cli_exit {
@@ -75,5 +77,10 @@ bool password_ask(const char *what, char *ret, size_t size);
 
 /* The time zone by name, or NULL and a line on stderr. */
 const struct tz *cli_zone(const char *name);
+
+/* Dates as people write them (sched/when.h): one, or A..B; of date_read() one. False, and a line
+ * on stderr: they are none. */
+bool dates_read(const char *text, struct when_span *ret);
+bool date_read(const char *text, struct when *ret);
 
 #endif

@@ -2,8 +2,10 @@
 #include "admin-console/cli/base/cli.h"
 
 #include "rt/zones.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/screen.h"
 #include "util/visible.h"
@@ -140,6 +142,24 @@ const struct tz *cli_zone(const char *name)
 	if (zones_get(name, &tz, &err) < 0)
 		cli_fail(0, "%s", err.text);
 	return tz;
+}
+
+static bool no_date(const char *text)
+{
+	return cli_fail(0,
+	                "'%s' is no date, want 2026-03-01, \"2026-03-01 02:30\", 2026-W09, "
+	                "2026-03, 2026-03-01T02:30:00Z, yesterday or -3d",
+	                text);
+}
+
+bool dates_read(const char *text, struct when_span *ret)
+{
+	return when_range(text, clock_wall_us(&clock_machine) / US_PER_S, ret) || no_date(text);
+}
+
+bool date_read(const char *text, struct when *ret)
+{
+	return when_parse(text, clock_wall_us(&clock_machine) / US_PER_S, ret) || no_date(text);
 }
 
 bool password_ask(const char *what, char *ret, size_t size)

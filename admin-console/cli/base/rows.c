@@ -16,11 +16,6 @@ void cell_time(const cJSON *item, const char *key, struct buf *out)
 	buf_puts(out, time_of(item, key));
 }
 
-void cell_date(const cJSON *item, const char *key, struct buf *out)
-{
-	buf_puts(out, date_of(item, key));
-}
-
 void cell_label(const cJSON *item, const char *key, struct buf *out)
 {
 	(void)key;

@@ -34,7 +34,7 @@ struct column {
 	cell_fn *put;      /* NULL: the member as text */
 };
 
-cell_fn cell_time, cell_date, cell_label;
+cell_fn cell_time, cell_label;
 cell_fn cell_list;     /* its texts: "a, b" */
 cell_fn cell_list_all; /* the same; "all" where there is no list */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
 
@@ -154,6 +155,23 @@ static error_t verb_take(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+/* "-3d" is a date and no options: behind a blank getopt leaves it alone, and who reads dates skips
+ * that. */
+static char **argv_dates(struct asked *q, int argc, char **argv)
+{
+	char **all = mem_array((size_t)argc + 1, sizeof *all);
+	struct when_span dates;
+
+	q->kept = mem_array((size_t)argc + 1, sizeof *q->kept);
+	for (int i = 0; i < argc; i++) {
+		bool is_date = argv[i][0] == '-' && when_range(argv[i], 0, &dates);
+		all[i] = argv[i];
+		if (is_date)
+			all[i] = q->kept[q->n_kept++] = mem_fmt(" %s", argv[i]);
+	}
+	return all;
+}
+
 int asked_parse(struct asked *q, int argc, char **argv)
 {
 	const struct opt *o = q->verb->options;
@@ -176,7 +194,9 @@ int asked_parse(struct asked *q, int argc, char **argv)
 		most += strlen(argv[i]) + 1;
 	q->given = mem_array(most, sizeof *q->given);
 	q->body = cJSON_CreateObject();
-	cli_parse(q->cli, &own, argc, argv, q);
+	char **all = argv_dates(q, argc, argv);
+	cli_parse(q->cli, &own, argc, all, q);
+	free(all);
 	free(options);
 	return (int)q->words.n < q->verb->least ||
 	                       (int)q->words.n > (q->verb->most < 0 ? 0 : q->verb->most)
@@ -189,6 +209,9 @@ void asked_done(struct asked *q)
 	cJSON_Delete(q->body);
 	free(q->given);
 	words_done(&q->words);
+	for (size_t i = 0; i < q->n_kept; i++)
+		free(q->kept[i]);
+	free(q->kept);
 }
 
 /* --- asking -------------------------------------------------------------------------------- */

@@ -79,6 +79,8 @@ struct asked {
 	struct words words;
 	struct given *given; /* options in the order in which they were said */
 	size_t n;
+	char **kept; /* words that differ from argv's */
+	size_t n_kept;
 	cJSON *body;
 };
 

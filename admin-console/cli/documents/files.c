@@ -7,9 +7,8 @@
 #include "admin-console/cli/documents/targets.h"
 
 #include "rt/zones.h"
-#include "sched/instant.h"
 #include "sched/task.h"
-#include "sched/tz.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -183,27 +182,14 @@ bool files_compile(struct workflow_files *f, const struct words *names)
 	return false;
 }
 
-bool files_spans(const struct workflow_files *f, const char *from, const char *to,
-                 struct link_span **ret_spans)
+struct link_span *files_spans(const struct workflow_files *f, const struct when_span *asked)
 {
 	struct link_span *spans = mem_array(f->n + 1, sizeof *spans);
 
-	for (size_t i = 0; i <= f->n; i++) { /* once more, for the texts when there is no task */
-		const struct tz *tz = i < f->n ? plan_tz(f->tasks[i]->plan) : tz_utc();
-		struct instant lo, hi;
-		const char *bad = !instant_parse(from, tz, &lo) ? from
-		                  : !instant_parse(to, tz, &hi) ? to
-		                                                : NULL;
-		if (bad) {
-			cli_fail(0,
-			         "'%s' is no instant, want 2026-03-01, \"2026-03-01 02:30\" or "
-			         "2026-03-01T02:30:00Z",
-			         bad);
-			free(spans);
-			return false;
-		}
-		spans[i] = (struct link_span){ lo.t, hi.t };
+	for (size_t i = 0; i < f->n; i++) {
+		const struct tz *tz = plan_tz(f->tasks[i]->plan);
+		spans[i] = (struct link_span){ when_instant(&asked->from, tz, false),
+			                       when_instant(&asked->to, tz, true) + 1 };
 	}
-	*ret_spans = spans;
-	return true;
+	return spans;
 }

@@ -37,9 +37,7 @@ bool files_compile(struct workflow_files *f, const struct words *names);
 /* For people: file:line:column: what. */
 void files_print_diags(const struct diags *d, FILE *out);
 
-/* --from and --to as each task's zone reads them. `from` and `to` are required.
- * False and a line on stderr when they are no instants. */
-bool files_spans(const struct workflow_files *f, const char *from, const char *to,
-                 struct link_span **ret_spans);
+/* The instants of each task's zone that the words mean; free(). */
+struct link_span *files_spans(const struct workflow_files *f, const struct when_span *asked);
 
 #endif

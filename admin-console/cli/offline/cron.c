@@ -2,7 +2,8 @@
 #include "admin-console/cli/base/verb.h"
 
 #include "sched/cron.h"
-#include "sched/instant.h"
+#include "sched/tz.h"
+#include "sched/when.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -37,7 +38,7 @@ static bool cron_answer(const struct asked *q, const struct cron *cron, const st
 {
 	bool comes = true;
 	long count = strtol(given(q, "count"), NULL, 10);
-	char text[INSTANT_TEXT_MAX];
+	char text[WHEN_TEXT];
 
 	if (q->cli->json)
 		put_open(out, NULL, '[');
@@ -46,7 +47,7 @@ static bool cron_answer(const struct asked *q, const struct cron *cron, const st
 		comes = i > 0 || t != PLAN_NEVER;
 		if (t == PLAN_NEVER)
 			break;
-		instant_print(t, text);
+		when_print(t, text);
 		if (q->cli->json)
 			put_text(out, NULL, text);
 		else
@@ -59,7 +60,7 @@ static bool cron_answer(const struct asked *q, const struct cron *cron, const st
 
 static int cron_next_times(struct asked *q)
 {
-	struct instant from = { .t = clock_wall_us(&clock_machine) / 1000000 };
+	struct when from;
 	const struct tz *tz = cli_zone(given(q, "tz"));
 	const char *said = given(q, "from");
 	struct cron *cron;
@@ -68,18 +69,15 @@ static int cron_next_times(struct asked *q)
 
 	if (!tz)
 		return CLI_REFUSED;
-	if (said && !instant_parse(said, tz, &from))
-		return cli_fail(CLI_USAGE,
-		                "--from is '%s', want 2026-03-01, \"2026-03-01 02:30\" "
-		                "or 2026-03-01T02:30:00Z",
-		                said);
+	if (!date_read(said, &from))
+		return CLI_USAGE;
 	if (cron_parse(word(q, 0), NULL, &cron, &err) < 0)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	buf_init(&out);
-	bool comes = cron_answer(q, cron, tz, from.t, &out);
+	bool comes = cron_answer(q, cron, tz, when_instant(&from, tz, false) - 1, &out);
 	int code = cli_print(&out);
 	if (code == CLI_OK && !comes)
-		code = cli_fail(CLI_REFUSED, "'%s' never comes after that", word(q, 0));
+		code = cli_fail(CLI_REFUSED, "'%s' never comes from then on", word(q, 0));
 	buf_done(&out);
 	cron_free(cron);
 	return code;
@@ -87,7 +85,7 @@ static int cron_next_times(struct asked *q)
 
 static const struct opt options[] = {
 	{ "tz", 'z', "ZONE", "time zone, default UTC", .value = "UTC" },
-	{ "from", 'f', "T", "times after this; default now" },
+	{ "from", 'f', "T", "times from here on; default now", .value = "now" },
 	{ "count", 'n', "N", "how many, default 5", .value = "5", .check = check_count },
 	{ 0 },
 };

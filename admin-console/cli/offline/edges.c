@@ -2,7 +2,7 @@
 #include "admin-console/cli/base/table.h"
 #include "admin-console/cli/offline/span.h"
 
-#include "sched/instant.h"
+#include "sched/label.h"
 #include "sched/plan.h"
 #include "sched/simulate.h"
 #include "sched/task.h"
@@ -23,7 +23,7 @@ struct writing {
 static void edges_put(void *ctx, const struct simulate_edge *e)
 {
 	struct writing *w = ctx;
-	char text[INSTANT_TEXT_MAX];
+	char text[LABEL_TEXT];
 
 	if (w->is_json) {
 		simulate_edge_json(w->in, e, w->out);
@@ -31,10 +31,10 @@ static void edges_put(void *ctx, const struct simulate_edge *e)
 	}
 	for (size_t i = 0; i < e->n_dates || i == 0; i++) {
 		table_add(&w->table, w->in->tasks[e->child]->name);
-		table_add(&w->table, instant_print(e->run_date, text));
+		table_add(&w->table, label_of(w->in->tasks[e->child]->plan, e->run_date, text));
 		table_addf(&w->table, "%u", e->link);
 		table_add(&w->table, e->parent);
-		table_add(&w->table, e->n_dates ? instant_print(e->dates[i], text) : e->note);
+		table_add(&w->table, e->n_dates ? label_of(e->plan, e->dates[i], text) : e->note);
 	}
 }
 
@@ -66,13 +66,13 @@ static int edges_answer(const struct cli *cli, const struct simulate_input *in)
 /* An empty table says nothing: what was asked for may lie before all that the task ever does. */
 static void say_before(const struct simulate_input *in)
 {
-	char text[INSTANT_TEXT_MAX];
+	char text[LABEL_TEXT];
 
 	for (size_t i = 0; i < in->n; i++) {
 		int64_t first = in->tasks[i]->n_links ? plan_first(in->tasks[i]->plan) : INT64_MIN;
 		if (first >= in->spans[i].hi && first != PLAN_NEVER)
 			fprintf(stderr, "sirdar: %s: before its begin: its plan begins with %s\n",
-			        in->tasks[i]->name, instant_print(first, text));
+			        in->tasks[i]->name, label_of(in->tasks[i]->plan, first, text));
 	}
 }
 
@@ -83,8 +83,7 @@ static int edges(struct asked *q)
 	int code = CLI_REFUSED;
 
 	files_init(&f, given(q, "tz"));
-	if (files_compile(&f, &q->words) &&
-	    files_spans(&f, given(q, "from"), given(q, "to"), &spans)) {
+	if (files_compile(&f, &q->words) && span_read(q, &f, &spans)) {
 		struct simulate_input in = { f.tasks, f.n, spans, NULL };
 		code = edges_answer(q->cli, &in);
 		say_before(&in);

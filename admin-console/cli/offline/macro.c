@@ -2,9 +2,10 @@
 #include "admin-console/cli/base/verb.h"
 #include "admin-console/cli/documents/files.h"
 
-#include "sched/instant.h"
+#include "sched/label.h"
 #include "sched/macro.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -76,22 +77,27 @@ static const char *value_of(void *ctx, const char *name)
 static int macro_answer(const struct asked *q, const struct task *t, const struct workflow_files *f)
 {
 	const char *run_date = given(q, "run-date");
-	struct instant at;
+	struct when w;
+	int64_t dates[2];
 	struct err err = { 0 };
 	struct buf text, out;
 
-	if (!instant_parse(run_date, plan_tz(t->plan), &at))
-		return cli_fail(CLI_USAGE,
-		                "--run-date is '%s', want 2026-03-01, \"2026-03-01 02:30\" or "
-		                "2026-03-01T02:30:00Z",
-		                run_date);
+	if (!date_read(run_date, &w))
+		return CLI_USAGE;
+	size_t n = label_dates(t->plan, &w, dates);
+	if (n != 1) {
+		label_unclear(t->plan, t->name, run_date, &w, n, dates, &err);
+		return cli_fail(CLI_REFUSED, "%s", err.text);
+	}
 	const char **known = mem_array(t->n_params + 1, sizeof *known);
 	for (size_t i = 0; i < t->n_params; i++)
 		known[i] = t->params[i].name;
 	struct names names = { .task = t, .files = f };
-	struct macro_scope scope = {
-		.plan = t->plan, .run_date = at.t, .lookup = value_of, .known = known, .ctx = &names
-	};
+	struct macro_scope scope = { .plan = t->plan,
+		                     .run_date = dates[0],
+		                     .lookup = value_of,
+		                     .known = known,
+		                     .ctx = &names };
 	buf_init(&text);
 	buf_init(&out);
 	int code = CLI_REFUSED;

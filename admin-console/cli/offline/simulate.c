@@ -3,9 +3,10 @@
 #include "admin-console/cli/base/table.h"
 #include "admin-console/cli/offline/span.h"
 
-#include "sched/instant.h"
+#include "sched/label.h"
 #include "sched/simulate.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -16,8 +17,9 @@
 #include <string.h>
 
 #define SPAN_OPTIONS \
-	{ "from", 'f', "T", "run_dates from this on, in each task's zone" }, \
-		{ "to", 't', "T", "and before this" }, \
+	{ "from", 'f', "T", "run dates from here, in each task's zone" }, \
+		{ "to", 't', "T", "run dates to here, included" }, \
+		{ "date", 0, "T", "these run dates: one, or a range A..B" }, \
 	{ \
 		"tz", 'z', "ZONE", "time zone of tasks that say none, default UTC", .value = "UTC" \
 	}
@@ -32,8 +34,27 @@ static const struct opt simulate_options[] = {
 
 void span_check(struct asked *q, struct argp_state *state)
 {
-	if (!q->words.n || !given(q, "from") || !given(q, "to"))
-		argp_error(state, "want files, --from and --to");
+	bool is_range = given(q, "from") && given(q, "to") && !given(q, "date");
+	bool is_date = given(q, "date") && !given(q, "from") && !given(q, "to");
+
+	if (!q->words.n || (!is_range && !is_date))
+		argp_error(state, "want files, and --from and --to, or --date");
+}
+
+bool span_read(const struct asked *q, const struct workflow_files *f, struct link_span **ret_spans)
+{
+	const char *from = given(q, "date") ? given(q, "date") : given(q, "from");
+	const char *to = given(q, "to");
+	struct when_span asked, end;
+
+	if (!dates_read(from, &asked) || (to && !dates_read(to, &end)))
+		return false;
+	if (to)
+		asked.to = end.to;
+	if (when_is_after(&asked.from, &asked.to))
+		return cli_fail(0, "%s ends before it begins", to ? "--to" : from);
+	*ret_spans = files_spans(f, &asked);
+	return true;
 }
 
 /* Names as long as they are clear: task, workflow/task or all of it. */
@@ -94,23 +115,23 @@ static bool read_durations(struct workflow_files *f, const char *file, int64_t *
 
 static void add_us(struct table *t, int64_t us)
 {
-	char text[INSTANT_TEXT_MAX];
+	char text[WHEN_TEXT];
 
-	table_add(t, us == INT64_MAX ? "-" : instant_print(us / 1000000, text));
+	table_add(t, us == INT64_MAX ? "-" : when_print(us / 1000000, text));
 }
 
 static void put_table(const struct simulate_input *in, const struct simulate_row *rows, size_t n,
                       struct buf *out)
 {
-	char text[INSTANT_TEXT_MAX];
+	char text[LABEL_TEXT];
 	struct table t;
 
 	table_init(&t, in->durations_us ? "TASK|RUN DATE|DUE|STATE|REASON|START|END"
 	                                : "TASK|RUN DATE|DUE|STATE|REASON");
 	for (size_t i = 0; i < n; i++) {
 		table_add(&t, in->tasks[rows[i].task]->name);
-		table_add(&t, instant_print(rows[i].run_date, text));
-		table_add(&t, instant_print(rows[i].due, text));
+		table_add(&t, label_of(in->tasks[rows[i].task]->plan, rows[i].run_date, text));
+		table_add(&t, when_print(rows[i].due, text));
 		table_add(&t, rows[i].is_skipped ? "Skipped" : "planned");
 		table_add(&t, simulate_reason_name(rows[i].reason));
 		if (in->durations_us) {
@@ -132,7 +153,7 @@ static int simulate_answer(const struct cli *cli, const struct simulate_input *i
 	if (simulate_run(in, &rows, &n, &err) < 0)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	if (n == 0)
-		cli_fail(CLI_OK, "no run_date from --from on and before --to");
+		cli_fail(CLI_OK, "there is no run date in that time");
 	buf_init(&out);
 	if (cli->json)
 		simulate_json(in, rows, n, &out);
@@ -153,8 +174,7 @@ static int simulate(struct asked *q)
 	int code = CLI_REFUSED;
 
 	files_init(&f, given(q, "tz"));
-	if (files_compile(&f, &q->words) &&
-	    files_spans(&f, given(q, "from"), given(q, "to"), &spans) &&
+	if (files_compile(&f, &q->words) && span_read(q, &f, &spans) &&
 	    (!file || read_durations(&f, file, &durations))) {
 		struct simulate_input in = { f.tasks, f.n, spans, durations };
 		code = simulate_answer(q->cli, &in);

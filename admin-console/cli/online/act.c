@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -101,7 +102,8 @@ static void words_take(struct asked *q, struct argp_state *state)
 			id_put(q, word);
 			continue;
 		}
-		if (first && (word[0] < '0' || word[0] > '9'))
+		struct when_span dates;
+		if (first && !when_range(word, 0, &dates))
 			argp_error(state, "'%s' is not a run date; a second task is --task %s",
 			           word, word);
 		cJSON_AddItemToArray(body_list(q, first ? "selection.dates" : "selection.tasks"),
@@ -143,7 +145,8 @@ static void workflow_take(struct asked *q, struct argp_state *state)
 #define DATES \
 	FROM, { "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", \
 	  .group = 2 }, \
-	{ "date", 0, "T", "this run date (repeatable)", TAKE_ITEM, "selection.dates", \
+	{ "date", 0, "T", "this run date, or a range A..B (repeatable)", TAKE_ITEM, \
+	  "selection.dates", \
 	  .group = 2 }, \
 	{ "every", 0, "DAY", "of the range only: monday..sunday, 1..31, last (repeatable)", \
 	  TAKE_OWN, "selection.every", NULL, put_every, 2 }, \

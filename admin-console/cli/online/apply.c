@@ -151,8 +151,8 @@ static void changes_print(const cJSON *answer, FILE *to)
 			fprintf(to, " (stays offline, as it was put)");
 		if (number_of(c, "run_dates") > 0) {
 			fprintf(to, " (%s run dates of the past come due: %s",
-			        text_of(c, "run_dates"), date_of(c, "first"));
-			fprintf(to, " to %s%s)", date_of(c, "last"), left_out_of(c));
+			        text_of(c, "run_dates"), text_of(c, "first_label"));
+			fprintf(to, " to %s%s)", text_of(c, "last_label"), left_out_of(c));
 		}
 		fputc('\n', to);
 		paint(to, sign, false);

@@ -72,13 +72,13 @@ static void preview_online(const cJSON *e, struct buf *out)
 {
 	buf_printf(out, "%s goes online", text_of(e, "task"));
 	if (text_of(e, "begins")[0] != '\0')
-		buf_printf(out, ", its plan begins with %s", date_of(e, "begins"));
+		buf_printf(out, ", its plan begins with %s", text_of(e, "begins_label"));
 	buf_putc(out, '\n');
 	if (number_of(e, "run_dates") > 0)
 		buf_printf(out, "  %s run dates of the past come due: %s", text_of(e, "run_dates"),
-		           date_of(e, "first"));
+		           text_of(e, "first_label"));
 	if (number_of(e, "run_dates") > 0)
-		buf_printf(out, " to %s%s\n", date_of(e, "last"), left_out_of(e));
+		buf_printf(out, " to %s%s\n", text_of(e, "last_label"), left_out_of(e));
 }
 
 static void preview_print(const cJSON *dry, FILE *to)

@@ -541,7 +541,8 @@ int online_stream(struct online *o, const char *path,
 
 bool instance_id_is(const char *text)
 {
-	return text[0] != '\0' && strspn(text, "0123456789.-") == strlen(text) && strchr(text, '.');
+	return strspn(text, "0123456789.-") == strlen(text) && strchr(text, '.') &&
+	       !strstr(text, ".."); /* a range of dates */
 }
 
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id)

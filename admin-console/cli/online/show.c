@@ -16,8 +16,9 @@ static const struct opt task_options[] = {
 
 static const struct opt list_options[] = {
 	{ "state", 's', "STATES", "only those in these states, a,b" },
-	{ "from", 'f', "T", "runs: run dates from here (UTC, or with an offset)" },
-	{ "to", 't', "T", "runs: run dates before this; of a bare date, that day too" },
+	{ "from", 'f', "T", "run dates from here, in each task's zone" },
+	{ "to", 't', "T", "run dates to here, included" },
+	{ "date", 'd', "T", "these run dates: one, or a range A..B" },
 	{ "limit", 'n', "N", "at most so many, default 50" },
 	{ "sort", 'S', "BY", "runs: run_date, change, start, end, priority, state" },
 	{ "parts", 'p', NULL, "runs: also the parts of those that run on several brokers" },
@@ -225,14 +226,19 @@ static int workflow_list(struct asked *q)
 
 static int run_list(struct asked *q)
 {
+	const char *date = given(q, "date"), *dots = date ? strstr(date, "..") : NULL;
 	struct buf path;
 
+	if (date && (given(q, "from") || given(q, "to")))
+		return cli_fail(CLI_USAGE, "--date is the whole of it: no --from, no --to");
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/instances");
 	path_arg(&path, "task", word(q, 0));
 	path_arg(&path, "states", given(q, "state"));
-	path_arg(&path, "from", given(q, "from"));
-	path_arg(&path, "to", given(q, "to"));
+	char *from = dots ? mem_strn(date, (size_t)(dots - date)) : NULL;
+	path_arg(&path, "from", from ? from : date ? date : given(q, "from"));
+	path_arg(&path, "to", dots ? dots + 2 : date ? date : given(q, "to"));
+	free(from);
 	path_arg(&path, "sort", given(q, "sort"));
 	path_arg(&path, "parts", given(q, "parts") ? "true" : NULL);
 	limit_put(q, &path);

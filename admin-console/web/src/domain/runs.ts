@@ -14,6 +14,9 @@ export function runSlug(r: { label: string }): string {
 	return r.label.slice(11, 16) === '00:00' ? r.label.slice(0, 10) : r.label.slice(0, 16)
 }
 
+/* The last second of its span: what a range of dates ends with, as both ends are meant. */
+export const lastOf = (r: { to: string }) => new Date(Date.parse(r.to) - 1000).toISOString().replace('.000', '')
+
 export const runPath = (workflow: string, r: { label: string }) => `/r/${workflow}/${runSlug(r)}`
 
 /* --- a calendar of runs --- */
