@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "sched/civil.h"
+#include "sched/label.h"
+#include "sched/when.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -61,13 +62,9 @@ int happening_from_word(const char *word)
 	return -1;
 }
 
-void time_print(int64_t seconds, struct buf *out)
+static const char *alert_label(const struct alert *a, char ret[static LABEL_TEXT])
 {
-	int64_t day = seconds / DAY_S - (seconds % DAY_S < 0), of = seconds - day * DAY_S;
-	struct civil c = civil_of_day(day);
-
-	buf_printf(out, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02dZ", (int64_t)c.year, (int)c.month,
-	           (int)c.day, (int)(of / 3600), (int)(of / 60 % 60), (int)(of % 60));
+	return a->label[0] ? a->label : when_print(a->run_date, ret);
 }
 
 void alert_print(const struct alert *a, struct buf *out)
@@ -78,6 +75,7 @@ void alert_print(const struct alert *a, struct buf *out)
 	put_text(out, "title", a->title);
 	put_int(out, "task_id", a->task_id);
 	put_int(out, "run_date", a->run_date);
+	put_text(out, "label", a->label);
 	put_int(out, "generation", a->generation);
 	put_int(out, "attempt", a->attempt);
 	put_int(out, "exit_code", a->exit_code);
@@ -99,6 +97,7 @@ int alert_read(const struct jval *json, struct alert *ret)
 		               .title = jv_str(json, "title"),
 		               .reason = jv_str(json, "reason"),
 		               .note = jv_str(json, "note"),
+		               .label = jv_str(json, "label"),
 		               .run_date = jv_int(json, "run_date", 0),
 		               .at_us = jv_int(json, "at_us", 0),
 		               .number = (uint64_t)jv_int(json, "number", 0),
@@ -112,9 +111,10 @@ int alert_read(const struct jval *json, struct alert *ret)
 
 static void put_one(const struct alert *a, int zh, struct buf *out)
 {
+	char label[LABEL_TEXT];
+
 	buf_printf(out, a->title[0] ? "%s (%s) " : "%s ", a->task, a->title);
-	time_print(a->run_date, out);
-	buf_printf(out, " %s", happenings[a->what].text[zh]);
+	buf_printf(out, "%s %s", alert_label(a, label), happenings[a->what].text[zh]);
 }
 
 void message_subject(const struct alert *const *alerts, size_t n, int zh, struct buf *out)
@@ -137,8 +137,22 @@ static bool of_node(const struct alert *a)
 	return a->what >= HP_JOINED;
 }
 
+void alert_link(const struct alert *a, const char *url, struct buf *out)
+{
+	char label[LABEL_TEXT];
+
+	if (!url[0] || a->what == HP_TEST || of_node(a))
+		return;
+	size_t n = strlen(url);
+	buf_put(out, url, n - (url[n - 1] == '/'));
+	label_path(out, a->task, alert_label(a, label), a->generation, a->attempt);
+}
+
 static void put_details(const struct alert *a, int zh, const char *url, struct buf *out)
 {
+	char at[WHEN_TEXT];
+	struct buf link;
+
 	if (!of_node(a))
 		buf_printf(out, "  %s: %" PRIu32 ", %s: %" PRIu32 "\n", labels[zh].attempt,
 		           a->attempt, labels[zh].generation, a->generation);
@@ -146,14 +160,12 @@ static void put_details(const struct alert *a, int zh, const char *url, struct b
 		buf_printf(out, "  %s: %" PRId32 "\n", labels[zh].exit_code, a->exit_code);
 	put_line(labels[zh].reason, a->reason, out);
 	put_line(labels[zh].note, a->note, out);
-	buf_printf(out, "  %s: ", labels[zh].at);
-	time_print(a->at_us / US_PER_S, out);
-	buf_putc(out, '\n');
-	if (url[0] && a->what != HP_TEST && !of_node(a)) {
-		buf_printf(out, "  %s/#/instance/%s@", url, a->task);
-		time_print(a->run_date, out);
-		buf_putc(out, '\n');
-	}
+	buf_printf(out, "  %s: %s\n", labels[zh].at, when_print(a->at_us / US_PER_S, at));
+	buf_init(&link);
+	alert_link(a, url, &link);
+	if (link.len)
+		buf_printf(out, "  %s\n", buf_str(&link));
+	buf_done(&link);
 }
 
 void message_text(const struct alert *const *alerts, size_t n, int zh, const char *url,

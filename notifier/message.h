@@ -22,10 +22,11 @@ struct alert {
 	const char *title;  /* of the task; "" */
 	const char *reason; /* of reason.def, in words; "" */
 	const char *note;
-	int64_t run_date; /* s, UTC */
-	int64_t at_us;    /* wall */
-	uint64_t number;  /* of the transition; 0: none (late, a test) */
-	uint32_t task_id; /* 0: of no task */
+	const char *label; /* of the instance; "": of no task, or a letter of an earlier release */
+	int64_t run_date;  /* s, UTC */
+	int64_t at_us;     /* wall */
+	uint64_t number;   /* of the transition; 0: none (late, a test) */
+	uint32_t task_id;  /* 0: of no task */
 	uint32_t generation, attempt;
 	int32_t exit_code;
 	int64_t after_us; /* told only when it is still so that long after; 0: at once */
@@ -47,7 +48,7 @@ void message_subject(const struct alert *const *alerts, size_t n, int zh, struct
 void message_text(const struct alert *const *alerts, size_t n, int zh, const char *url,
                   struct buf *out);
 
-/* "2026-03-01T00:00:00Z" */
-void time_print(int64_t seconds, struct buf *out);
+/* Where the console shows the very attempt; "": it has no address. */
+void alert_link(const struct alert *a, const char *url, struct buf *out);
 
 #endif

@@ -215,6 +215,7 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 	              (e->event == EV_CREATE || e->event == EV_REDO || e->event == EV_STARTED);
 	int what = what_of(e), r = e->key.part == 0 ? alerts_look(n, e, err) : 0;
 	struct task_rules t;
+	char label[LABEL_TEXT];
 
 	if (r < 0 || (what < 0 && !begins))
 		return r;
@@ -232,6 +233,7 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 		           .reason = reason_text((enum reason)e->reason),
 		           .note = news->note,
 		           .run_date = e->key.run_date,
+		           .label = rules_label(&t, e->key.run_date, label),
 		           .at_us = e->at_us,
 		           .number = e->number,
 		           .generation = e->generation,
@@ -346,6 +348,7 @@ static int take_watch(void *ctx, const struct outbox_watch *w)
 static int tell_long(struct notifier *n, const struct outbox_watch *w, enum happening what,
                      const struct task_rules *t, const struct instance *i, struct err *err)
 {
+	char label[LABEL_TEXT];
 	struct alert a = { .what = what,
 		           .task = t->task,
 		           .title = t->title,
@@ -353,6 +356,7 @@ static int tell_long(struct notifier *n, const struct outbox_watch *w, enum happ
 		           .reason = "",
 		           .note = state_name((enum state)i->state),
 		           .run_date = w->run_date,
+		           .label = rules_label(t, w->run_date, label),
 		           .at_us = w->at_us,
 		           .generation = i->generation,
 		           .attempt = i->attempt };

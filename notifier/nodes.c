@@ -100,6 +100,7 @@ static int nodes_tell(struct notifier *n, uint32_t id, uint32_t version,
 		           .title = "",
 		           .reason = "",
 		           .note = note,
+		           .label = "",
 		           .run_date = now->at_us / US_PER_S,
 		           .at_us = now->at_us };
 	int r = nodes_put(n, &a, id, version, err);

@@ -11,6 +11,7 @@
 
 #include "notifier/mail.h"
 #include "notifier/push.h"
+#include "sched/when.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -135,22 +136,26 @@ static void put_slack(struct buf *out, const char *text)
 static void print_webhook(const struct payload_ask *a, struct buf *out, const char *subject,
                           const char *text)
 {
-	struct buf one, when;
+	char when[WHEN_TEXT];
+	struct buf one, link;
 
 	put_text(out, "subject", subject);
 	put_text(out, "text", text);
 	put_open(out, "alerts", '[');
 	for (size_t i = 0; i < a->n; i++) {
 		buf_init(&one);
-		buf_init(&when);
-		time_print(a->alerts[i]->run_date, &when);
+		buf_init(&link);
 		alert_print(a->alerts[i], &one);
+		alert_link(a->alerts[i], a->console_url, &link);
 		/* Instants as people read them too; the numbers stay. */
 		one.len--;
-		buf_printf(&one, ",\"run_date_text\":\"%s\"}", buf_str(&when));
+		put_text(&one, "run_date_text", when_print(a->alerts[i]->run_date, when));
+		if (link.len)
+			put_text(&one, "link", buf_str(&link));
+		put_close(&one, '}');
 		put_raw(out, NULL, buf_str(&one));
 		buf_done(&one);
-		buf_done(&when);
+		buf_done(&link);
 	}
 	put_close(out, ']');
 }
@@ -241,28 +246,30 @@ static void print_pagerduty(const struct payload_ask *a, struct buf *out, const 
 /* A list, one entry an alert. */
 static void print_alertmanager(const struct payload_ask *a, struct buf *out, const char *subject)
 {
-	struct buf when;
+	char when[WHEN_TEXT];
+	struct buf link;
 
 	put_open(out, NULL, '[');
 	for (size_t i = 0; i < a->n; i++) {
-		buf_init(&when);
-		time_print(a->alerts[i]->run_date, &when);
+		buf_init(&link);
+		alert_link(a->alerts[i], a->console_url, &link);
 		put_open(out, NULL, '{');
 		put_open(out, "labels", '{');
 		put_text(out, "alertname", "SirdarTask");
 		put_text(out, "event", happening_word(a->alerts[i]->what));
 		put_text(out, "task", a->alerts[i]->task);
-		put_text(out, "run_date", buf_str(&when));
+		put_text(out, "run_date", when_print(a->alerts[i]->run_date, when));
 		put_close(out, '}');
 		put_open(out, "annotations", '{');
 		put_text(out, "summary", subject);
+		put_text(out, "label", a->alerts[i]->label);
 		put_text(out, "reason", a->alerts[i]->reason);
 		put_close(out, '}');
-		buf_clear(&when);
-		time_print(a->alerts[i]->at_us / US_PER_S, &when);
-		put_text(out, "startsAt", buf_str(&when));
+		put_text(out, "startsAt", when_print(a->alerts[i]->at_us / US_PER_S, when));
+		if (link.len)
+			put_text(out, "generatorURL", buf_str(&link));
 		put_close(out, '}');
-		buf_done(&when);
+		buf_done(&link);
 	}
 	put_close(out, ']');
 }

@@ -309,6 +309,7 @@ static struct alert test_alert(int64_t now_us)
 		               .title = "",
 		               .reason = "",
 		               .note = "",
+		               .label = "",
 		               .run_date = now_us / US_PER_S,
 		               .at_us = now_us };
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/zones.h"
+#include "sched/when.h"
 #include "sched/workflow.h"
 #include "store/read.h"
 #include "util/alloc.h"
@@ -137,7 +139,9 @@ static const struct workflow_scope *project_of(const struct rules *r, const char
 
 struct found {
 	struct rules *rules;
+	const struct tz *tz;
 	uint32_t workflow, version;
+	uint8_t grain;
 };
 
 static int take_task(void *ctx, const struct store_task *t)
@@ -152,6 +156,9 @@ static int take_task(void *ctx, const struct store_task *t)
 	f->rules->owner = mem_str(t->owner ? t->owner : "");
 	f->workflow = t->workflow_id;
 	f->version = t->version;
+	f->grain = t->grain;
+	if (t->zone && t->zone[0] && zones_get(t->zone, &f->tz, NULL) < 0)
+		f->tz = NULL; /* the server has a zone that this machine has not */
 	return 0;
 }
 
@@ -169,12 +176,21 @@ int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err 
 		.task = r->task,
 		.title = r->title,
 		.owner = r->owner,
+		.tz = f.tz,
+		.grain = f.grain,
 		.workflow = k->workflow,
 		.late_after_us = k->workflow ? workflow_late_after_us(k->workflow, r->task) : 0,
 		.long_after_us = k->workflow ? workflow_long_after_us(k->workflow, r->task) : 0,
 		.project = project_of(r, r->task),
 	};
 	return 0;
+}
+
+const char *rules_label(const struct task_rules *t, int64_t run_date, char ret[static LABEL_TEXT])
+{
+	if (!t->tz)
+		return when_print(run_date, ret);
+	return label_print(t->tz, t->grain, run_date, ret);
 }
 
 const char *rules_recipient(const struct task_rules *t, const char *word, size_t i,

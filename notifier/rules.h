@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sched/label.h"
+
 struct err;
 struct reader;
 struct rules;
@@ -16,9 +18,11 @@ void rules_free(struct rules *r);               /* NULL is fine */
 
 /* What is known of a task. Borrowed until the next call. */
 struct task_rules {
-	const char *task;      /* project/workflow/task */
-	const char *title;     /* "" */
-	const char *owner;     /* "" */
+	const char *task;    /* project/workflow/task */
+	const char *title;   /* "" */
+	const char *owner;   /* "" */
+	const struct tz *tz; /* of its run_dates; NULL: not known */
+	enum label_grain grain;
 	int64_t late_after_us; /* 0: never late */
 	int64_t long_after_us; /* 0: never too long */
 	const struct workflow *workflow;
@@ -27,6 +31,9 @@ struct task_rules {
 
 /* errors  E_NOT_FOUND, and those of the store */
 int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err *err);
+
+/* What people call an instance of it. */
+const char *rules_label(const struct task_rules *t, int64_t run_date, char ret[static LABEL_TEXT]);
 
 /* Who is told when `word` happens, one after the other, by the workflow and then by its project:
  * NULL after the last. *ret_after_us: only when it is still so after that time. *ret_of_project

@@ -64,6 +64,7 @@ static int fact(struct round *rd, const char *subject, const char *state, enum h
 		           .title = "",
 		           .reason = "",
 		           .note = is_fine ? "" : state,
+		           .label = "",
 		           .run_date = rd->now_us / US_PER_S,
 		           .at_us = rd->now_us };
 	const char *word = happening_word(a.what), *to;

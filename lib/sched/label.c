@@ -4,11 +4,13 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sched/cycle.h"
 #include "sched/plan.h"
 #include "sched/tz.h"
 #include "sched/when.h"
+#include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -97,6 +99,31 @@ void put_label(struct buf *b, const struct plan *p, int64_t run_date)
 	char text[LABEL_TEXT];
 
 	put_text(b, "label", label_of(p, run_date, text));
+}
+
+static void put_part(struct buf *b, const char *text)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/";
+
+	for (; *text; text++)
+		if (strchr(plain, *text))
+			buf_putc(b, *text);
+		else
+			buf_printf(b, "%%%02X", (unsigned char)*text);
+}
+
+void label_path(struct buf *b, const char *task, const char *label, unsigned generation,
+                unsigned attempt)
+{
+	buf_puts(b, "/p/");
+	put_part(b, task);
+	buf_putc(b, '/');
+	put_part(b, label);
+	if (generation)
+		buf_printf(b, "?run=%u", generation);
+	if (attempt)
+		buf_printf(b, "%cattempt=%u", generation ? '&' : '?', attempt);
 }
 
 size_t label_dates(const struct plan *p, const struct when *w, int64_t ret[static 2])

@@ -42,6 +42,11 @@ const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run
 const char *label_of(const struct plan *p, int64_t run_date, char ret[static LABEL_TEXT]);
 void put_label(struct buf *b, const struct plan *p, int64_t run_date);
 
+/* The permanent address of an instance in the console: /p/PROJECT/WORKFLOW/TASK/LABEL?run=2&attempt=3,
+ * of a generation and an attempt of it where they are not 0. */
+void label_path(struct buf *b, const char *task, const char *label, unsigned generation,
+                unsigned attempt);
+
 /* Which one run_date of a task with this plan the words name: of many the planned one, of none the
  * first instant, which is off the plan. Else how many: 0, the clock there never shows it; 2, the
  * first two of several. */

@@ -145,5 +145,73 @@ def yesterday_is_the_day_before_in_the_zone_of_the_task(s):
     assert code == 400 and "'soon' is no date" in said["message"] and "yesterday" in said["hint"], said
 
 
+@test
+def every_verb_of_the_command_line_takes_what_another_printed(s):
+    ready(s)
+    asked = 0
+    for task in TASKS:
+        have = rows(s, task)
+        for i in have:
+            mine = lambda *ask: [x["id"] for x in json.loads(s.sirdar(*ask, "--json").stdout)]
+            assert mine("run", "list", name(task), "--date", i["label"]) == [i["id"]], i
+            assert mine("run", "list", name(task), "--from", i["label"], "--to", i["label"]) == [i["id"]], i
+            asked += 1
+        first, last = have[0], have[-1]
+        span = f"{first['label']}..{last['label']}"
+        assert {x["id"] for x in json.loads(s.sirdar("run", "list", name(task), "--date", span, "--json").stdout)} == {
+            i["id"] for i in have}, span
+        for verb in ("redo", "backfill"):
+            seen = json.loads(s.sirdar(verb, name(task), span, "--dry-run", "--json").stdout)
+            assert seen["total"] == len(have), (verb, span, seen)
+        printed = s.sirdar("run", "history", name(task), first["label"], "--json").stdout
+        assert {e["label"] for e in json.loads(printed)} == {first["label"]}, printed
+        s.sirdar("logs", name(task), first["label"], expect=4)  # a noop prints nothing; the instance is found
+    assert asked > 35, asked
+
+
+@test
+def edges_and_simulate_print_and_take_the_same_labels(s):
+    ready(s)
+    path = os.path.join(s.dir, "times.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(document())
+    for task in TASKS:
+        have = rows(s, task)
+        span = f"{have[0]['label']}..{have[-1]['label']}"
+        for ask in (("--date", span), ("--from", have[0]["label"], "--to", have[-1]["label"])):
+            told = json.loads(s.sirdar("simulate", path, *ask, "--json").stdout)
+            mine = [(x["label"], x["run_date"]) for x in told if x["task"] == name(task)]
+            assert mine == [(i["label"], i["run_date"]) for i in have], (ask, mine)
+        for i in have:
+            printed = s.sirdar("simulate", path, "--date", i["label"]).stdout
+            assert f"{name(task)} " in printed and f" {i['label']} " in printed, (i, printed)
+
+
+@test
+def dates_of_several_zones_in_one_list_are_each_of_their_own(s):
+    ready(s)
+    for said, want in (("2024-10-01", {"daily", "seconds"}), ("2024-10-03", {"daily"})):
+        found = s.get(f"/api/v1/instances?task=names/times/*&from={said}&to={said}&limit=500")["items"]
+        assert found and all(i["label"].startswith(said[:len(i["label"])]) for i in found), found
+        assert {i["task"].rsplit("/", 1)[1] for i in found} - {"monthly", "weekly"} >= want, (said, found)
+        everywhere = s.get(f"/api/v1/instances?from={said}&to={said}&limit=500")["items"]
+        assert [i["id"] for i in everywhere] == [i["id"] for i in found], everywhere
+
+
+@test
+def a_word_of_the_command_line_may_be_a_date_that_begins_with_a_minus(s):
+    s.apply("workflow: back\nproject: names\nstart_date: 2020-01-01\ntasks:\n"
+            "  days: {type: noop, cycle: day, timezone: Asia/Shanghai}\n", "back.yaml")
+    for said, n in (("-3d", 1), ("-3d..yesterday", 3), ("yesterday", 1), ("last week", 7)):
+        seen = json.loads(s.sirdar("backfill", "names/back/days", said, "--dry-run", "--json").stdout)
+        assert seen["total"] == n, (said, seen)
+    assert "is not a run date" in s.sirdar("redo", "names/back/days", "soon", "--dry-run", expect=2).stderr
+    seen = json.loads(s.sirdar("online", "names/back/days", "--from", "-2d", "--dry-run", "--json").stdout)
+    assert seen["online"], seen
+    for of in seen["online"]:
+        there = s.get(f"/api/v1/resolve?task=names/back/days&run_date={quote(of['first_label'])}")
+        assert there["run_date"] == of["first"], (of, there)
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("labels").start(types=("noop:64",))))

@@ -29,9 +29,11 @@ def a_failed_task_is_mailed_and_posted_with_what_happened(s):
     assert alert["run_date_text"] == "2026-03-01T00:00:00Z", alert
     sender, to, mail = until("the mail", lambda: s.mail.got)[0]
     assert sender == "sirdar@example.org" and to == ["me@example.org", "you@example.org"], (sender, to)
-    assert "al/both/t (装载 · load) 2026-03-01T00:00:00Z failed" in mail["Subject"], mail["Subject"]
+    assert "al/both/t (装载 · load) 2026-03-01 failed" in mail["Subject"], mail["Subject"]
     text = mail.get_content()
-    assert "Exit status: 3" in text and "https://sirdar.example.org/" in text, text
+    link = "https://sirdar.example.org/p/al/both/t/2026-03-01?run=1&attempt=1"
+    assert "Exit status: 3" in text and link in text.split(), text
+    assert alert["label"] == "2026-03-01" and alert["link"] == link, alert
 
 
 @test
