@@ -6,6 +6,8 @@
 
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/server/names.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "store/read.h"
@@ -294,8 +296,11 @@ static int node_read(struct lineage *l, size_t at)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static void node_put(struct buf *b, const struct node *n)
+static void node_put(const struct lineage *l, const struct node *n)
 {
+	struct buf *b = &l->c->out;
+	char label[LABEL_TEXT];
+
 	put_open(b, NULL, '{');
 	put_text(b, "name", n->name);
 	put_int(b, "id", n->id);
@@ -312,6 +317,10 @@ static void node_put(struct buf *b, const struct node *n)
 		put_time(b, "run_date", n->run_date);
 	else
 		put_null(b, "run_date");
+	if (n->run_date != 0 && l->by_task) {
+		names_label(l->c->cgi->names, n->id, 0, n->run_date, label);
+		put_text(b, "label", label);
+	}
 	put_time_us(b, "due", n->due_us);
 	put_bool(b, "closed", n->closed);
 	put_close(b, '}');
@@ -326,7 +335,7 @@ static void lineage_put(struct call *c, const struct lineage *l)
 	put_text(b, "by", l->by_task ? "task" : "workflow");
 	put_open(b, "nodes", '[');
 	for (size_t i = 0; i < l->n_nodes; i++)
-		node_put(b, &l->nodes[i]);
+		node_put(l, &l->nodes[i]);
 	put_close(b, ']');
 	put_open(b, "links", '[');
 	for (size_t i = 0; i < l->n_edges; i++) {

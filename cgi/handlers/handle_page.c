@@ -1,6 +1,7 @@
 /* The web console below /ui/, from the files of web_dir; and the plain status page, whose files
  * are inside the program, so that it is there wherever the program is. */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cgi/handlers/route.h"
@@ -8,6 +9,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/pack.h"
 #include "cgi/http/pages.h"
+#include "util/alloc.h"
 #include "util/check.h"
 
 #define FILE_IN(name, path) \
@@ -85,6 +87,16 @@ int reply_to(struct call *c, const char *to)
 int page_get(struct call *c)
 {
 	return c->cgi->pages ? reply_to(c, "/ui/") : status_page_get(c);
+}
+
+/* An instance by its label: the console reads the rest of the address. */
+int link_get(struct call *c)
+{
+	char *to = mem_fmt("/ui%s", c->raw);
+	int r = reply_to(c, to);
+
+	free(to);
+	return r;
 }
 
 /* A file, or the one page that shows every path of the console. */

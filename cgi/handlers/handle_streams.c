@@ -11,6 +11,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/feed.h"
 #include "cgi/server/list.h"
+#include "cgi/server/names.h"
 #include "cgi/server/net.h"
 #include "cgi/server/show.h"
 #include "cgi/who/budget.h"
@@ -143,7 +144,6 @@ struct log_query {
 	struct log_ask ask; /* first: net_log() finds it */
 	int64_t lines;
 	bool download;
-	char name[80];
 };
 
 static void number_header(struct MHD_Response *r, const char *name, uint64_t v)
@@ -155,6 +155,36 @@ static void number_header(struct MHD_Response *r, const char *name, uint64_t v)
 }
 
 /* --- whole logs, piece by piece --- */
+
+/* "shop.daily.load 2026-10-25 02-30 (2) stderr.log", for who does not read that the instance's id.
+ * Colons are no part of a file's name on every system. */
+static void name_header(struct call *c, struct MHD_Response *r, const struct log_ask *a)
+{
+	char id[ID_TEXT_MAX], task[NAMES_MAX] = "", label[LABEL_TEXT];
+	struct buf name, out;
+
+	key_text(a->key, id);
+	if (!names_get(c->cgi->names, NAMES_TASK, a->key.task, task))
+		snprintf(task, sizeof task, "%u", a->key.task);
+	names_label(c->cgi->names, a->key.task, 0, a->key.run_date, label);
+	buf_init(&name);
+	buf_init(&out);
+	buf_printf(&name, "%s %s", task, label);
+	if (a->key.part)
+		buf_printf(&name, " part %d", a->key.part);
+	buf_printf(&name, " %s.log", a->stream == 2 ? "stderr" : "stdout");
+	buf_printf(&out, "attachment; filename=\"%s.log\"; filename*=UTF-8''", id);
+	for (const char *p = buf_str(&name); *p; p++)
+		if (*p == '/' || *p == ':')
+			buf_putc(&out, *p == '/' ? '.' : '-');
+		else if (*p > ' ' && *p < 0x7f && !strchr("\"'%()*;<>?[\\]{}@,=|", *p))
+			buf_putc(&out, *p);
+		else
+			buf_printf(&out, "%%%02X", (unsigned char)*p);
+	MHD_add_response_header(r, "Content-Disposition", buf_str(&out));
+	buf_done(&out);
+	buf_done(&name);
+}
 
 /* The next piece is asked for when the last one went out; nothing is kept of those. A log that is
  * still written to ends where it ends now. */
@@ -185,16 +215,13 @@ static int file_came(struct call *c)
 {
 	const struct log_ask *a = c->extra;
 	struct MHD_Response *r;
-	char id[ID_TEXT_MAX], disposition[120];
 
 	if (c->err.code < 0)
 		return c->err.code;
 	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FEED_BYTES, file_take, c, NULL);
 	CHECK(r);
-	key_text(a->key, id);
-	snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.log\"", id);
 	MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
-	MHD_add_response_header(r, "Content-Disposition", disposition);
+	name_header(c, r, a);
 	c->streaming = true;
 	return reply_queue(c, MHD_HTTP_OK, r);
 }
@@ -230,13 +257,8 @@ static int log_done(struct call *c)
 	number_header(r, "X-Log-Generation", q->ask.ret_generation);
 	number_header(r, "X-Log-Attempt", q->ask.ret_attempt);
 	MHD_add_response_header(r, "X-Log-End", q->ask.ret_end ? "true" : "false");
-	if (q->download) {
-		char disposition[120];
-
-		snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.log\"",
-		         q->name);
-		MHD_add_response_header(r, "Content-Disposition", disposition);
-	}
+	if (q->download)
+		name_header(c, r, &q->ask);
 	return reply_queue(c, MHD_HTTP_OK, r);
 }
 
@@ -263,7 +285,6 @@ static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 	q->ask.bytes_max = q->lines > 0 ? TAIL_BYTES : (uint32_t)bytes;
 	q->ask.attempt = (uint32_t)attempt;
 	q->ask.generation = (uint32_t)generation;
-	key_text(q->ask.key, q->name);
 	return 0;
 }
 

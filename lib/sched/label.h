@@ -42,8 +42,8 @@ const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run
 const char *label_of(const struct plan *p, int64_t run_date, char ret[static LABEL_TEXT]);
 void put_label(struct buf *b, const struct plan *p, int64_t run_date);
 
-/* The permanent address of an instance in the console: /p/PROJECT/WORKFLOW/TASK/LABEL?run=2&attempt=3,
- * of a generation and an attempt of it where they are not 0. */
+/* The permanent address of an instance in the console, of one generation and attempt of it where
+ * they are not 0: /p/PROJECT/WORKFLOW/TASK/LABEL?run=2&attempt=3 */
 void label_path(struct buf *b, const char *task, const char *label, unsigned generation,
                 unsigned attempt);
 

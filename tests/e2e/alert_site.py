@@ -66,8 +66,8 @@ class AlertSite(Site):
         with sqlite3.connect(f"file:{self.dir}/notifier/outbox.db?mode=ro", uri=True) as db:
             return db.execute("SELECT count(*) FROM letter WHERE state IN (0, 3)").fetchone()[0] == 0
 
-    def start(self):
-        super().start()
+    def start(self, **how):
+        super().start(**how)
         self.notifier.start()
         return self
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """One name an instance: what a surface prints, every verb and field accepts, and it means the same one. TAP."""
+import http.client
 import json
 import os
 import sys
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, unquote
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from alert_site import AlertSite  # noqa: E402
+from harness import main, test, until  # noqa: E402
 
 # Task: its time, the range that is backfilled, and the labels of all its instances. Clocks are set back in Berlin on
 # 27 October 2024 (03:00 to 02:00) and in New York on 3 November; Apia is 14 hours before UTC.
@@ -213,5 +215,92 @@ def a_word_of_the_command_line_may_be_a_date_that_begins_with_a_minus(s):
         assert there["run_date"] == of["first"], (of, there)
 
 
+def fetched(s, path):
+    """Without following: where it leads to, and its headers."""
+    c = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
+    c.request("GET", path, headers={"Authorization": f"Bearer {s.token}"})
+    answer = c.getresponse()
+    answer.read()
+    c.close()
+    return answer.status, answer.headers
+
+
+def of_link(link):
+    """What the console reads of a permanent address: the task, the label, the rest."""
+    path, _, rest = link.partition("/p/")[2].partition("?")
+    parts = [unquote(x) for x in path.split("/")]
+    assert len(parts) == 4, link
+    return "/".join(parts[:3]), parts[3], parse_qs(rest)
+
+
+@test
+def a_permanent_link_leads_to_the_console_and_names_the_same_instance(s):
+    ready(s)
+    here = f"http://127.0.0.1:{s.http}"
+    for task in TASKS:
+        for i in rows(s, task)[:4]:
+            for verb in ("why", "run show", "run history", "logs"):
+                printed = s.sirdar(*verb.split(), name(task), i["label"], "--web").stdout.strip()
+                assert printed.startswith(here + "/p/names/times/"), printed
+                assert of_link(printed) == (name(task), i["label"], {}), (verb, i, printed)
+            status, headers = fetched(s, printed[len(here):] + "?run=1&attempt=1")
+            assert status == 302 and headers["Location"] == "/ui" + printed[len(here):] + "?run=1&attempt=1", dict(headers)
+            there = s.get(f"/api/v1/resolve?task={quote(name(task))}&run_date={quote(of_link(printed)[1])}")
+            assert there["id"] == i["id"], (i, there)
+    said = s.sirdar("logs", name("daily"), rows(s, "daily")[0]["label"], "-g", "1", "-a", "2", "--web").stdout.strip()
+    assert said.endswith("/p/names/times/daily/2024-10-01?run=1&attempt=2"), said
+
+
+FAILING = {"night": ("cycle: hour, timezone: Europe/Berlin", "2024-10-27 02:00..2024-10-27 03:00"),
+           "day": ("cycle: day, timezone: Asia/Shanghai", "2024-10-01"),
+           "week": ("cycle: week, timezone: America/New_York", "2024-W44"),
+           "month": ("cycle: month, timezone: Pacific/Apia", "2024-09..2024-10"),
+           "seconds": ('cron: "15 0 */6 * * ?", timezone: Asia/Shanghai', "2024-10-01 06:00:15")}
+
+
+def fail_all(s):
+    lines = ["workflow: bad", "project: names", "start_date: 2024-01-01", "end_date: 2024-12-31",
+             "alerts: [{when: [failed], to: ['webhook:hook', 'mail:me@example.org']}]", "tasks:"]
+    lines += [f'  {t}: {{type: shell, params: {{script: "echo {t}; exit 3"}}, retry: {{attempts: 1}}, {row[0]}}}'
+              for t, row in FAILING.items()]
+    s.apply("\n".join(lines) + "\n", "bad.yaml")
+    for t, (_, dates) in FAILING.items():
+        s.command("backfill", selection={"tasks": [f"names/bad/{t}"], "dates": [dates]}, dependencies="ignore")
+    return until("all failed", lambda: (i := [x for t in FAILING for x in s.instances(f"names/bad/{t}")]) and len(i) == 8 and
+                 all(x["state"] == "StopSchedule" for x in i) and i, 120)
+
+
+@test
+def alerts_mails_lists_of_alerts_and_their_links_name_the_same(s):
+    have = {(i["task"], i["label"]): i for i in fail_all(s)}
+    assert ("names/bad/night", "2024-10-27 02:00 (2)") in have and ("names/bad/week", "2024-W44") in have, have
+    told = until("all were told", lambda: (a := [x for b in s.web.taken("/hook") for x in b["alerts"]]) and len(a) >= len(have) and a, 60)
+    assert {(a["task"], a["label"]) for a in told} == set(have), told
+    for a in told:
+        task, label, more = of_link(a["link"])
+        i = have[task, label]
+        assert (a["task"], a["label"]) == (task, label) and a["run_date_text"] == i["run_date"], (a, i)
+        assert more == {"run": ["1"], "attempt": ["1"]}, a
+        there = s.get(f"/api/v1/resolve?task={quote(task)}&run_date={quote(label)}")
+        assert there["id"] == i["id"], (a, there)
+    words = until("all were mailed", lambda: (t := "".join(m["Subject"] + "\n" + m.get_content() for _, _, m in s.mail.got)) and
+                  all(a["link"] in t for a in told) and t, 60)
+    for task, label in have:
+        assert f"{task} {label} failed" in words, (task, label, words)
+    listed = until("the server has them", lambda: (x := s.get("/api/v1/alerts?workflow=names/bad&limit=50")["items"]) and
+                   len(x) == len(have) and x, 60)
+    assert {(a["task"], a["label"]) for a in listed} == set(have), listed
+    printed = s.sirdar("alert", "list", "--workflow", "names/bad").stdout
+    assert all(f" {label} " in printed for _, label in have), printed
+
+
+@test
+def a_log_that_is_fetched_has_the_label_in_its_files_name(s):
+    for i in fail_all(s):
+        status, headers = fetched(s, f"/api/v1/instances/{i['id']}/log?download=true")
+        kept = unquote(headers["Content-Disposition"].partition("filename*=UTF-8''")[2])
+        assert status == 200 and kept == f"{i['task']} {i['label']} stdout.log".replace("/", ".").replace(":", "-"), (i, kept)
+
+
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("labels").start(types=("noop:64",))))
+    sys.exit(main(lambda: AlertSite("labels").start(types=("noop:64", "shell:8"))))

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "admin-console/cli/online/online.h"
+#include "sched/label.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -566,5 +567,25 @@ int online_resolve(struct online *o, const char *task, const char *run_date, cha
 		*ret_id = mem_str(text_of(root, "id"));
 	cJSON_Delete(root);
 	buf_done(&path);
+	return code;
+}
+
+int web_print(struct online *o, const char *id, const char *generation, const char *attempt)
+{
+	char *path = mem_fmt("/api/v1/instances/%s", id);
+	cJSON *root = NULL;
+	struct buf link;
+	int code = online_call(o, "GET", path, NULL, &root);
+
+	buf_init(&link);
+	buf_puts(&link, o->base);
+	label_path(&link, text_of(root, "task"), text_of(root, "label"),
+	           generation ? (unsigned)strtoul(generation, NULL, 10) : 0,
+	           attempt ? (unsigned)strtoul(attempt, NULL, 10) : 0);
+	if (code == CLI_OK)
+		code = cli_print(&link);
+	buf_done(&link);
+	cJSON_Delete(root);
+	free(path);
 	return code;
 }

@@ -161,6 +161,10 @@ static int online_logs_logs(struct asked *q)
 		code = online_resolve(&o, word(q, 0), word(q, 1), &id);
 	if (code == CLI_OK)
 		code = generation_check(&o, q, id);
+	if (code == CLI_OK && given(q, "web")) {
+		code = web_print(&o, id, given(q, "generation"), given(q, "attempt"));
+		goto out;
+	}
 	if (code == CLI_OK && lines)
 		code = logs_piece(&o, q, id, "lines", lines, &text);
 	else if (code == CLI_OK && !given(q, "follow"))
@@ -171,6 +175,7 @@ static int online_logs_logs(struct asked *q)
 		code = logs_follow(&o, q, id);
 	if (code == CLI_NOT_FOUND && id)
 		parts_name(&o, id);
+out:
 	free(id);
 	buf_done(&text);
 	online_close(&o);
@@ -183,6 +188,7 @@ static const struct opt options[] = {
 	{ "stderr", 'e', NULL, "standard error instead of standard output" },
 	{ "attempt", 'a', "N", "of this attempt, default the last" },
 	{ "generation", 'g', "N", "of this generation, default the last" },
+	OPT_WEB,
 	{ 0 },
 };
 

@@ -65,6 +65,13 @@ bool instance_id_is(const char *text);
 /* The id of an instance by task and run_date (or an id given as the task). Owned. */
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id);
 
+/* --web: the address of its page in the console. `generation`, `attempt`: NULL, none said. */
+#define OPT_WEB \
+	{ \
+		"web", 'w', NULL, "only print the address of its page in the console" \
+	}
+int web_print(struct online *o, const char *id, const char *generation, const char *attempt);
+
 /* --- commands (command.c) */
 
 struct sending {

@@ -323,37 +323,39 @@ const struct verb verb_task_show = {
 
 /* --- one instance: its id from the words, what follows from the verb's `call` --- */
 
-static char *instance_path(struct online *o, const struct asked *q, int *ret_code)
+static int instance_answer(struct online *o, const struct asked *q, const char *id)
 {
-	char *id = NULL, *path = NULL;
+	char *path = mem_fmt("/api/v1/instances/%s%s", id, q->verb->call);
+	cJSON *root = NULL;
+	int code;
 
-	*ret_code = online_resolve(o, word(q, 0), word(q, 1), &id);
-	if (*ret_code == CLI_OK)
-		path = mem_fmt("/api/v1/instances/%s%s", id, q->verb->call);
-	free(id);
-	return path;
+	if (q->verb->columns)
+		code = list_show(o, path, true, q->verb->columns, NULL, NULL);
+	else
+		code = online_get(o, path, &root);
+	if (root)
+		code = answer_show(o, q, root);
+	cJSON_Delete(root);
+	free(path);
+	return code;
 }
 
 static int instance_show(struct asked *q)
 {
 	struct online o = { 0 };
-	cJSON *root = NULL;
-	char *path = NULL;
+	char *id = NULL;
 	int code = online_open(q->cli, &o);
 
 	if (code == CLI_OK)
-		path = instance_path(&o, q, &code);
-	if (path && q->verb->columns)
-		code = list_show(&o, path, true, q->verb->columns, NULL, NULL);
-	else if (path)
-		code = online_get(&o, path, &root);
-	if (root)
-		code = answer_show(&o, q, root);
-	cJSON_Delete(root);
-	free(path);
+		code = online_resolve(&o, word(q, 0), word(q, 1), &id);
+	if (code == CLI_OK)
+		code = given(q, "web") ? web_print(&o, id, NULL, NULL) : instance_answer(&o, q, id);
+	free(id);
 	online_close(&o);
 	return code;
 }
+
+static const struct opt instance_options[] = { OPT_WEB, { 0 } };
 
 static const struct column event_columns[] = {
 	{ "At", "at", cell_time },
@@ -381,11 +383,13 @@ static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 	return CLI_OK;
 }
 
-const struct verb verb_run_show = { instance_show, NULL, 1, 2, .call = "", .show = fields_show };
+const struct verb verb_run_show = { instance_show, instance_options,   1, 2,
+	                            .call = "",    .show = fields_show };
 const struct verb verb_run_history = {
-	instance_show, NULL, 1, 2, .call = "/events?limit=500", .columns = event_columns
+	instance_show, instance_options, 1, 2, .call = "/events?limit=500", .columns = event_columns
 };
-const struct verb verb_why = { instance_show, NULL, 1, 2, .call = "/why", .show = why_show };
+const struct verb verb_why = { instance_show,  instance_options, 1, 2,
+	                       .call = "/why", .show = why_show };
 
 /* --- brokers, status --- */
 

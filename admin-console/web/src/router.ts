@@ -30,6 +30,11 @@ export const router = createRouter({
 		{ path: '/calendars', component: () => import('./pages/Calendars.vue'), meta: { key: 'nav.calendars' } },
 		{ path: '/parameters', component: () => import('./pages/Parameters.vue'), meta: { key: 'nav.parameters' } },
 		{ path: '/ops/targets', component: () => import('./pages/Targets.vue'), meta: { key: 'nav.targets' } },
+		{
+			path: '/p/:project/:workflow/:task/:label',
+			component: () => import('./pages/Link.vue'),
+			meta: { key: 'nav.instances' },
+		},
 		{ path: '/ops', component: () => import('./pages/Situation.vue'), meta: { key: 'nav.ops' } },
 		{ path: '/ops/t', component: () => import('./pages/Instances.vue'), meta: { key: 'nav.instances' } },
 		{ path: '/ops/baselines', component: () => import('./pages/Baselines.vue'), meta: { key: 'nav.baselines' } },

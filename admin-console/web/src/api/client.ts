@@ -296,6 +296,8 @@ export const api = {
 	instances: (f: InstanceFilter, s?: AbortSignal) => get<Page<Instance>>('/instances', f, s),
 	progress: (ids: string[], s?: AbortSignal) =>
 		get<{ items: { id: string; permille: number }[] }>('/progress', { ids: ids.join(',') }, s),
+	resolve: (task: string, run_date: string, s?: AbortSignal) =>
+		get<Schemas['Resolved']>('/resolve', { task, run_date }, s),
 	instance: (id: string, s?: AbortSignal) => get<Instance>('/instances/' + id, {}, s),
 	history: (id: string, args: Args, s?: AbortSignal) => get<Page<Event>>(`/instances/${id}/events`, args, s),
 	why: (id: string, s?: AbortSignal) => get<Why>(`/instances/${id}/why`, {}, s),

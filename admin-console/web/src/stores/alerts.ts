@@ -76,7 +76,7 @@ function say(all: readonly Alert[], aloud: boolean) {
 			.forEach(a =>
 				show(
 					`${a.subject}`,
-					`${w.of('kind', a.kind)}${a.run_date ? ' · ' + a.run_date.slice(0, 10) : ''}${a.reason ? '\n' + a.reason : ''}`,
+					`${w.of('kind', a.kind)}${a.label ? ' · ' + a.label : ''}${a.reason ? '\n' + a.reason : ''}`,
 					a.id,
 				),
 			),
