@@ -353,7 +353,7 @@ static int ledger_init(void *self, struct actor *me, struct err *err)
 	l->me = me;
 	l->running = true;
 	actor_alarm(me, l->proof_us + l->set.renew_us);
-	if (l->parts.n > 0)
+	if (l->parts.n > 0 || l->batch_since_us)
 		actor_wake(me);
 	return 0;
 }
@@ -364,6 +364,19 @@ static const struct actor_ops ops = { .name = "ledger",
 	                              .turn = ledger_turn,
 	                              .alarm = on_alarm,
 	                              .rest = ledger_rest };
+
+/* Nobody waits for them: they go with the first commit. */
+static void touch_stale(struct ledger *l)
+{
+	for (size_t i = 0; i < l->tasks_cap; i++) {
+		struct ltask *t = l->tasks[i];
+		if (!t || !t->row.stale)
+			continue;
+		t->row.stale = false;
+		ledger__touch_task(l, t);
+		l->batch_since_us = actor_mono_us(l->me);
+	}
+}
 
 int ledger_new(struct thread *th, struct store *store, const char *who,
                const struct ledger_settings *set, struct task *const *tasks,
@@ -400,6 +413,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	l->me = actor_new(th, &ops, l);
 	l->keep = stream_reader_new(l->stream, STREAM_OUTER, l->me);
 	l->now_us = actor_wall_us(l->me);
+	touch_stale(l);
 	r = ledger__leave_gaps(l, err);
 	if (r < 0) {
 		ledger_free(l);

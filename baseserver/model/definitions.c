@@ -13,7 +13,9 @@
 #include "baseserver/model/docs.h"
 #include "baseserver/model/world.h"
 #include "rt/manifests.h"
+#include "rt/zones.h"
 #include "sched/task.h"
+#include "sched/tz.h"
 #include "sched/workflow.h"
 #include "store/store.h"
 #include "store/task_row.h"
@@ -26,7 +28,7 @@
 struct loading {
 	struct names tasks, workflows;
 	struct docs calendars;
-	struct store_task *rows; /* without strings */
+	struct store_task *rows; /* without strings, but for `zone`, which is a zone's own name */
 	size_t n_rows, cap;
 	struct workflow_set *set;
 	struct diags diags;
@@ -43,7 +45,11 @@ static int each_row(void *ctx, const struct store_task *row)
 		               other->id, row->id, row->name);
 	names_put(&ld->tasks, row->name, row->id)->anchor = row->anchor;
 	ld->rows = mem_room(ld->rows, &ld->cap, ld->n_rows + 1, sizeof *ld->rows);
-	ld->rows[ld->n_rows++] = *row;
+	struct store_task *own = &ld->rows[ld->n_rows++];
+	const struct tz *tz;
+	*own = *row;
+	own->zone = row->zone && row->zone[0] && zones_get(row->zone, &tz, NULL) == 0 ? tz_name(tz)
+	                                                                              : "";
 	return 0;
 }
 
@@ -151,6 +157,8 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 		struct store_task *own = &ret->rows[ret->n];
 		*own = *row;
 		task_row_words(own, tasks[i]);
+		/* Of an earlier release, or the zone of who says none became another. */
+		own->stale = strcmp(own->zone, row->zone) != 0 || own->grain != row->grain;
 		plan_begin_at(tasks[i]->plan, row->online_from);
 		ret->tasks[ret->n++] = tasks[i];
 	}

@@ -21,6 +21,7 @@ struct entry {
 	const struct tz *tz; /* of a task; NULL: not known */
 	uint32_t version;
 	uint8_t grain;
+	bool is_bare; /* a row of an earlier release, which the server is about to write */
 };
 
 struct names {
@@ -91,10 +92,11 @@ void names_set_task(struct names *n, const struct store_task *t)
 		tz = NULL; /* the server has a zone that this machine has not */
 	pthread_mutex_lock(&n->mu);
 	struct entry *e = entry_set(n, NAMES_TASK, t->id, t->name);
-	n->changes += e->version != t->version;
+	n->changes += e->version != t->version || e->tz != tz;
 	e->tz = tz;
 	e->version = t->version;
 	e->grain = t->grain;
+	e->is_bare = !t->zone || !t->zone[0];
 	pthread_mutex_unlock(&n->mu);
 }
 
@@ -107,7 +109,7 @@ void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_d
 	uint32_t at = map_get(&n->by_id[NAMES_TASK], task);
 	if (at != MAP_NONE)
 		e = n->entries[at];
-	if (at == MAP_NONE || e.version < version)
+	if (at == MAP_NONE || e.version < version || e.is_bare)
 		n->missed = true;
 	pthread_mutex_unlock(&n->mu);
 	if (e.tz)

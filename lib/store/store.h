@@ -33,6 +33,7 @@ struct store_task {
 	uint8_t grain;                      /* enum label_grain */
 	int64_t cycle_s, start_s, end_s;
 	int32_t priority;
+	bool stale; /* in memory: the stored row has other words, and is written soon */
 };
 
 struct store_link {

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import sqlite3
 import sys
 from urllib.parse import parse_qs, quote, unquote
 
@@ -300,6 +301,33 @@ def a_log_that_is_fetched_has_the_label_in_its_files_name(s):
         status, headers = fetched(s, f"/api/v1/instances/{i['id']}/log?download=true")
         kept = unquote(headers["Content-Disposition"].partition("filename*=UTF-8''")[2])
         assert status == 200 and kept == f"{i['task']} {i['label']} stdout.log".replace("/", ".").replace(":", "-"), (i, kept)
+
+
+def stored(s, task):
+    with sqlite3.connect(f"file:{s.dir}/base/sirdar.db?mode=ro", uri=True) as db:
+        return db.execute("SELECT zone, grain FROM lb_task WHERE task_name = ?", (task,)).fetchone()
+
+
+@test
+def rows_of_an_earlier_release_have_their_labels_from_the_start_on(s):
+    """Also where the default zone became another; and no date of these comes due."""
+    s.apply("workflow: old\nproject: names\nstart_date: 2024-01-01\nend_date: 2024-02-01\ntasks:\n"
+            "  said: {type: noop, cycle: month, timezone: Asia/Shanghai}\n  unsaid: {type: noop, cycle: day}\n", "old.yaml")
+    s.command("backfill", selection={"tasks": ["names/old/*"], "from": "2024-01", "to": "2024-01"}, dependencies="ignore")
+    have = until("both ran", lambda: (i := s.instances("names/old/said")) and i[0]["state"] == "Succ" and
+                 len(s.instances("names/old/unsaid")) == 31 and i)
+    assert have[0]["label"] == "2024-01" and stored(s, "names/old/said") == ("Asia/Shanghai", 3), stored(s, "names/old/said")
+    s.base.stop()
+    with sqlite3.connect(f"{s.dir}/base/sirdar.db") as db:
+        db.execute("UPDATE lb_task SET zone = '', grain = 0 WHERE task_name = 'names/old/said'")
+    s.base.start()
+    until("the row says its zone", lambda: stored(s, "names/old/said") == ("Asia/Shanghai", 3))
+    until("lists have the label", lambda: [i["label"] for i in s.instances("names/old/said")] == ["2024-01"])
+    assert stored(s, "names/old/unsaid") == ("UTC", 1), stored(s, "names/old/unsaid")
+    s.base.stop()
+    s.base.argv += ["--set", "timezone=Asia/Tokyo"]
+    s.base.start()
+    until("the row says the new zone", lambda: stored(s, "names/old/unsaid") == ("Asia/Tokyo", 1))
 
 
 if __name__ == "__main__":
