@@ -133,6 +133,7 @@ static void commander_turn(void *self)
 		commander_send(c, ps);
 	}
 	bool gone = false;
+	cmd__survey_share(c);
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		struct cmd *cmd = c->cmds[i];
 		if (cmd->phase != PH_OVER &&

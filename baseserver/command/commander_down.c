@@ -213,13 +213,25 @@ static void drop_chosen(struct closure *cl)
 	free(own.sets);
 }
 
+static bool have_children(const struct commander *c, const struct selection *sel)
+{
+	for (size_t i = 0; i < sel->n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, sel->tasks[i]);
+		if (t && t->n_children)
+			return true;
+	}
+	return sel->n_tasks == 0; /* all tasks */
+}
+
 int commander__downstream(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	struct closure cl = { .c = c, .o = &cmd->o };
 	size_t ranges = 0;
 
-	down_choose(&cl);
-	close_over(&cl);
+	if (cmd->o.mode != REDO_DOWNSTREAM || have_children(c, &cmd->o.sel)) {
+		down_choose(&cl);
+		close_over(&cl);
+	}
 	bool too_many = cl.total > DOWN_DATES_MAX;
 	if (!too_many && cmd->o.mode == REDO_DOWNSTREAM)
 		drop_chosen(&cl);

@@ -248,6 +248,7 @@ struct commander {
 	size_t n_cmds, cmds_cap;
 	struct pasts pasts;
 	struct cmd *work;                        /* dry runs */
+	size_t slice;                            /* that each may count in this turn */
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct documents documents;              /* of workflows */
 	struct docs docs[DOC_END];               /* by kind: those of doc_kinds */
@@ -331,6 +332,7 @@ bool order__has_members(const struct order *o);
 void order__tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over);
 
 /* commander_run.c: step by step. */
+void cmd__survey_share(struct commander *c); /* before the commands of a turn */
 void cmd__survey(struct commander *c, struct cmd *cmd);
 void cmd__run(struct commander *c, struct cmd *cmd);
 void cmd__cancel_rows(struct commander *c, struct cmd *cmd);

@@ -14,7 +14,7 @@
 #include "util/err.h"
 #include "util/log.h"
 
-enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
+enum { SURVEY_SLICE = 2000, SURVEY_LEAST = 100, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
 
 static void open_feed(struct commander *c, struct cmd *cmd)
 {
@@ -264,6 +264,21 @@ static void counted(struct commander *c, struct cmd *cmd)
 	commander__work(c, cmd);
 }
 
+/* What is counted in one turn delays all who share the thread: some 2 ms, of all commands
+ * together. */
+void cmd__survey_share(struct commander *c)
+{
+	size_t n = 0;
+
+	for (const struct cmd *cmd = c->work; cmd; cmd = cmd->next)
+		n += cmd->phase == PH_SURVEY;
+	for (size_t i = 0; i < c->n_cmds; i++)
+		n += c->cmds[i]->phase == PH_SURVEY;
+	c->slice = SURVEY_SLICE / (n ? n : 1);
+	if (c->slice < SURVEY_LEAST)
+		c->slice = SURVEY_LEAST;
+}
+
 void cmd__survey(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f;
@@ -277,7 +292,8 @@ void cmd__survey(struct commander *c, struct cmd *cmd)
 		}
 		open_feed(c, cmd);
 	}
-	for (int n = 0; n < SURVEY_SLICE; n++) {
+	CHECK(c->slice > 0); /* of this turn */
+	for (size_t n = 0; n < c->slice; n++) {
 		if (!feed_next(cmd->feed, &it)) {
 			counted(c, cmd);
 			return;
