@@ -1,5 +1,7 @@
 /* baseserver/sort/sorter against a picker that looks at everything each time: random tasks, pools,
- * quotas, credit, ends and edits. */
+ * quotas, credit, ends and edits. What one project's order picks is compared with pools and several
+ * types; projects' turns with one type and no pools, where they are those of one class; both with
+ * shares by caps and ends alone. */
 #include "tests/unit/sorting.h"
 
 enum { M_TASKS = 10, M_POOLS = 3, M_TYPES = 2, M_INSTANCES = 400, M_TAKES = 2 };
@@ -19,7 +21,8 @@ struct model {
 		enum { MI_READY, MI_RUNS, MI_OVER } state;
 	} inst[M_INSTANCES];
 	int n, checked;
-	bool shares;
+	enum { ALONE, TURNS, SHARES } mode;
+	uint32_t turns, last[128]; /* by the letter of a project: which turn was its last */
 };
 
 static const char *const pool_names[M_POOLS] = { "a", "b", "c" };
@@ -88,6 +91,12 @@ static int64_t effective(const struct mi *i)
 	return e < 10 ? e : 10;
 }
 
+static bool goes_first(const struct mi *a, const struct mi *b)
+{
+	return effective(a) > effective(b) ||
+	       (effective(a) == effective(b) && a->due_us < b->due_us);
+}
+
 static struct mi *brute_pick(struct model *m)
 {
 	struct mi *best = NULL;
@@ -96,11 +105,45 @@ static struct mi *brute_pick(struct model *m)
 		struct mi *c = &m->inst[i];
 		if (!could_start(m, c))
 			continue;
-		if (!best || effective(c) > effective(best) ||
-		    (effective(c) == effective(best) && c->due_us < best->due_us))
+		if (!best || goes_first(c, best))
 			best = c;
 	}
 	return best;
+}
+
+static uint32_t *last_of(struct model *m, const struct mi *i)
+{
+	return &m->last[(unsigned char)m->tasks[i->key.task].name[0]];
+}
+
+/* Rule 8 of baseserver/sort, by its words: the bar, the longest without a turn, its own first. */
+static void check_turn(struct model *m, const struct mi *got)
+{
+	int64_t highest = -1;
+	int bar = 0;
+
+	if (!could_start(m, got))
+		fail_msg("task %u starts with a closed gate", got->key.task);
+	for (int i = 0; i < m->n; i++) {
+		const struct mi *c = &m->inst[i];
+		if (!could_start(m, c) || effective(c) < highest)
+			continue;
+		bar = effective(c) > highest || c->priority < bar ? c->priority : bar;
+		highest = effective(c);
+	}
+	for (int i = 0; i < m->n; i++) {
+		const struct mi *c = &m->inst[i];
+		bool own = last_of(m, c) == last_of(m, got);
+		if (!could_start(m, c))
+			continue;
+		if (own && goes_first(c, got))
+			fail_msg("task %u@%d goes before %u@%d of its project", c->key.task,
+			         (int)c->key.run_date, got->key.task, (int)got->key.run_date);
+		if (!own && c->priority >= bar && *last_of(m, c) < *last_of(m, got))
+			fail_msg("it is the turn of %u@%d, not of %u@%d", c->key.task,
+			         (int)c->key.run_date, got->key.task, (int)got->key.run_date);
+	}
+	*last_of(m, got) = ++m->turns;
 }
 
 static struct mi *of_key(struct model *m, struct inst_key key)
@@ -117,16 +160,18 @@ static void compare(struct fixture *f, struct model *m)
 	for (; m->checked < f->n; m->checked++) {
 		struct mi *got = of_key(m, f->granted[m->checked]);
 		struct mi *want = brute_pick(m);
-		if (m->shares && !could_start(m, got))
+		if (m->mode == TURNS)
+			check_turn(m, got);
+		if (m->mode == SHARES && !could_start(m, got))
 			fail_msg("task %u starts with a closed gate", got->key.task);
-		if (!m->shares && want != got)
+		if (m->mode == ALONE && want != got)
 			fail_msg("granted %u@%d, brute force says %u@%d", got->key.task,
 			         (int)got->key.run_date, want ? want->key.task : 0,
 			         want ? (int)want->key.run_date : 0);
 		got->state = MI_RUNS;
 		m->credit[type_index(m, got)]--;
 	}
-	if (!m->shares && brute_pick(m))
+	if (m->mode != SHARES && brute_pick(m))
 		fail_msg("task %u could start and does not", brute_pick(m)->key.task);
 }
 
@@ -148,6 +193,8 @@ static void give_credit(struct fixture *f, struct model *m, int type, uint64_t n
 
 static void make_tasks(struct fixture *f, struct model *m, int32_t slots_max)
 {
+	static const char *const names[] = { "p/w/t", "q/w/t", "r/w/t" };
+
 	for (int p = 0; p < M_POOLS; p++) {
 		m->size[p] = 1 + (int32_t)rnd(4);
 		pool(f, pool_names[p], m->size[p]);
@@ -156,12 +203,12 @@ static void make_tasks(struct fixture *f, struct model *m, int32_t slots_max)
 	for (uint32_t id = 1; id <= M_TASKS; id++) {
 		struct task *t = &m->tasks[id];
 		*t = (struct task){ .id = id,
-			            .name = rnd(2) ? "p/w/t" : "q/w/t",
-			            .type = type_names[rnd(M_TYPES)],
+			            .name = names[m->mode == ALONE ? 0 : rnd(3)],
+			            .type = type_names[m->mode == TURNS ? 0 : rnd(M_TYPES)],
 			            .priority = 1 + (int32_t)rnd(10),
 			            .concurrency = rnd(3) ? 0 : 1 + (int32_t)rnd(2),
 			            .pools = m->takes[id],
-			            .n_pools = rnd(M_TAKES + 1) };
+			            .n_pools = m->mode == TURNS ? 0 : rnd(M_TAKES + 1) };
 		uint32_t first = rnd(M_POOLS);
 		for (size_t k = 0; k < t->n_pools; k++)
 			t->pools[k] = (struct task_pool){ pool_names[(first + k) % M_POOLS],
@@ -181,7 +228,7 @@ static void becomes_ready(struct fixture *f, struct model *m)
 	i->key = (struct inst_key){ m->n + 1, task, 0 };
 	i->due_us = wall(NULL);
 	i->priority = m->tasks[task].priority;
-	i->backfill = m->shares && rnd(2);
+	i->backfill = m->mode == SHARES && rnd(2);
 	i->state = MI_READY;
 	m->n++;
 	if (i->backfill)
@@ -218,13 +265,13 @@ static void resize(struct fixture *f, struct model *m)
 	}
 }
 
-static void scenario(uint32_t seed, int32_t slots_max, bool ages, bool shares)
+static void scenario(uint32_t seed, int32_t slots_max, bool ages, int mode)
 {
 	struct fixture f;
 	static struct model m;
 
 	luck = seed;
-	m = (struct model){ .shares = shares };
+	m = (struct model){ .mode = mode };
 	begin(&f);
 	make_tasks(&f, &m, slots_max);
 	for (int step = 0; step < 120; step++) {
@@ -262,21 +309,28 @@ static void what_starts_is_what_brute_force_picks(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed <= 60; seed++)
-		scenario(seed, 3, false, false);
+		scenario(seed, 3, false, ALONE);
 }
 
 static void age_orders_as_brute_force_does(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1000; seed <= 1060; seed++)
-		scenario(seed, 1, true, false);
+		scenario(seed, 1, true, ALONE);
+}
+
+static void projects_take_turns_as_brute_force_says(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 3000; seed <= 3060; seed++)
+		scenario(seed, 1, seed % 2, TURNS);
 }
 
 static void shares_and_age_together_keep_every_cap_and_starve_nobody(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 2000; seed <= 2060; seed++)
-		scenario(seed, 3, true, true);
+		scenario(seed, 3, true, SHARES);
 }
 
 int main(void)
@@ -284,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_starts_is_what_brute_force_picks),
 		cmocka_unit_test(age_orders_as_brute_force_does),
+		cmocka_unit_test(projects_take_turns_as_brute_force_says),
 		cmocka_unit_test(shares_and_age_together_keep_every_cap_and_starve_nobody),
 	};
 
