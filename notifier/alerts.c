@@ -58,7 +58,7 @@ bool alert_is_still_so(const struct alert *a, const struct instance *i)
 		return false;
 	switch (a->what) {
 	case HP_LATE:
-		return st == ST_READY || st == ST_DEPEND;
+		return (st == ST_READY || st == ST_DEPEND) && !(i->flags & IF_LOOKS);
 	case HP_LONG:
 		return st == ST_RUNNING && i->attempt == a->attempt;
 	case HP_HANGED:

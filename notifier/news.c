@@ -171,7 +171,7 @@ static int64_t late_from_us(const struct instance *i)
 
 static bool is_unstarted(const struct instance *i)
 {
-	return i->state == ST_READY || i->state == ST_DEPEND;
+	return (i->state == ST_READY || i->state == ST_DEPEND) && !(i->flags & IF_LOOKS);
 }
 
 /* When it is too long in its state, by the task's rules; 0: never. */
@@ -184,6 +184,9 @@ static int64_t due_us(const struct instance *i, const struct task_rules *t, enum
 		return late_from_us(i) + t->late_after_us;
 	if (i->state == ST_RUNNING && i->started_us > 0 && t->long_after_us > 0)
 		return i->started_us + t->long_after_us;
+	/* Of the looks of a sensor no start is told: any of those to come may be long. */
+	if (i->flags & IF_LOOKS && t->long_after_us > 0)
+		return clock_wall_us(&clock_machine) + t->long_after_us;
 	return 0;
 }
 

@@ -129,11 +129,18 @@ static struct verdict redo(const struct look *l, bool kill)
 	return l->o->failed_parts ? mend(l, v) : v;
 }
 
+/* It was satisfied, and waits for the time of its next attempt or look. */
+static bool again_waits(const struct look *l)
+{
+	return l->live &&
+	       (l->state == ST_FAILED || (l->state == ST_READY && l->live->flags & IF_LOOKS));
+}
+
 struct verdict decide_redo(const struct look *l)
 {
 	if (!l->downstream)
 		return redo(l, l->o->kill_running);
-	if (l->live && !state_holds_slot(l->state) && l->state != ST_FAILED)
+	if (l->live && !state_holds_slot(l->state) && !again_waits(l))
 		return verdict__leave(); /* its parent's reopening takes back what it waits for */
 	if (l->live && state_holds_slot(l->state) && !l->o->kill_downstream && !l->o->wait_running)
 		return verdict__leave();
@@ -253,8 +260,7 @@ struct verdict decide_backfill(const struct look *l)
 
 struct verdict decide_run_now(const struct look *l)
 {
-	struct verdict v = verdict__propose(l->live && l->state == ST_FAILED ? ASK_RETRY
-	                                                                     : ASK_RUN_NOW);
+	struct verdict v = verdict__propose(again_waits(l) ? ASK_RETRY : ASK_RUN_NOW);
 
 	if (is_put_off(l))
 		return no_start();
@@ -275,7 +281,7 @@ struct verdict decide_enqueue(const struct look *l)
 
 	if (is_put_off(l))
 		return no_start();
-	if (l->live && l->state == ST_FAILED)
+	if (again_waits(l))
 		return verdict__propose(ASK_RETRY);
 	if (l->live)
 		return state_holds_slot(l->state) ? verdict__refuse(E_CONFLICT, "an attempt runs")

@@ -459,7 +459,7 @@ static bool all_wait(const struct commander *c, const struct cmd *cmd)
 {
 	for (size_t i = 0; i < cmd->out.n; i++) {
 		const struct cat_inst *l = catalog_live(&c->cat, cmd->out.at[i]);
-		if (!l || l->state != ST_READY)
+		if (!l || l->state != ST_READY || l->flags & IF_LOOKS)
 			return false;
 	}
 	return cmd->in_flight == 0;

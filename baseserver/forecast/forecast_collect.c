@@ -171,7 +171,8 @@ void forecast_fill_live(struct forecast *f, const struct ledger *l)
 		v->state = now.state;
 		v->reason = now.reason;
 		v->flags = now.flags;
-		v->at_us = v->state == ST_FAILED ? now.retry_at_us : now.started_us;
+		v->at_us = v->state == ST_FAILED || inst_looks_again(&now) ? now.retry_at_us
+		                                                           : now.started_us;
 		if (v->at_us == 0)
 			v->at_us = f->now_us;
 		v->broker = now.broker;

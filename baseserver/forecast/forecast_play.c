@@ -60,7 +60,7 @@ static void state_of_live(const struct play *p, const struct forecast_task *t,
 		ret->at_us = v->at_us;
 		ret->until_us = guess_end(p->f, t, v->at_us, p->is_slow);
 		ret->seat = v->seat;
-	} else if (v->state == ST_FAILED) {
+	} else if (v->state == ST_FAILED || (v->state == ST_READY && v->flags & IF_LOOKS)) {
 		ret->is = SIM_AGAIN;
 		ret->at_us = v->at_us;
 	} else if (v->state == ST_DEPEND || v->flags & IF_RUN_NOW) {

@@ -1,5 +1,5 @@
 /* The maintainer: what time does to instances. Leases that run out, jobs that run too long, kills
- * that nobody acknowledges, retries that are due, rows that expire.
+ * that nobody acknowledges, retries and looks that are due, rows that expire.
  *
  * Each such instance is a watch, folded from the inner stream, with the time of its next look in a
  * heap; a task knows how far its plan has come and how many of its instances are unfinished. A
@@ -163,6 +163,8 @@ static void maintainer_look(struct maintainer *m, struct watch *w)
 	} else if (w->inst.state == ST_READY || w->inst.state == ST_DEPEND) {
 		if (watch__expiry_us(m, &w->inst) <= wall)
 			maintainer_propose(m, w, ASK_EXPIRE);
+		else if (inst_looks_again(&w->inst) && w->inst.retry_at_us <= wall)
+			maintainer_propose(m, w, ASK_RETRY);
 	} else {
 		look_running(m, w, now);
 	}

@@ -75,7 +75,10 @@ int64_t watch__next_look(const struct maintainer *m, const struct watch *w)
 	switch ((enum state)w->inst.state) {
 	case ST_READY:
 	case ST_DEPEND:
-		return mono_of_wall(m, watch__expiry_us(m, &w->inst));
+		at = watch__expiry_us(m, &w->inst);
+		if (inst_looks_again(&w->inst) && w->inst.retry_at_us < at)
+			at = w->inst.retry_at_us;
+		return mono_of_wall(m, at);
 	case ST_FAILED:
 		return mono_of_wall(m, w->inst.retry_at_us);
 	case ST_RUNNING:
@@ -96,11 +99,11 @@ uint32_t watch__of_slot(const struct maintainer *m, uint32_t slot)
 	return slot < m->by_slot_cap ? m->by_slot[slot] : SLAB_NONE;
 }
 
-/* Ready and DependenceFinish only concern us when they can expire. */
+/* Ready and DependenceFinish only concern us when they can expire, or look again. */
 bool watch__wanted(const struct maintainer *m, const struct instance *i)
 {
 	if (i->state == ST_READY || i->state == ST_DEPEND)
-		return watch__expiry_us(m, i) != INT64_MAX;
+		return inst_looks_again(i) || watch__expiry_us(m, i) != INT64_MAX;
 	return i->state == ST_FAILED || inst_holds_slot(i, (enum state)i->state);
 }
 

@@ -7,10 +7,17 @@
  * children rises: the ledger returns proposals to start them that were made on older news. The
  * caller has made sure that the event is allowed; here that is a CHECK. */
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "baseserver/ledger/ledger_impl.h"
+#include "sched/civil.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/clock.h"
 
 static void count_slot(struct ltask *t, const struct instance *i, enum state from)
 {
@@ -63,6 +70,71 @@ static void take_from_range(struct ledger *l, struct instance *i)
 	i->marks &= (uint8_t) ~(EM_RANGE | EM_HISTORY);
 }
 
+/* History has the first look of a sensor and its end; those between are counted. What people did
+ * to it meanwhile, and what went wrong, it has all the same. */
+static bool is_between_looks(const struct instance *i, enum event ev, const struct proposal *p)
+{
+	bool is_look = ev == EV_SATISFY || ev == EV_GRANT || ev == EV_STARTED || ev == EV_LOOK;
+
+	return is_look && i->flags & IF_LOOKS && i->state != ST_HANGED &&
+	       !(p && (p->data || p->cause));
+}
+
+/* Whether what follows is one more look, and where history goes on. */
+static void follow_look(struct instance *i, const struct transition *tr)
+{
+	enum event ev = (enum event)tr->event;
+
+	if (!tr->left_out)
+		i->kept = 0;
+	else if (!i->kept)
+		i->kept = i->last_number;
+	if (ev == EV_LOOK) {
+		i->looks += i->looks < UINT32_MAX;
+		i->flags |= IF_LOOKS;
+	} else if (ev == EV_FAIL_RETRY || ev == EV_DEAD_RETRY || ev == EV_WITHDRAW ||
+	           state_final((enum state)tr->to)) {
+		i->flags &= (uint16_t)~IF_LOOKS;
+	}
+}
+
+/* How often it looked, behind what else is told of its end. */
+static char *looks_note(const struct ledger *l, const struct instance *i, enum event ev, char *note)
+{
+	uint32_t n = i->looks + (ev == EV_EXIT_OK || ev == EV_FAIL_FINAL);
+	char at[WHEN_TEXT], until[WHEN_TEXT + 32] = "";
+
+	when_print(floor_div(l->now_us, US_PER_S), at);
+	if (ev != EV_EXIT_OK)
+		snprintf(until, sizeof until, " until %s, never yet", at);
+	char *all = mem_fmt("%s%slooked %" PRIu32 " time%s%s", note ? note : "", note ? "; " : "",
+	                    n, n == 1 ? "" : "s", until);
+	free(note);
+	return all;
+}
+
+static void take_from_proposal(struct instance *i, struct proposal *p, struct transition *tr)
+{
+	enum state from = (enum state)tr->from, to = (enum state)tr->to;
+
+	tr->note = p->note;
+	p->note = NULL;
+	if (p->data && takes_data(i, to, p->data_kind)) {
+		tr->data = p->data;
+		tr->data_kind = p->data_kind == ID_PARAMS && from == ST_NONE ? ID_OWN
+		                                                             : p->data_kind;
+		p->data = NULL;
+	}
+	tr->session = p->session;
+	tr->lane = p->lane;
+	tr->machine = p->machine;
+	tr->keeps_proofs = p->keeps_proofs;
+	tr->ref = p->body ? task_ref(p->body) : NULL;
+	tr->cause = p->cause;
+	if (p->cause && adopts(from, to, (enum event)tr->event, (enum kill_intent)i->intent))
+		i->cause = p->cause;
+}
+
 uint64_t ledger__change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
                         struct proposal *p)
 {
@@ -74,7 +146,8 @@ uint64_t ledger__change(struct ledger *l, uint32_t index, enum event ev, enum re
 		                 .from = (uint8_t)from,
 		                 .to = (uint8_t)to,
 		                 .reason = (uint8_t)reason,
-		                 .prev = i->last_number,
+		                 .prev = inst_chain(i),
+		                 .left_out = is_between_looks(i, ev, p),
 		                 .slot = index };
 
 	CHECK(t && to != ST_NONE && i->slot == index);
@@ -85,32 +158,19 @@ uint64_t ledger__change(struct ledger *l, uint32_t index, enum event ev, enum re
 		*i = instance_now(i);
 		i->former = 0;
 	}
+	follow_look(i, &tr);
 	i->state = (uint8_t)to;
 	i->revision++;
-	if (to != from) {
+	if (to != from || ev == EV_REDO) {
 		i->reason = (uint8_t)reason;
 		i->flags &= (uint16_t)~IF_NOTIFIED;
 	}
-	if (p) {
-		tr.note = p->note;
-		p->note = NULL;
-		if (p->data && takes_data(i, to, p->data_kind)) {
-			tr.data = p->data;
-			tr.data_kind = p->data_kind == ID_PARAMS && from == ST_NONE ? ID_OWN
-			                                                            : p->data_kind;
-			p->data = NULL;
-		}
-		tr.session = p->session;
-		tr.lane = p->lane;
-		tr.machine = p->machine;
-		tr.keeps_proofs = p->keeps_proofs;
-		tr.ref = p->body ? task_ref(p->body) : NULL;
-		tr.cause = p->cause;
-		if (p->cause && adopts(from, to, ev, (enum kill_intent)i->intent))
-			i->cause = p->cause;
-	}
+	if (p)
+		take_from_proposal(i, p, &tr);
 	if (state_final(to) && !state_final(from) && i->ended_us == 0)
 		i->ended_us = l->now_us;
+	if (state_final(to) && !state_final(from) && i->looks)
+		tr.note = looks_note(l, i, ev, tr.note);
 	i->last_number = stream_last(l->stream) + 1;
 	count_slot(t, i, from);
 	if (i->key.part == 0)
@@ -148,9 +208,10 @@ void ledger__reset_for_reopen(const struct ledger *l, struct instance *i)
 	i->ended_us = 0;
 	/* Skipped while a retry was due: it begins anew, with what is in force. */
 	i->attempt = 0;
+	i->looks = 0;
 	if (!(i->flags & IF_SPREAD))
 		i->infra = 0;
-	i->flags &= (uint16_t)~IF_RUN_NOW;
+	i->flags &= (uint16_t) ~(IF_RUN_NOW | IF_LOOKS);
 	due_again(l, i);
 }
 
@@ -158,12 +219,13 @@ void ledger__reset_for_redo(struct ledger *l, struct instance *i)
 {
 	i->generation++;
 	i->attempt = 0;
+	i->looks = 0;
 	if (!(i->flags & IF_SPREAD))
 		i->infra = 0;
 	i->exit_code = 0;
 	i->started_us = i->ended_us = i->retry_at_us = 0;
 	i->intent = KI_NONE;
 	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND |
-	                         IF_NEXT);
+	                         IF_NEXT | IF_LOOKS);
 	due_again(l, i);
 }

@@ -354,8 +354,8 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	}
 	ask_begun(i, a->p->begun_us);
 	i->exit_code = a->p->exit_code;
-	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;
-	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)
+	i->ended_us = v.event == EV_LOOK ? 0 : a->p->at_us ? a->p->at_us : a->l->now_us;
+	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY || v.event == EV_LOOK)
 		i->retry_at_us = a->l->now_us + v.retry_after_us;
 	if (v.event == EV_DEAD_REDO) {
 		ledger__take_next(a->l, i, a->p);
@@ -418,7 +418,9 @@ static int on_hang(struct asked *a, uint64_t *ret_number)
 
 static int on_retry(struct asked *a, uint64_t *ret_number)
 {
-	return ask_step(a, EV_RETRY, RE_NONE, ret_number);
+	bool looks = a->e && inst_looks_again(&a->e->inst);
+
+	return ask_step(a, looks ? EV_SATISFY : EV_RETRY, RE_NONE, ret_number);
 }
 
 /* Those a redo decides anew. What runs is not touched by them: they count from its next grant. */
@@ -479,7 +481,8 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		return r;
 	if (state_holds_slot((enum state)i->state))
 		return redo_running(a, ret_number);
-	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
+	bool waits = i->state == ST_READY && !inst_looks_again(i);
+	if (waits || fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
 		return 0; /* unfinished and not running: it will run anyway */
 	if (i->key.part > 0) {
 		r = ledger__fetch_whole(a->l, i->key);
@@ -578,7 +581,8 @@ static int on_thaw(struct asked *a, uint64_t *ret_number)
 
 	if (!i || state_final((enum state)i->state))
 		return not_open(a);
-	if ((i->state != ST_READY && i->state != ST_DEPEND) || !a->t->row.frozen || i->key.part)
+	if ((i->state != ST_READY && i->state != ST_DEPEND) || !a->t->row.frozen || i->key.part ||
+	    i->flags & IF_LOOKS)
 		return 0;
 	if (a->p->reason == RE_CATCHUP && i->origin == OR_CYCLE && i->generation == 1 &&
 	    i->attempt == 0 && !(i->flags & IF_RUN_NOW))
@@ -695,7 +699,7 @@ static bool must_wait(const struct asked *a, int code)
 
 	return (code == E_REVISION || code == E_BARRIER) && by_link && i && i->key.part == 0 &&
 	       i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0 &&
-	       !(i->flags & IF_RUN_NOW);
+	       !(i->flags & (IF_RUN_NOW | IF_LOOKS));
 }
 
 int ledger__ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)

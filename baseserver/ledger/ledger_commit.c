@@ -31,7 +31,7 @@ static void gather_events(struct ledger *l, struct flight *f)
 	}
 	for (uint64_t no = first; no <= last; no++) {
 		const struct transition *tr = stream_at(l->stream, no);
-		if (tr->kind == TK_INSTANCE)
+		if (tr->kind == TK_INSTANCE && !tr->left_out)
 			f->events[f->b.n_events++] = tr;
 	}
 	f->b.first = first;

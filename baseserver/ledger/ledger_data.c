@@ -33,7 +33,7 @@ static bool last_success(const struct ltask *t, const struct link_span *span, in
 /* An instance whose data is read: where its walk begins, if that is in memory. */
 struct source {
 	struct inst_key key;
-	uint64_t last_number; /* 0: the row is in history */
+	uint64_t chain; /* 0: the row is in history */
 	uint32_t generation;
 };
 
@@ -52,7 +52,7 @@ static bool source_of(const struct ledger *l, struct inst_key key, struct source
 	*ret = (struct source){ .key = key };
 	if (!e)
 		return true;
-	ret->last_number = e->inst.last_number;
+	ret->chain = inst_chain(&e->inst);
 	ret->generation = e->inst.generation;
 	return e->inst.last_number <= stream_last_durable(l->stream);
 }
@@ -82,7 +82,7 @@ static bool find_wish(const struct ledger *l, struct data_wish *w, struct source
 
 static int read_data(struct store *s, const struct source *from, enum inst_data kind, char **ret)
 {
-	uint64_t number = from->last_number;
+	uint64_t number = from->chain;
 	uint32_t generation = from->generation;
 
 	if (!number) {
@@ -219,7 +219,7 @@ int ledger__next_restore(struct ledger *l, struct err *err)
 		char *body = NULL;
 		if (i->state == ST_NONE || !(i->flags & IF_NEXT))
 			continue;
-		int r = store_find_data(l->store, i->last_number, i->generation, ID_NEXT, &body,
+		int r = store_find_data(l->store, inst_chain(i), i->generation, ID_NEXT, &body,
 		                        err);
 		if (r < 0 && r != E_NOT_FOUND)
 			return r;

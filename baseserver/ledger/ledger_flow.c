@@ -313,7 +313,8 @@ bool ledger__awaits_turn(const struct ledger *l, const struct ltask *t, const st
 {
 	const struct task *def = t->def;
 	const struct flow *f = def && def->overlap >= OVERLAP_QUEUE ? flow_of(l, def) : NULL;
-	bool begun = i->state != ST_READY && !(i->flags & IF_SPREAD) && (i->attempt || i->infra);
+	bool begun = i->flags & IF_LOOKS ||
+	             (i->state != ST_READY && !(i->flags & IF_SPREAD) && (i->attempt || i->infra));
 
 	if (!f || f->at == f->n || i->key.part != 0 || i->origin != OR_CYCLE || begun ||
 	    i->flags & (IF_MEMBER | IF_NO_LINKS | IF_RUN_NOW))

@@ -11,7 +11,7 @@ static void satisfied(struct ledger *l, const struct instance *i)
 {
 	int64_t due = i->eff_due_us < l->now_us ? i->eff_due_us : l->now_us;
 
-	if (i->generation != 1 || i->attempt != 0 || i->key.part != 0)
+	if (i->generation != 1 || i->attempt != 0 || i->looks || i->key.part != 0)
 		return;
 	timing_add(&l->timings.due, later(due - i->created_us, 0));
 	timing_add(&l->timings.link, later(l->now_us - later(due, i->created_us), 0));
@@ -19,7 +19,8 @@ static void satisfied(struct ledger *l, const struct instance *i)
 
 static void started(struct ledger *l, const struct instance *i, int64_t at_us)
 {
-	if (i->generation == 1 && i->attempt == 1 && i->origin == OR_CYCLE && i->key.part >= 0)
+	if (i->generation == 1 && i->attempt == 1 && !i->looks && i->origin == OR_CYCLE &&
+	    i->key.part >= 0)
 		timing_add(&l->timings.due_to_start, at_us - i->eff_due_us);
 }
 

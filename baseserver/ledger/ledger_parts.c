@@ -150,8 +150,9 @@ int ledger__part_may_start(struct ledger *l, const struct instance *part)
 	CHECK(part->key.part > 0 && t && t->def);
 	if (!whole || whole->inst.state != ST_RUNNING || !(whole->inst.flags & IF_SPREAD))
 		return E_REVISION; /* ended in a moment */
-	/* A retry does not ask again. */
-	if (part->attempt || part->infra || (whole && whole->inst.flags & IF_RUN_NOW))
+	/* A retry does not ask again, nor does a further look. */
+	if (part->attempt || part->infra || part->flags & IF_LOOKS ||
+	    (whole && whole->inst.flags & IF_RUN_NOW))
 		return 0;
 	int r = judge_part(l, t->def, part->key, &v);
 	return r < 0 ? r : v == NODE_MET ? 0 : E_REVISION;
@@ -381,8 +382,9 @@ static int move_part(struct ledger *l, const struct ltask *t, const struct insta
                      uint32_t index)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
-	bool waits = i->state == ST_READY ||
-	             (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
+	bool waits = !(i->flags & IF_LOOKS) &&
+	             (i->state == ST_READY ||
+	              (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0));
 
 	bool gone = t->def && !has_home(t->def, i);
 	if ((!task_starts(t->row.state) || gone) &&

@@ -156,6 +156,12 @@ static bool is_there(const struct catalog *c, uint32_t slot)
 	return chunk < c->n_chunks && c->chunks[chunk] && catalog_at(c, slot)->state != ST_NONE;
 }
 
+/* As inst_looks_again(). */
+static bool cat_looks(uint8_t state, uint16_t flags)
+{
+	return state == ST_READY && flags & IF_LOOKS;
+}
+
 static void remove_inst(struct catalog *c, uint32_t index)
 {
 	struct cat_inst *i = catalog_at(c, index);
@@ -170,6 +176,7 @@ static void remove_inst(struct catalog *c, uint32_t index)
 	if (i->next != SLAB_NONE)
 		catalog_at(c, i->next)->prev = i->prev;
 	c->counts[i->state]--;
+	c->looking -= cat_looks(i->state, i->flags);
 	CHECK(c->projects[t->project].unfinished > 0);
 	c->projects[t->project].unfinished--;
 	index_remove(&c->by_key, index);
@@ -219,6 +226,8 @@ static void put_inst(struct catalog *c, const struct instance *image, uint32_t s
 	CHECK(image->state != ST_NONE && c->counts[i->state] > 0);
 	c->counts[i->state]--;
 	c->counts[image->state]++;
+	c->looking -= cat_looks(i->state, i->flags);
+	c->looking += inst_looks_again(image);
 	i->state = image->state;
 	i->flags = image->flags;
 	i->priority = image->priority;

@@ -58,6 +58,7 @@ struct catalog {
 	struct index by_key;
 	struct map by_name, by_project;
 	size_t counts[ST_COUNT]; /* unfinished instances */
+	size_t looking;          /* of those that are Ready: sensors between two looks */
 };
 
 void catalog_init(struct catalog *c);

@@ -85,10 +85,11 @@ static void untrack(struct resolver *r, uint32_t index)
 	slab_give(&r->waitings, index);
 }
 
-/* Only what has never started in this generation waits for links: a retry does not. */
+/* Only what has never started in this generation waits for links: a retry does not, nor does a
+ * sensor that looks again. */
 bool resolver__waits(const struct instance *i)
 {
-	if (i->flags & IF_RUN_NOW || i->key.part > 0)
+	if (i->flags & (IF_RUN_NOW | IF_LOOKS) || i->key.part > 0)
 		return false;
 	if (i->flags & IF_SPREAD)
 		return i->state == ST_READY || i->state == ST_DEPEND;
@@ -101,7 +102,7 @@ void resolver__follow(struct resolver *r, const struct transition *tr)
 	uint32_t index = resolver__of_slot(r, tr->slot);
 	bool tracked = index != SLAB_NONE;
 	/* Satisfied from Ready keeps being watched; what comes back to it after a start is not. */
-	bool keep = !(i->flags & IF_RUN_NOW) && i->key.part <= 0 &&
+	bool keep = !(i->flags & (IF_RUN_NOW | IF_LOOKS)) && i->key.part <= 0 &&
 	            (i->state == ST_READY || (i->state == ST_DEPEND && tracked));
 
 	CHECK(!tracked || inst_key_eq(waiting_at(r, index)->key, i->key));

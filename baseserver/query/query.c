@@ -72,13 +72,15 @@ static void print_image(const struct query *q, struct buf *out)
 	put_time_us(out, "created", i->created_us);
 	put_time_us(out, "started", i->started_us);
 	put_time_us(out, "ended", i->ended_us);
-	put_time_us(out, "retry_at", i->state == ST_FAILED ? i->retry_at_us : 0);
+	bool again = i->state == ST_FAILED || inst_looks_again(i);
+	put_time_us(out, "retry_at", again ? i->retry_at_us : 0);
 	put_int(out, "generation", i->generation);
 	put_int(out, "revision", i->revision);
 	put_int(out, "version", version_shown(i->version));
 	put_bool(out, "draft", version_is_draft(i->version));
 	put_int(out, "attempt", i->attempt);
 	put_int(out, "infra", i->infra);
+	put_int(out, "looks", i->looks);
 	if (i->ended_us)
 		put_int(out, "exit_code", i->exit_code);
 	else
@@ -376,6 +378,19 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 	return 0;
 }
 
+/* How many are in which state, for who prints gates; counts[ST_NONE]: of those that are Ready, how
+ * many look again. */
+static void pack_counts(struct query *q)
+{
+	const struct catalog *cat = commander_catalog(q->c);
+	size_t counts[ST_COUNT];
+
+	memcpy(counts, cat->counts, sizeof counts);
+	CHECK(counts[ST_NONE] == 0);
+	counts[ST_NONE] = cat->looking;
+	buf_put(&q->resolver, counts, sizeof counts);
+}
+
 static void start_queues(struct query *q)
 {
 	if (!sorter_of(q)) {
@@ -383,16 +398,14 @@ static void start_queues(struct query *q)
 		query_finish(q);
 		return;
 	}
-	buf_put(&q->resolver, commander_catalog(q->c)->counts,
-	        sizeof commander_catalog(q->c)->counts);
+	pack_counts(q);
 	to_sorter(q);
 }
 
 static void start_metrics(struct query *q)
 {
 	query__metrics_begin(q);
-	buf_put(&q->resolver, commander_catalog(q->c)->counts,
-	        sizeof commander_catalog(q->c)->counts);
+	pack_counts(q);
 	if (!query__hop(q, registrar_of(q), at_registrar))
 		to_sorter(q);
 }

@@ -154,8 +154,8 @@ void query__metrics_queues(struct query *q, struct sorter *s, const size_t count
 	size_t gates[SORTER_GATES];
 
 	sorter_blocked(s, gates);
-	gates[3] += counts[ST_FAILED];
-	gates[4] += counts[ST_READY];
+	gates[3] += counts[ST_FAILED] + counts[ST_NONE];
+	gates[4] += counts[ST_READY] - counts[ST_NONE];
 	meter_open(&q->out, M_GATE_WAITING);
 	for (int g = 1; g < SORTER_GATES; g++)
 		meter_put(&q->out, (int64_t)gates[g], LABELS("gate", why_gate_name(g)));

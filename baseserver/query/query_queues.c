@@ -74,8 +74,8 @@ static void put_gates(const struct sorter *s, const size_t counts[ST_COUNT], str
 
 	if (s)
 		sorter_blocked(s, gates);
-	gates[3] += counts[ST_FAILED];
-	gates[4] += counts[ST_READY];
+	gates[3] += counts[ST_FAILED] + counts[ST_NONE];
+	gates[4] += counts[ST_READY] - counts[ST_NONE];
 	put_open(out, "gates", '[');
 	for (int g = 1; g < SORTER_GATES; g++) {
 		if (gates[g] == 0)

@@ -236,6 +236,12 @@ static void say_until(struct why *w, enum why_code code, int64_t at_us)
 	w->line->expected_us = at_us;
 }
 
+static void say_looks(struct why *w, const struct instance *i)
+{
+	say_until(w, WHY_LOOKS, i->retry_at_us);
+	why_number(w->line, "looks", i->looks);
+}
+
 /* Until a person ends it. */
 static void say_quarantine(struct why *w)
 {
@@ -332,7 +338,8 @@ static void say_live(struct why *w)
 		say_runs(w, i);
 	else if (!task_starts(w->t->row.state) && i->key.part >= 0)
 		why_set(w->line, WHY_OFFLINE);
-	else if (w->t->row.quarantined_us && i->key.part >= 0 && i->state == ST_READY)
+	else if (w->t->row.quarantined_us && i->key.part >= 0 && i->state == ST_READY &&
+	         !inst_looks_again(i))
 		say_quarantine(w);
 	else if (w->t->row.frozen && i->key.part >= 0)
 		why_set(w->line, WHY_TASK_FROZEN);
@@ -340,6 +347,8 @@ static void say_live(struct why *w)
 		why_set(w->line, WHY_FROZEN);
 	else if (i->state == ST_FAILED)
 		say_until(w, WHY_RETRY, i->retry_at_us);
+	else if (inst_looks_again(i))
+		say_looks(w, i);
 	else if (i->state == ST_READY && i->eff_due_us > now)
 		say_until(w, WHY_DUE, i->eff_due_us);
 	else if (i->state == ST_READY && w->q->waits_for_link)
@@ -439,7 +448,8 @@ static int64_t parent_ends_us(const struct query *q)
 	else if (state_holds_slot((enum state)i->state))
 		from = i->started_us;
 	else
-		from = i->state == ST_FAILED ? i->retry_at_us : i->eff_due_us;
+		from = i->state == ST_FAILED || inst_looks_again(i) ? i->retry_at_us
+		                                                    : i->eff_due_us;
 	from += from ? q->lasts_us : 0;
 	return from > actor_wall_us(commander_actor(q->c)) ? from : 0;
 }

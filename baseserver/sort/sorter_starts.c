@@ -142,7 +142,7 @@ static bool has_failed(const struct transition *tr)
 
 static bool has_begun(const struct transition *tr)
 {
-	return tr->event == EV_STARTED || tr->event == EV_EXIT_OK ||
+	return tr->event == EV_STARTED || tr->event == EV_EXIT_OK || tr->event == EV_LOOK ||
 	       ((tr->event == EV_FAIL_RETRY || tr->event == EV_FAIL_FINAL) &&
 	        (tr->reason == RE_EXIT || tr->reason == RE_ATTEMPTS) && tr->inst.started_us);
 }

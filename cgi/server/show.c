@@ -119,6 +119,7 @@ void show_instance(struct buf *b, struct names *n, const struct instance *row)
 	put_bool(b, "draft", version_is_draft(i->version));
 	put_int(b, "attempt", i->attempt);
 	put_int(b, "infra", i->infra);
+	put_int(b, "looks", i->looks);
 	if (i->ended_us != 0)
 		put_int(b, "exit_code", i->exit_code);
 	else

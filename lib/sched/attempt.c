@@ -33,7 +33,7 @@ static struct attempt_verdict judge_found(const struct task *t, const struct ins
 
 	CHECK(i->intent == KI_NONE);
 	if (end == AE_NOT_YET)
-		return unburnt(EV_DEAD_RETRY, RE_NONE, wait_us);
+		return unburnt(EV_LOOK, RE_NOT_YET, wait_us);
 	if (machine && i->infra + 1 <= t->infra_max)
 		return infra(EV_DEAD_RETRY, reason, INFRA_DELAY_US);
 	if (machine)
@@ -93,7 +93,7 @@ struct attempt_verdict attempt_judge(const struct task *t, const struct instance
 	if (end == AE_INFRA || end == AE_RETURN)
 		return judge_infra(t, i, end == AE_INFRA, reason);
 	if (end == AE_NOT_YET)
-		return unburnt(EV_FAIL_RETRY, RE_NONE, wait_us);
+		return unburnt(EV_LOOK, RE_NOT_YET, wait_us);
 	if (end == AE_FATAL)
 		return burnt(EV_FAIL_FINAL, reason == RE_PARAMS ? RE_PARAMS : RE_FATAL, 0);
 	if (i->attempt >= t->max_attempts)

@@ -17,7 +17,7 @@ enum attempt_end {
 	AE_FATAL,   /* bad exit that no retry can mend */
 	AE_INFRA,   /* lost, fenced, runner crashed: nobody's fault, burns none */
 	AE_RETURN,  /* never started: rejected, fork failed; burns none */
-	AE_NOT_YET, /* a sensor: try again after a while; burns none */
+	AE_NOT_YET, /* a sensor: it looks again after a while; burns none, fails nothing */
 	AE_BACK,    /* never left the server, or met a loader about to end: counts nowhere */
 };
 

@@ -78,6 +78,7 @@ enum inst_flag {
 	IF_NEXT = 4096,    /* its kill came with parameters (ID_NEXT): of the redo that follows */
 	IF_NOTIFIED = 8192, /* somebody was told of its end */
 	IF_PROBE = 16384,   /* a try where nothing started: not started, it burns nothing */
+	IF_LOOKS = 32768,   /* its last attempt ended "not yet": the next one looks again */
 };
 
 /* Versions of a definition from here on were never saved: a test run has them. They stay what an
@@ -107,11 +108,12 @@ struct instance {
 	int64_t eff_due_us;                       /* effective due: us, UTC */
 	int64_t created_us, started_us, ended_us; /* us, UTC; 0: not yet; but see `former` */
 	union {
-		int64_t retry_at_us;    /* us, UTC; while Failed */
+		int64_t retry_at_us;    /* us, UTC; while Failed, or Ready with IF_LOOKS */
 		int64_t former_attempt; /* with `former` */
 	};
 	uint64_t token;       /* fence of the present or last attempt; 0: never granted */
-	uint64_t last_number; /* its last transition: head of its event chain */
+	uint64_t last_number; /* its last transition */
+	uint64_t kept;        /* the last one in history, where later ones are left out; or 0 */
 	uint64_t cause;       /* command that made, reopened or ended it; 0: none */
 	uint32_t generation, revision, version; /* version: of the task, once granted */
 	uint32_t broker;                        /* id of the broker of `token` */
@@ -132,6 +134,7 @@ struct instance {
 		uint32_t grace_ms; /* of a kill that was asked with one; 0: the task's */
 		uint32_t left_by;  /* Skipped(branch), until it is granted: the task that chose */
 	};
+	uint32_t looks; /* attempts of this generation that ended "not yet" */
 };
 
 /* Data that comes with a transition: a JSON object of texts. Numbers are stored. */
@@ -167,7 +170,7 @@ struct date_range {
 
 struct transition {
 	uint64_t number; /* gapless, from 1 */
-	uint64_t prev;   /* the instance's transition before this one; 0: first */
+	uint64_t prev;   /* the one before it in the instance's history; 0: first */
 	int64_t at_us;   /* us, UTC */
 	int64_t mono_us; /* of a grant: when, by its server's monotonic clock; not stored */
 	const void *ref; /* of a grant: what it runs with, or NULL: what is in force */
@@ -182,6 +185,7 @@ struct transition {
 	uint8_t reason, actor_kind;
 	uint8_t data_kind;    /* enum inst_data */
 	bool keeps_proofs;    /* a grant: its holder can prove it later; not stored */
+	bool left_out;        /* a look between the first and the last: history does not have it */
 	uint32_t slot;        /* the instance's place in the ledger: names it until it is final */
 	uint64_t cause;       /* command, or 0 */
 	struct instance inst; /* after the change */
@@ -197,6 +201,16 @@ bool state_holds_slot(enum state st);
 static inline bool inst_holds_slot(const struct instance *i, enum state st)
 {
 	return state_holds_slot(st) && !(i->flags & IF_SPREAD);
+}
+/* A sensor between two looks: Ready, behind gate 3 until retry_at_us. */
+static inline bool inst_looks_again(const struct instance *i)
+{
+	return i->state == ST_READY && i->flags & IF_LOOKS;
+}
+/* Where a walk through its history begins. */
+static inline uint64_t inst_chain(const struct instance *i)
+{
+	return i->kept ? i->kept : i->last_number;
 }
 const char *event_name(enum event ev);
 const char *reason_text(enum reason re);

@@ -21,7 +21,7 @@ static int walk_start(struct reader *r, struct rows *q, struct read_history *h, 
 	struct instance i;
 	int code = read__find_instance(r, h->key, &i, err);
 
-	h->before = code < 0 ? 0 : i.last_number;
+	h->before = code < 0 ? 0 : inst_chain(&i);
 	if (code < 0 || !before)
 		return code;
 	rows_bind(q, 1, (int64_t)before);
@@ -126,7 +126,7 @@ int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
 		return code;
 	code = r->ops->query(r, "lb_task_data", DATA_WALK, &q, err);
 	if (code == 0) {
-		rows_bind(q, 4, (int64_t)i->last_number, generation, generation, (int64_t)kind);
+		rows_bind(q, 4, (int64_t)inst_chain(i), generation, generation, (int64_t)kind);
 		code = rows_step(q, err);
 		if (code == 0)
 			code = E_NOT_FOUND;

@@ -74,8 +74,8 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
 	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, " \
 	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent, " \
-	"former, grace_ms"
-#define INSTANCE_WIDTH 27
+	"former, grace_ms, looks, kept_number"
+#define INSTANCE_WIDTH 29
 #define TASK_COLUMNS \
 	"task_id, task_name, task_type, task_cycle, start_date, end_date, task_status, frozen, " \
 	"workflow_id, version, anchor, online_from, planned_through, owner, priority, title, " \

@@ -26,12 +26,12 @@ enum sql_id {
 	"id, next_run_date, job_status, task_id, curr_run_date, part, due, eff_due_us," \
 	" created_us, started_us, ended_us, retry_at_us, token, last_number, cause," \
 	" generation, revision, version, broker_id, exit_code, attempt, infra, reason, flags," \
-	" origin, priority, intent, former, grace_ms"
+	" origin, priority, intent, former, grace_ms, looks, kept_number"
 #define BATCH_DONE_COLUMNS \
 	"last_number, next_run_date, job_status, task_id, curr_run_date, part, due," \
 	" eff_due_us, created_us, started_us, ended_us, retry_at_us, token, cause," \
 	" generation, revision, version, broker_id, exit_code, attempt, infra, reason, flags," \
-	" origin, priority, intent, former, grace_ms"
+	" origin, priority, intent, former, grace_ms, looks, kept_number"
 #undef STMT
 	SQL_COUNT
 };

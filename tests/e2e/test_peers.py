@@ -183,6 +183,9 @@ def a_broker_that_was_here_before_there_were_kinds_stays_one_and_becomes_nothing
         db.execute("DROP TABLE lb_trust")
         for column in ("zone", "grain", "quarantined_us"):  # 0021, 0023
             db.execute(f"ALTER TABLE lb_task DROP COLUMN {column}")
+        for table in ("lb_task_run", "lb_task_run_history"):  # 0024
+            for column in ("looks", "kept_number"):
+                db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         db.execute("DELETE FROM lb_migration WHERE number >= 20")
         db.execute("PRAGMA user_version = 19")
     db.close()

@@ -166,6 +166,9 @@ def projects_of_before_are_trusted_and_named_until_somebody_looks(s):
     with sqlite3.connect(s.dir / "base" / "sirdar.db") as db:
         db.execute("DROP TABLE lb_trust")
         db.execute("ALTER TABLE lb_task DROP COLUMN quarantined_us")  # 0023
+        for table in ("lb_task_run", "lb_task_run_history"):  # 0024
+            for column in ("looks", "kept_number"):
+                db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         db.execute("DELETE FROM lb_migration WHERE number >= 22")
         db.execute("PRAGMA user_version = 21")
     db.close()

@@ -74,6 +74,7 @@ struct swarm {
 	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
 	bool flows;       /* some tasks are the steps of a pipeline */
 	bool branches;    /* jobs choose among the children of their task */
+	bool looks;       /* many jobs are sensors: they find nothing, and look again */
 	bool stands;      /* the server stands still at times */
 	bool switches;    /* versions of plugins follow each other, side by side */
 	bool keepers;     /* each machine's taskbroker beats for what its jobkeeper holds */
@@ -109,7 +110,8 @@ extern struct swarm swarm;
 	  "loaders that are not begun again, and jobs of the keeper's") \
 	X(TWINS, "twins", "two machines with one name") \
 	X(SICK, "sick", "machines on which no start goes well") \
-	X(LIARS, "liars", "a broker that lies of its own jobs and of others'")
+	X(LIARS, "liars", "a broker that lies of its own jobs and of others'") \
+	X(LOOKS, "looks", "sensors that look again, and all that can happen between two looks")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
@@ -348,6 +350,7 @@ struct report {
 	int end; /* enum attempt_end, or -1 started, -2 kill acknowledged, -3 hanged */
 	int exit_code, reason;
 	uint32_t branch; /* branch_choose() */
+	int64_t wait_us; /* AE_NOT_YET: until the next look */
 };
 void worker_report(int broker, uint64_t conn, const struct report *r);
 
@@ -366,6 +369,16 @@ void broker_machine_crash(int broker);
 bool broker_has_room(int broker); /* it could start one more */
 void brokers_heal(void);
 void broker_server_lost(void); /* the server's end died: all connections break */
+
+/* sim_story.c: the hash, and the edges that were taken. */
+void story_reset(void);
+void story_follow(const struct transition *tr);
+
+/* sim_looks.c: sensors that look again. `at`: the row's number. */
+void looks_reset(void);
+void looks_follow(uint32_t at, const struct transition *tr, const struct instance *was);
+struct transition looks_bridge(uint32_t at, const struct instance *was, const struct instance *now,
+                               enum state to);
 
 /* sim_gray.c: what looks well from one side. */
 void gray_acts(int broker); /* one of the swarm's kinds */

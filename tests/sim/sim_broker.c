@@ -145,6 +145,7 @@ static void end_job(int b, struct job *j, int end, int exit_code, int reason)
 		.exit_code = exit_code,
 		.reason = reason,
 		.branch = end == AE_OK ? branch_choose(j->token, j->key) : 0,
+		.wait_us = end == AE_NOT_YET ? (int64_t)rnd(3000) * MS : 0,
 	};
 	if (machines[b].conn && machines[b].thaws_us <= now_us)
 		report(b, j, j->end);
@@ -172,7 +173,9 @@ static void natural_end(void *a, uint64_t life)
 		return;
 	if (!healing && swarm.fatal && chance(swarm.fatal))
 		draw = 99;
-	if (draw < 82 || healing)
+	if (swarm.looks && !healing && chance(400))
+		end_job(b, j, AE_NOT_YET, 0, 0);
+	else if (draw < 82 || healing)
 		end_job(b, j, AE_OK, 0, 0);
 	else if (draw < 96)
 		end_job(b, j, AE_FAILED, 1, RE_EXIT);

@@ -65,12 +65,11 @@ static struct map by_key, by_token;
 static struct seen_token tokens[TOKENS];
 static uint32_t n_tokens;
 static int slots[TASKS + 1], workflow_slots;
-static uint64_t last_number, last_token, taken_number, hash;
+static uint64_t last_number, last_token, taken_number;
 static uint32_t last_epoch, newest_epoch;
 static int64_t trouble_us;
 static bool moved; /* definitions have, among what is replayed: nobody knows after which record */
 static bool replaying; /* what was committed before a crash and shown to nobody */
-static uint64_t seen[ST_COUNT][EV_COUNT];
 
 void break_invariant(const char *which, const char *fmt, ...)
 {
@@ -95,7 +94,8 @@ void check_reset(void)
 	map_init(&by_token);
 	n_rows = n_tokens = 0;
 	last_number = last_token = taken_number = 0;
-	hash = 14695981039346656037u;
+	story_reset();
+	looks_reset();
 	last_epoch = newest_epoch = 0;
 	workflow_slots = 0;
 	trouble_us = INT64_MIN;
@@ -194,6 +194,17 @@ int64_t check_ended_at(uint64_t token)
 	return k && k->ended ? k->ended_at : INT64_MAX;
 }
 
+static void know_token(const struct instance *i)
+{
+	last_token = i->token > last_token ? i->token : last_token;
+	if (n_tokens == TOKENS || !i->token || token_of(i->token))
+		return;
+	tokens[n_tokens] = (struct seen_token){
+		.token = i->token, .key = i->key, .granted_at = now_us, .heard_at = now_us
+	};
+	map_add(&by_token, i->token, n_tokens++);
+}
+
 static void check_grant(const struct transition *tr, const struct row *r)
 {
 	const struct task *t = check_def_of(&tr->inst);
@@ -205,7 +216,6 @@ static void check_grant(const struct transition *tr, const struct row *r)
 	if (tr->inst.token <= last_token)
 		break_invariant("I3", "token %" PRIx64 " after %" PRIx64, tr->inst.token,
 		                last_token);
-	last_token = tr->inst.token;
 	if (!replaying || !moved) {
 		rules_grant(tr, r->came_back);
 		parts_grant(tr, r->came_back);
@@ -215,13 +225,7 @@ static void check_grant(const struct transition *tr, const struct row *r)
 	check_version(tr, r);
 	if (t->version == 1 && tr->inst.attempt > t->max_attempts)
 		break_invariant("I19", "attempt %u of %d", tr->inst.attempt, t->max_attempts);
-	if (n_tokens < TOKENS) {
-		tokens[n_tokens] = (struct seen_token){ .token = tr->inst.token,
-			                                .key = tr->inst.key,
-			                                .granted_at = now_us,
-			                                .heard_at = now_us };
-		map_add(&by_token, tr->inst.token, n_tokens++);
-	}
+	know_token(&tr->inst);
 }
 
 /* I6: success only from an exit status that was seen; and what was seen is what stands. */
@@ -298,36 +302,6 @@ static void check_intent(const struct transition *tr, const struct row *r)
 		                tr->inst.key.task);
 }
 
-static int missed(void *ctx, const struct transition *tr)
-{
-	ranges_before(ctx, last_number, tr->number);
-	if (tr->number <= last_number)
-		return 0;
-	last_number = tr->number - 1; /* other kinds between are not kept as events */
-	check_record(tr);
-	return 0;
-}
-
-/* A commit whose answer was lost may be in without anyone having been told. */
-void check_restart(struct store *s)
-{
-	uint64_t number;
-	uint32_t epoch;
-
-	replaying = true;
-	store_mem_each_event(s, missed, s);
-	ranges_before(s, last_number, UINT64_MAX);
-	branch_replayed();
-	replaying = moved = false;
-	if (store_position(s, &number, &epoch, NULL) == 0 && number >= last_number)
-		last_number = number;
-	else
-		break_invariant("P4", "the store is at %" PRIu64 ", %" PRIu64 " was shown", number,
-		                last_number);
-	pools_restart(s);
-	check_store(s);
-}
-
 static bool unplanned(const struct known *k, int64_t date)
 {
 	for (size_t i = 0; i < k->n_unplanned; i++)
@@ -381,23 +355,6 @@ const struct task *check_def(uint32_t id)
 	return task_version(id, known[id].version ? known[id].version : 1);
 }
 
-static void mix(uint64_t v)
-{
-	hash = (hash ^ v) * 1099511628211u;
-	hash ^= hash >> 29;
-}
-
-static void follow_hash(const struct transition *tr)
-{
-	mix(tr->number);
-	mix((uint64_t)tr->at_us);
-	mix((uint64_t)tr->kind << 32 | (uint64_t)tr->event << 16 | (uint64_t)tr->to << 8 |
-	    tr->reason);
-	mix((uint64_t)tr->inst.key.run_date << 8 ^ tr->inst.key.task);
-	mix(tr->inst.token);
-	mix((uint64_t)tr->inst.attempt << 32 | tr->inst.revision);
-}
-
 static void check_order(const struct transition *tr)
 {
 	if (tr->number != last_number + 1)
@@ -422,7 +379,6 @@ static void check_edge(const struct transition *tr, const struct row *r)
 	if (fsm_next((enum state)tr->from, (enum event)tr->event) != tr->to)
 		break_invariant("I9", "no edge %s %s", state_name((enum state)tr->from),
 		                event_name((enum event)tr->event));
-	seen[tr->from][tr->event]++;
 }
 
 /* I22: what came back untouched counts against nobody, and does not go to and fro. */
@@ -484,6 +440,7 @@ void check_skipped_date(const struct transition *tr)
 	struct row *r = row_of(tr->inst.key, true);
 
 	check_edge(tr, r);
+	looks_follow((uint32_t)(r - rows), tr, &r->inst);
 	rules_skip(tr);
 	follow(tr, r);
 }
@@ -491,7 +448,7 @@ void check_skipped_date(const struct transition *tr)
 void check_record(const struct transition *tr)
 {
 	check_order(tr);
-	follow_hash(tr);
+	story_follow(tr);
 	promises_follow(tr);
 	if (tr->kind == TK_TASK) {
 		const struct task_pack *p = tr->row;
@@ -514,6 +471,7 @@ void check_record(const struct transition *tr)
 	if (tr->cause)
 		note("    by command %" PRIu64, tr->cause);
 	check_edge(tr, r);
+	looks_follow((uint32_t)(r - rows), tr, &r->inst);
 	check_params(tr, r);
 	if (!replaying || !moved)
 		overlap_check(tr);
@@ -536,6 +494,61 @@ void check_record(const struct transition *tr)
 	check_infra(tr);
 	check_intent(tr, r);
 	follow(tr, r);
+}
+
+/* Looks that were committed and shown to nobody: history has none of them, the row says what they
+ * came to. */
+static void bridge_looks(struct row *r, const struct instance *now, enum state to)
+{
+	struct transition tr = looks_bridge((uint32_t)(r - rows), &r->inst, now, to);
+
+	know_token(&tr.inst);
+	follow(&tr, r);
+}
+
+static int row_looked(void *ctx, const struct instance *i)
+{
+	struct row *r = row_of(i->key, true);
+
+	(void)ctx;
+	if (r->inst.revision != i->revision)
+		bridge_looks(r, i, (enum state)i->state);
+	return 0;
+}
+
+static int missed(void *ctx, const struct transition *tr)
+{
+	struct row *r = tr->kind == TK_INSTANCE ? row_of(tr->inst.key, true) : NULL;
+
+	ranges_before(ctx, last_number, tr->number);
+	if (tr->number <= last_number)
+		return 0;
+	if (r && r->inst.revision && r->inst.revision + 1 != tr->inst.revision)
+		bridge_looks(r, &tr->inst, (enum state)tr->from);
+	last_number = tr->number - 1; /* other kinds between are not kept as events */
+	check_record(tr);
+	return 0;
+}
+
+/* A commit whose answer was lost may be in without anyone having been told. */
+void check_restart(struct store *s)
+{
+	uint64_t number;
+	uint32_t epoch;
+
+	replaying = true;
+	store_mem_each_event(s, missed, s);
+	store_load_live(s, row_looked, NULL, NULL);
+	ranges_before(s, last_number, UINT64_MAX);
+	branch_replayed();
+	replaying = moved = false;
+	if (store_position(s, &number, &epoch, NULL) == 0 && number >= last_number)
+		last_number = number;
+	else
+		break_invariant("P4", "the store is at %" PRIu64 ", %" PRIu64 " was shown", number,
+		                last_number);
+	pools_restart(s);
+	check_store(s);
 }
 
 void check_start(uint64_t token, struct inst_key key)
@@ -638,11 +651,6 @@ void check_epoch_taken(uint32_t epoch)
 	newest_epoch = epoch;
 	if (store_position(server_store(), &taken_number, &in_store, NULL) < 0)
 		break_invariant("I12", "the store does not say its position");
-}
-
-uint64_t check_hash(void)
-{
-	return hash;
 }
 
 static void compare(const struct instance *i)
@@ -788,12 +796,4 @@ void check_quiet(struct store *s)
 		}
 	}
 	check_store(s);
-}
-
-void check_coverage(uint64_t counts[ST_COUNT][EV_COUNT])
-{
-	for (int s = 0; s < ST_COUNT; s++)
-		for (int e = 0; e < EV_COUNT; e++)
-			counts[s][e] += seen[s][e];
-	memset(seen, 0, sizeof seen);
 }

@@ -21,7 +21,7 @@ static const struct bound {
 	int64_t us;
 	const char *who;
 } bounds[ST_COUNT] = {
-	[ST_READY] = { SLACK_US, "the resolver" },
+	[ST_READY] = { SLACK_US, "the resolver, or the maintainer of one that looks again" },
 	[ST_DEPEND] = { 2 * SLACK_US, "the sorter" },
 	[ST_RUNNING] = { HELD_US + SLACK_US, "its holder, or the maintainer when that is silent" },
 	[ST_FAILED] = { SLACK_US, "the maintainer" },

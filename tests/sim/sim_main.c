@@ -46,6 +46,12 @@ static const struct swarm bent[] = {
 	               .server_crashes = true,
 	               .hasty = 100,
 	               .lag_us = 20 * MS },
+	[SC_LOOKS] = { .looks = true,
+	               .hasty = 100,
+	               .commands = true,
+	               .loader_crashes = true,
+	               .server_crashes = true,
+	               .cuts = true },
 	[SC_SILENCES] = { .hasty = 400,
 	                  .edits = true,
 	                  .commands = true,
@@ -104,6 +110,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.branches = all_parts ? seed % 2 : seed % 5 >= 3;
 	s.switches = seed % 3 == 0;
 	s.begins = all_begins || seed % 8 >= 5; /* not drawn, as the writer */
+	s.looks = seed % 7 == 3; /* not drawn, as the writer */
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;

@@ -54,7 +54,7 @@ void overlap_check(const struct transition *tr)
 	const struct instance *i = &tr->inst;
 	const struct task *t = check_def(i->key.task);
 	bool starts = tr->event == EV_GRANT || tr->event == EV_SPREAD;
-	bool first = !i->infra && (tr->event == EV_SPREAD || i->attempt == 1);
+	bool first = !i->infra && !i->looks && (tr->event == EV_SPREAD || i->attempt == 1);
 
 	if (i->key.part != 0 || i->origin != OR_CYCLE || t->overlap == OVERLAP_ALLOW ||
 	    i->flags & (IF_RUN_NOW | IF_NO_LINKS | IF_MEMBER))

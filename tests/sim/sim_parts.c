@@ -95,6 +95,8 @@ bool parts_may_wait(const struct instance *i)
 		if (check_find(part_of(i->key, k), &part) && parts_may_wait(&part))
 			return i->state == ST_RUNNING;
 	/* Begun anew alone, it waits with the whole for what that waits for. */
+	if (inst_looks_again(i))
+		return false;
 	if (i->key.part > 0 && i->state == ST_READY && check_find(part_of(i->key, 0), &part) &&
 	    part.state == ST_READY)
 		return rules_may_wait(&part);
@@ -128,7 +130,7 @@ void parts_grant(const struct transition *tr, bool came_back)
 	if (i->key.part <= 0)
 		return;
 	check_home(tr, t);
-	if (i->attempt != 1 || i->infra || came_back ||
+	if (i->attempt != 1 || i->infra || i->looks || came_back ||
 	    (check_find(part_of(i->key, 0), &whole) && whole.flags & IF_RUN_NOW))
 		return;
 	if (judge_part(t, i->key) != MET)

@@ -220,13 +220,14 @@ static bool may_be_now(enum met what, const struct task *t, const struct instanc
 	       may_be(what, t, i, wall_of(now_us), false);
 }
 
-/* I8: judged on the committed prefix. Retries do not ask again. */
+/* I8: judged on the committed prefix. Retries and further looks do not ask again. */
 void rules_grant(const struct transition *tr, bool came_back)
 {
 	const struct instance *i = &tr->inst;
 	const struct task *t = check_def_of(i);
 
-	if (i->key.part != 0 || i->attempt != 1 || i->infra || came_back || (i->flags & IF_RUN_NOW))
+	if (i->key.part != 0 || i->attempt != 1 || i->infra || i->looks || came_back ||
+	    (i->flags & IF_RUN_NOW))
 		return;
 	if (!may_be(MET, t, i, tr->at_us, true))
 		break_invariant("I8", "task %u at %" PRId64 " granted while a link is not met",
@@ -258,6 +259,8 @@ bool rules_may_wait(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);
 
+	if (inst_looks_again(i))
+		return false;
 	if (i->key.part > 0 || (i->flags & IF_SPREAD && i->state == ST_RUNNING))
 		return parts_may_wait(i);
 	return i->state == ST_READY && i->key.part == 0 && may_be_now(OPEN, t, i);
@@ -267,6 +270,8 @@ bool rules_open(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);
 
+	if (inst_looks_again(i))
+		return i->retry_at_us <= wall_of(now_us);
 	if (i->key.part > 0)
 		return !parts_may_wait(i);
 	return !may_be_now(OPEN, t, i) && !may_be_now(DEAD, t, i);

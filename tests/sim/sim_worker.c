@@ -545,6 +545,7 @@ void worker_report(int b, uint64_t conn, const struct report *r)
 	p->end = (uint8_t)(r->end < 0 ? 0 : r->end);
 	p->exit_code = r->exit_code;
 	p->reason = (uint8_t)r->reason;
+	p->wait_us = r->wait_us;
 	p->branch = r->end == AE_OK ? branch_text(r->branch, r->token) : NULL;
 	post(ps);
 }

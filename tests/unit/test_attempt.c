@@ -35,7 +35,7 @@ static void a_running_attempt_ends_as_the_table_says(void **state)
 		{ AE_INFRA, RE_LOST, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
 		{ AE_INFRA, RE_FENCED, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
 		{ AE_RETURN, RE_REJECT, EV_RETURN, EV_RETURN, false },
-		{ AE_NOT_YET, RE_NONE, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
+		{ AE_NOT_YET, RE_NONE, EV_LOOK, EV_LOOK, false },
 		{ AE_BACK, RE_STOPPING, EV_RETURN, EV_RETURN, false },
 	};
 
@@ -152,7 +152,7 @@ static void a_hanged_attempt_that_nobody_killed_ends_as_what_it_was(void **state
 	v = judge(&hold, ST_HANGED, KI_NONE, 2, AE_FAILED, RE_EXIT);
 	assert_int_equal(v.event, EV_DEAD_FINAL);
 	v = judge(&hold, ST_HANGED, KI_NONE, 1, AE_NOT_YET, RE_NONE);
-	assert_int_equal(v.event, EV_DEAD_RETRY);
+	assert_int_equal(v.event, EV_LOOK);
 	assert_int_equal(v.retry_after_us, 7000);
 	v = judge(&hold, ST_HANGED, KI_NONE, 1, AE_FATAL, RE_EXIT);
 	assert_int_equal(v.event, EV_DEAD_FINAL);

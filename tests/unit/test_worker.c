@@ -128,7 +128,7 @@ static const struct {
 	{ RE_EXIT, ENDED, RETRYABLE, 3, ST_FAILED, RE_EXIT, 1, 0 },
 	{ RE_EXIT, ENDED, FATAL, 3, ST_STOP, RE_FATAL, 1, 0 },
 	{ RE_EXIT, ENDED, INFRA, 3, ST_FAILED, RE_EXIT, 0, 1 },
-	{ RE_EXIT, NOT_YET, BY_CODE, 0, ST_FAILED, RE_NONE, 0, 0 },
+	{ RE_EXIT, NOT_YET, BY_CODE, 0, ST_READY, RE_NOT_YET, 0, 0 },
 	{ RE_SIGNAL, ENDED, BY_CODE, -9, ST_FAILED, RE_SIGNAL, 1, 0 },
 	{ RE_OOM, ENDED, BY_CODE, -9, ST_FAILED, RE_OOM, 1, 0 },
 	{ RE_FENCED, ENDED, INFRA, -15, ST_FAILED, RE_FENCED, 0, 1 },
@@ -154,6 +154,7 @@ static const bool is_servers[RE_COUNT] = {
 	[RE_ASKED] = true,    [RE_BACKFILL] = true,   [RE_DUE] = true,      [RE_EDIT] = true,
 	[RE_PARENT] = true,   [RE_QUARANTINE] = true, [RE_PARAMS] = true,   [RE_UNSENT] = true,
 	[RE_SAFE] = true,     [RE_AT_RISK] = true,    [RE_BREACHED] = true, [RE_REPLACED] = true,
+	[RE_NOT_YET] = true,
 };
 
 static void report(struct place *p, struct session *s, uint64_t token, size_t row)

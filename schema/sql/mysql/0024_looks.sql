@@ -1,0 +1,7 @@
+-- See ../sqlite/0024_looks.sql.
+ALTER TABLE lb_task_run
+  ADD COLUMN looks INT UNSIGNED NOT NULL DEFAULT 0,
+  ADD COLUMN kept_number BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE lb_task_run_history
+  ADD COLUMN looks INT UNSIGNED NOT NULL DEFAULT 0,
+  ADD COLUMN kept_number BIGINT NOT NULL DEFAULT 0;
