@@ -354,7 +354,11 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	}
 	ask_begun(i, a->p->begun_us);
 	i->exit_code = a->p->exit_code;
-	i->ended_us = v.event == EV_LOOK ? 0 : a->p->at_us ? a->p->at_us : a->l->now_us;
+	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;
+	if (v.event == EV_LOOK) { /* nothing of it runs, and nothing has ended */
+		i->started_us = i->ended_us = 0;
+		i->flags &= (uint16_t)~IF_STARTED;
+	}
 	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY || v.event == EV_LOOK)
 		i->retry_at_us = a->l->now_us + v.retry_after_us;
 	if (v.event == EV_DEAD_REDO) {

@@ -110,7 +110,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.branches = all_parts ? seed % 2 : seed % 5 >= 3;
 	s.switches = seed % 3 == 0;
 	s.begins = all_begins || seed % 8 >= 5; /* not drawn, as the writer */
-	s.looks = seed % 7 == 3; /* not drawn, as the writer */
+	s.looks = seed % 7 == 3;                /* not drawn, as the writer */
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;

@@ -27,6 +27,12 @@ describe('attempts', () => {
 		const [one] = attemptsOf([event('Running', 'Failed', 1, { exit_code: 3 }), event('DependenceFinish', 'Running', 1)])
 		expect([one!.to, one!.retried]).toEqual(['Failed', false])
 	})
+	it('of a sensor are one, which waits between two looks', () => {
+		const events = [event('DependenceFinish', 'Running', 1), event('Running', 'Ready', 0, { event: 'not-yet' })]
+		const [one] = attemptsOf([...events].reverse())
+		expect([one!.attempt, one!.to, one!.ended !== '']).toEqual([1, 'Ready', true])
+		expect(attemptsOf([...events, event('Running', 'Succ', 1)].reverse()).map(a => a.to)).toEqual(['Succ'])
+	})
 	it('that were killed end with the confirmation, not with the wish', () => {
 		const [one] = attemptsOf([
 			event('Killing', 'Killed', 1, { at: '3' }),

@@ -56,7 +56,7 @@ extern "C" {
 #define RUNNER_RETRYABLE 1u
 #define RUNNER_FATAL     2u /* trying again cannot help */
 #define RUNNER_INFRA     3u /* not the job's fault; burns no attempt */
-#define RUNNER_NOT_YET   4u /* a sensor: ask again after retry_after_ms */
+#define RUNNER_NOT_YET   4u /* a sensor: look again after retry_after_ms; no failure */
 
 /* Streams of a job's log. */
 #define RUNNER_STDOUT 1u

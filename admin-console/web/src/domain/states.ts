@@ -89,6 +89,10 @@ export function kindOf(i: { state: string; flags?: string[] }): Kind {
 	return kind
 }
 
+/* A sensor between two looks waits until then. */
+export const looksAgain = (i: { state?: string; reason?: string | null; retry_at?: string | null }) =>
+	i.state === 'Ready' && i.reason === 'not_yet' && i.retry_at ? i.retry_at : null
+
 export const over = (state: string) =>
 	state === 'Succ' || state === 'StopSchedule' || state === 'Killed' || state === 'Skipped'
 

@@ -212,6 +212,8 @@ export const en = {
 	'inst.attempts': 'Attempts',
 	'inst.count': '{n} instance|{n} instances',
 	'inst.dates': '{n} dates',
+	'inst.again': 'looks again',
+	'inst.again-at': 'looks again at {at}',
 	'inst.exit': 'exit {code}',
 	'inst.facts': 'Details',
 	'inst.first': 'first {n}',

@@ -212,6 +212,8 @@ export const zh: Words = {
 	'inst.attempts': '尝试',
 	'inst.count': '{n} 个实例',
 	'inst.dates': '{n} 个日期',
+	'inst.again': '稍后再看',
+	'inst.again-at': '{at} 再看',
 	'inst.exit': '退出码 {code}',
 	'inst.facts': '详情',
 	'inst.first': '前 {n} 个',

@@ -19,12 +19,14 @@ const active = new Set(['Running', 'WaitKill', 'Killing', 'Hanged'])
 export function attemptsOf(events: readonly Event[]): Attempt[] {
 	const seen = new Map<string, Attempt>()
 	for (const e of [...events].reverse()) {
-		if (!e.attempt) continue
-		const key = `${e.generation}.${e.attempt}`,
+		/* A look that found nothing took its number back. */
+		const attempt = (e.attempt ?? 0) + (e.event === 'not-yet' ? 1 : 0)
+		if (!attempt) continue
+		const key = `${e.generation}.${attempt}`,
 			was = active.has(e.from ?? ''),
 			is = active.has(e.to)
 		const a = seen.get(key) ?? {
-			attempt: e.attempt,
+			attempt,
 			generation: e.generation ?? 0,
 			started: '',
 			ended: '',
