@@ -13,6 +13,7 @@
 #include "util/check.h"
 
 enum { BLOCKS = 4096, STEP_MAX = 64, NONE = UINT16_MAX, NEEDLES_MAX = 8192 };
+enum { NEEDLES_KEPT = 256, BYTES_KEPT = 1 << 20 }; /* for values as they are */
 
 struct needle {
 	char *bytes;
@@ -56,12 +57,16 @@ void mask_free(struct mask *m)
 
 /* --- needles ------------------------------------------------------------------------------- */
 
-static bool needle_add(struct mask *m, const char *p, size_t n)
+/* Its other writings and its lines leave room for the values that come after it. */
+static bool needle_add(struct mask *m, const char *p, size_t n, bool is_value)
 {
+	size_t most = is_value ? NEEDLES_MAX : NEEDLES_MAX - NEEDLES_KEPT;
+	size_t bytes = is_value ? MASK_BYTES_MAX : MASK_BYTES_MAX - BYTES_KEPT;
+
 	for (size_t i = 0; i < m->n; i++)
 		if (m->needles[i].n == n && memcmp(m->needles[i].bytes, p, n) == 0)
 			return true;
-	if (n < MASK_MIN || m->n == NEEDLES_MAX || n > MASK_BYTES_MAX - m->bytes)
+	if (n < MASK_MIN || m->n >= most || m->bytes > bytes || n > bytes - m->bytes)
 		return false;
 	m->needles = mem_grow(m->needles, m->n + 1, sizeof *m->needles);
 	m->needles[m->n++] = (struct needle){ .bytes = mem_strn(p, n), .n = n };
@@ -72,7 +77,7 @@ static bool needle_add(struct mask *m, const char *p, size_t n)
 /* The buffer holds a secret. */
 static void needle_take(struct mask *m, struct buf *b)
 {
-	needle_add(m, (const char *)buf_at(b), b->len);
+	needle_add(m, (const char *)buf_at(b), b->len, false);
 	explicit_bzero(b->data, b->cap);
 	buf_clear(b);
 }
@@ -208,7 +213,7 @@ static void add_lines(struct mask *m, const char *p, size_t n)
 		size_t len = (size_t)(stop - p);
 		len -= len > 0 && p[len - 1] == '\r';
 		if (len >= MASK_LINE_MIN)
-			needle_add(m, p, len);
+			needle_add(m, p, len, false);
 	}
 }
 
@@ -257,7 +262,7 @@ bool mask_add(struct mask *m, const char *value, size_t n)
 	for (size_t i = 0; i < m->n_values; i++)
 		if (m->values[i].n == n && memcmp(m->values[i].bytes, value, n) == 0)
 			return true;
-	if (!needle_add(m, value, n))
+	if (!needle_add(m, value, n, true))
 		return false;
 	m->values = mem_grow(m->values, m->n_values + 1, sizeof *m->values);
 	m->values[m->n_values++] = (struct needle){ .bytes = mem_strn(value, n), .n = n };

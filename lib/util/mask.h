@@ -15,10 +15,10 @@
 #include "util/buf.h"
 
 #define MASK_SHOWN     "******"
-#define MASK_MIN       4          /* shorter values are not looked for */
-#define MASK_LINE_MIN  8          /* nor are shorter lines of a value */
-#define MASK_CODED_MAX 4096       /* of longer values no other writing */
-#define MASK_BYTES_MAX (1u << 20) /* of all that is looked for */
+#define MASK_MIN       4           /* shorter values are not looked for */
+#define MASK_LINE_MIN  8           /* nor are shorter lines of a value */
+#define MASK_CODED_MAX 4096        /* of longer values no other writing */
+#define MASK_BYTES_MAX (16u << 20) /* of all that is looked for: 32 values in all writings */
 
 struct mask;
 

@@ -255,6 +255,38 @@ static void what_is_held_is_no_more_than_the_beginning_of_a_value(void **state)
 	mask_free(m);
 }
 
+/* As many as one job may be given, of the longest that have other writings: keys in lines. */
+static void there_is_room_for_all_values_of_a_job(void **state)
+{
+	enum { VALUES = 32, BYTES = 4000 };
+	static char values[VALUES][BYTES + 1];
+	struct mask *m = mask_new();
+	uint32_t dice = 7;
+
+	(void)state;
+	for (size_t v = 0; v < VALUES; v++) {
+		for (size_t i = 0; i < BYTES; i++) {
+			dice = dice * 1664525 + 1013904223;
+			values[v][i] =
+				i % 65 == 64 ? '\n'
+					     : "abcdefghijklmnopqrst01234567+/=\""[dice >> 16 & 31];
+		}
+		assert_true(mask_add(m, values[v], BYTES));
+	}
+	for (size_t v = 0; v < VALUES; v++) {
+		struct buf b, out;
+		shows(m, values[v], "******");
+		buf_init(&b);
+		buf_init(&out);
+		base64_put(&b, values[v], BYTES);
+		assert_true(mask_text(m, buf_str(&b), b.len, &out));
+		assert_in_range(out.len, strlen("******"), strlen("******A=="));
+		buf_done(&out);
+		buf_done(&b);
+	}
+	mask_free(m);
+}
+
 static void room_for_values_has_an_end(void **state)
 {
 	struct mask *m = mask_new();
@@ -282,6 +314,7 @@ int main(void)
 		cmocka_unit_test(values_that_overlap_are_one_run),
 		cmocka_unit_test(wherever_it_is_cut_the_same_is_shown),
 		cmocka_unit_test(what_is_held_is_no_more_than_the_beginning_of_a_value),
+		cmocka_unit_test(there_is_room_for_all_values_of_a_job),
 		cmocka_unit_test(room_for_values_has_an_end),
 	};
 
