@@ -207,6 +207,7 @@ static int ask_by_next(struct enrolling *e, const struct enrol_settings *set,
 	e->as = &next;
 	e->former = &self->next;
 	int r = ask_servers(e, set);
+	e->as = self;
 	identity_wipe(&next);
 	return r;
 }
