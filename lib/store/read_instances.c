@@ -225,7 +225,8 @@ static int list_table(const struct query *c, const char *table, struct list *l, 
  * It has no index but its id: one by date costs a fourth of what is stored a second. All of it is
  * looked through, but little of it needs to be sorted: as many rows as are wanted, wherever they
  * are from, say that none worse than the worst of them is. Rows are made about in the order of
- * their dates and changes, so those at the two ends of the table say it nearly as well as can be. */
+ * their dates and changes, so those at the two ends of the table say it nearly as well as can be.
+ */
 
 enum { LARGE = 10000 }; /* a probe looks at as many places */
 
