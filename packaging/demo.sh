@@ -180,8 +180,8 @@ count_index() {
 	fi
 }
 
-# 4: nothing is selected, what was asked for is on its way already.
-backfill() { "$SIRDAR" backfill --yes --wait "$@" || [ $? -eq 4 ]; }
+# 1, 4: nothing is selected, or what was asked for is on its way already.
+backfill() { "$SIRDAR" backfill --yes "$@" || case $? in 1 | 4) ;; *) return 1 ;; esac; }
 
 check() { # first, last day: every total is the index's, the week has its seven days
 	want=$(count_index)

@@ -64,7 +64,7 @@ static void print_usage(FILE *out)
 	      "use,\n"
 	      "3 no answer from the server, 4 not found, 5 not allowed, 6 gave up waiting, 7 done "
 	      "in "
-	      "part\nor failed.\n",
+	      "part\nor failed, 130 let go by Ctrl-C (the work goes on).\n",
 	      out);
 }
 

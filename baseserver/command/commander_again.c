@@ -141,9 +141,9 @@ struct verdict decide_redo(const struct look *l)
 	if (!l->downstream)
 		return redo(l, l->o->kill_running);
 	if (l->live && !state_holds_slot(l->state) && !again_waits(l))
-		return verdict__leave(); /* its parent's reopening takes back what it waits for */
+		return verdict__join(); /* its parent's reopening takes back what it waits for */
 	if (l->live && state_holds_slot(l->state) && !l->o->kill_downstream && !l->o->wait_running)
-		return verdict__leave();
+		return verdict__join();
 	if ((l->done && l->state == ST_SKIPPED) || (!l->live && !l->done))
 		return verdict__leave();
 	return redo(l, l->o->kill_downstream);
@@ -240,8 +240,10 @@ struct verdict decide_backfill(const struct look *l)
 	if (is_put_off(l))
 		return no_start();
 	if (l->live && state_holds_slot(l->state))
-		return l->o->kill_running ? backfill_again(l, true) : verdict__leave();
-	if (l->live || (l->done && l->o->leave_finished))
+		return l->o->kill_running ? backfill_again(l, true) : verdict__join();
+	if (l->live)
+		return verdict__join();
+	if (l->done && l->o->leave_finished)
 		return verdict__leave();
 	if (l->done)
 		return backfill_again(l, false);

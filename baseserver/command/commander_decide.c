@@ -26,6 +26,11 @@ struct verdict verdict__leave(void)
 	return (struct verdict){ .what = VD_LEAVE };
 }
 
+struct verdict verdict__join(void)
+{
+	return (struct verdict){ .what = VD_JOIN, .text = "unfinished already, left as it is" };
+}
+
 struct verdict verdict__no_row(const struct look *l)
 {
 	return l->planned

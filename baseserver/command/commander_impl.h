@@ -84,7 +84,9 @@ struct order {
 
 /* What is to be done about one instance. */
 struct verdict {
-	enum { VD_PROPOSE, VD_REFUSE, VD_LEAVE, VD_WAIT } what; /* WAIT: until it no longer runs */
+	/* WAIT: until it no longer runs. JOIN: left, for it is on its way; recorded, so that who
+	 * waits for the command waits for it. */
+	enum { VD_PROPOSE, VD_REFUSE, VD_LEAVE, VD_JOIN, VD_WAIT } what;
 	enum ask ask;
 	int code;
 	const char *text; /* of a refusal; static */
@@ -139,6 +141,7 @@ struct tally_day {
 };
 struct tally {
 	int64_t tasks_changed;    /* definitions, of what acts on them */
+	int64_t joined;           /* of `left`: unfinished, on their way */
 	int64_t states[ST_COUNT]; /* ST_NONE: planned, no row */
 	struct tally_why why[WHY_MAX];
 	size_t n_why;
@@ -312,6 +315,7 @@ unsigned commander__sources(const struct order *o);
 struct verdict verdict__propose(enum ask ask);
 struct verdict verdict__refuse(int code, const char *text);
 struct verdict verdict__leave(void);
+struct verdict verdict__join(void);
 struct verdict verdict__no_row(const struct look *l);
 int64_t look__due(const struct look *l); /* s, UTC; now where it is not planned */
 

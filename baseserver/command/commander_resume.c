@@ -12,7 +12,7 @@ static int each_item(void *ctx, const struct store_command_item *i)
 		key.part = -1; /* the ledger chose the part */
 	keyset_add(&cmd->settled, key);
 	keyset_remove(&cmd->waits, key);
-	cmd->done++;
+	cmd->done += i->code < 0 || i->text[0] == '\0'; /* others it left (VD_JOIN) */
 	cmd->failed += i->code < 0;
 	return 0;
 }

@@ -101,8 +101,9 @@ static void run_count(struct commander *c, struct cmd *cmd, const struct item *i
 
 	if (v.what == VD_WAIT)
 		v.runs = true;
-	if (v.what == VD_LEAVE) {
+	if (v.what == VD_LEAVE || v.what == VD_JOIN) {
 		t->left++;
+		t->joined += v.what == VD_JOIN;
 		day->left++;
 		return;
 	}
@@ -254,6 +255,9 @@ static void counted(struct commander *c, struct cmd *cmd)
 		cmd__fail(c, cmd, &f);
 		return;
 	}
+	if (t->left && !cmd->resumed && !cmd->o.on_tasks && !cmd->changes)
+		cmd->changes = mem_fmt("\"left\":%" PRId64 ",\"joined\":%" PRId64, t->left,
+		                       t->joined);
 	bool waits = watches(cmd) || cmd->ops->retires;
 	cmd->answer_early = waits || cmd->total > (int64_t)c->set.batch;
 	if (cmd->state == CS_QUEUED)
@@ -369,6 +373,8 @@ static void commander_run_take(struct cmd *cmd, struct flight *fl, struct propos
 
 	if (v->what == VD_WAIT)
 		keyset_add(&cmd->waits, key);
+	if (v->what == VD_JOIN)
+		add_item(fl, key, 0, v->text);
 	if (v->what == VD_REFUSE) {
 		add_item(fl, key, v->code, v->text);
 		fl->done++;

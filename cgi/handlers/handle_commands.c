@@ -19,6 +19,7 @@
 #include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 struct kind {
 	const char *name;
@@ -285,7 +286,7 @@ int workflows_post(struct call *c)
 struct query {
 	struct list list;
 	bool open;
-	uint64_t id;
+	uint64_t id, since;
 };
 
 static int command_put(void *ctx, const struct store_command *s)
@@ -419,4 +420,108 @@ int command_items_get(struct call *c)
 		return c->err.code;
 	c->names = true;
 	return call_read(c, items_work);
+}
+
+/* --- the instances of one command --- */
+
+enum { ENDED_MAX = 20, UNFINISHED_MAX = 500, TASKS_MAX = 1000 };
+
+struct members {
+	struct call *c;
+	struct buf unfinished, ended;
+	size_t n_unfinished;
+	uint32_t tasks[TASKS_MAX];
+	size_t n_tasks;
+	bool many; /* more tasks than that */
+};
+
+static void task_note(struct members *m, uint32_t task)
+{
+	for (size_t i = m->n_tasks; i > 0; i--)
+		if (m->tasks[i - 1] == task)
+			return;
+	if (m->n_tasks < TASKS_MAX)
+		m->tasks[m->n_tasks++] = task;
+	else
+		m->many = true;
+}
+
+static int member_put(void *ctx, const struct instance *i)
+{
+	struct members *m = ctx;
+
+	if (state_final((enum state)i->state)) {
+		show_instance(&m->ended, m->c->cgi->names, i);
+		return 0;
+	}
+	task_note(m, i->key.task);
+	if (m->n_unfinished++ < UNFINISHED_MAX)
+		show_instance(&m->unfinished, m->c->cgi->names, i);
+	return 0;
+}
+
+static void members_show(struct members *m, const struct read_of_command *of)
+{
+	struct buf *out = &m->c->out;
+
+	out->len--; /* inside the command's object */
+	put_open(out, "instances", '{');
+	put_id(out, "number", of->number);
+	put_int(out, "total", (int64_t)of->total);
+	put_int(out, "joined", (int64_t)of->joined);
+	put_open(out, "states", '{');
+	for (int st = ST_NONE + 1; st < ST_COUNT; st++)
+		if (of->states[st])
+			put_int(out, state_name((enum state)st), (int64_t)of->states[st]);
+	put_close(out, '}');
+	put_open(out, "tasks", '[');
+	for (size_t i = 0; i < m->n_tasks && !m->many; i++)
+		put_int(out, NULL, m->tasks[i]);
+	put_close(out, ']');
+	put_bool(out, "more_tasks", m->many);
+	put_open(out, "unfinished", '[');
+	buf_puts(out, buf_str(&m->unfinished));
+	put_close(out, ']');
+	put_open(out, "ended", '[');
+	buf_puts(out, buf_str(&m->ended));
+	put_close(out, ']');
+	put_close(out, '}');
+	put_close(out, '}');
+}
+
+static int members_work(struct call *c, struct reader *r)
+{
+	const struct query *q = c->extra;
+	struct read_command_of of = { .command = q->id,
+		                      .since = q->since,
+		                      .ended_max = q->since ? READ_ENDED_MAX : ENDED_MAX };
+	struct members *m = mem_new(sizeof *m);
+	struct read_of_command ret;
+
+	m->c = c;
+	buf_init(&m->unfinished);
+	buf_init(&m->ended);
+	/* First: of one that is over all items are there. */
+	int code = read_command(r, NULL, of.command, command_whole, c, &c->err);
+	if (code == 0)
+		code = read_command_instances(r, &of, &ret, member_put, m, &c->err);
+	if (code == 0)
+		members_show(m, &ret);
+	buf_done(&m->unfinished);
+	buf_done(&m->ended);
+	free(m);
+	return code;
+}
+
+int command_instances_get(struct call *c)
+{
+	static const char *const names[] = { "since", NULL };
+	int64_t since;
+
+	if (call_args_only(c, names) < 0 || call_arg_int(c, "since", 0, 0, INT64_MAX, &since) < 0 ||
+	    id_param(c) < 0)
+		return c->err.code;
+	((struct query *)c->extra)->since = (uint64_t)since;
+	c->names = true;
+	return call_read(c, members_work);
 }

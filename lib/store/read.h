@@ -191,6 +191,24 @@ int read_command_items(struct reader *r, const struct read_items_of *of,
                        int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
                        struct err *err);
 
+/* The instances that a command made, changed, or left because they were on their way, as they are
+ * now. `each` gets those that are unfinished, then of the others the last that ended badly; with
+ * `since` all that have ended after that transition, in that order. Both at most ended_max. */
+#define READ_ENDED_MAX 200
+struct read_command_of {
+	uint64_t command, since;
+	size_t ended_max;
+};
+struct read_of_command {
+	uint64_t number;           /* of the snapshot */
+	uint64_t total, joined;    /* joined: of total those it left */
+	uint64_t states[ST_COUNT]; /* what retention has taken is in none */
+};
+int read_command_instances(struct reader *r, const struct read_command_of *of,
+                           struct read_of_command *ret,
+                           int (*each)(void *ctx, const struct instance *i), void *ctx,
+                           struct err *err);
+
 /* Which alerts: NULL, 0 and false for any. */
 struct read_alerts {
 	const char *kind;

@@ -443,8 +443,8 @@ def a_stream_from_a_number_that_nothing_has_yet_is_told_also_beside_others(s):
 @test
 def the_id_that_lists_print_serves_where_a_task_and_its_date_do(s):
     workflow(s, "ids", {"a": script("echo hello; exec sleep 600"), "b": script("echo hello", state="frozen")})
-    s.sirdar("backfill", "cmd/ids/a", START, "--yes", "--wait")
-    s.sirdar("backfill", "cmd/ids/b", START, "2026-03-02", "--yes", "--wait")
+    s.sirdar("backfill", "cmd/ids/a", START, "--yes")
+    s.sirdar("backfill", "cmd/ids/b", START, "2026-03-02", "--yes")
     s.wait_state("cmd/ids/a", day(1), "Running")
     listed = {(i["task"], i["run_date"]): i["id"] for i in json.loads(s.sirdar("run", "list", "cmd/ids/*", "--json").stdout)}
     a, b, b2 = (listed["cmd/ids/a", day(1)], listed["cmd/ids/b", day(1)], listed["cmd/ids/b", day(2)])
@@ -462,8 +462,8 @@ def the_id_that_lists_print_serves_where_a_task_and_its_date_do(s):
     s.sirdar("force-success", b2, "--yes", "--wait")
     s.wait_state("cmd/ids/b", day(1), "Skipped")
     s.wait_state("cmd/ids/b", day(2), "Succ")
-    s.sirdar("redo", b2, "--yes", "--wait")
-    said = s.sirdar("run-now", b2, "--yes", "--wait", expect=None)
+    s.sirdar("redo", b2, "--yes")
+    said = s.sirdar("run-now", b2, "--yes", expect=None)
     assert "which" not in said.stderr and "not a run date" not in said.stderr, said.stderr
     refused = s.sirdar("offline", b, "--yes", expect=None)
     assert refused.returncode != 0 and "acts on tasks" in refused.stderr, refused.stderr

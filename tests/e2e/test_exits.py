@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BIN, ROOT, Site, free_port, main, test, until  # noqa: E402
 from terminal import on_terminal  # noqa: E402
 
-OK, REFUSED, USAGE, UNREACHABLE, NOT_FOUND, DENIED, FAILED = 0, 1, 2, 3, 4, 5, 7
+OK, REFUSED, USAGE, UNREACHABLE, NOT_FOUND, DENIED, TIMEOUT, FAILED = 0, 1, 2, 3, 4, 5, 6, 7
 DATE, NEXT, FAR = "2026-03-01", "2026-03-02", "2098-01-01"
 
 
@@ -57,17 +57,18 @@ def a_server_that_is_away_is_3_for_every_verb(s):
 
 
 @test
-def a_wait_that_loses_the_server_is_3_and_may_be_taken_up_again(s):
+def a_wait_that_loses_the_server_waits_for_it_and_may_be_taken_up_again(s):
     gate = s.dir / "data" / "gate"
     task = made(s, "lost", body='{type: shell, cycle: day, start_date: 2026-01-01, catchup: {mode: none}, params: {script: "'
                 f'while [ ! -e {gate} ]; do sleep 0.02; done"}}}}')
-    with subprocess.Popen([BIN / "sirdar", "backfill", task, DATE, NEXT, "--yes", "--wait", "--parallel", "1"],
-                          env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token")), stdout=subprocess.PIPE,
+    with subprocess.Popen([BIN / "sirdar", "backfill", task, DATE, NEXT, "--yes", "--wait", "--parallel", "1",
+                           "--timeout", "5s"], env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token")), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as waits:
         until("the first one runs", lambda: [i for i in s.instances(task) if i["state"] == "Running"])
         number = s.get("/api/v1/commands?limit=1")["items"][0]["command"]
         s.cgi.kill()
-        assert waits.wait(120) == UNREACHABLE, waits.stderr.read()
+        assert waits.wait(120) == TIMEOUT
+        assert b"does not answer; it is tried again" in waits.stderr.read()
     s.start_cgi()
     gate.touch()
     s.sirdar("command", "wait", number, expect=OK)
@@ -129,7 +130,7 @@ def logs_of_one_stream_say_that_the_other_has_more(s):
     path.write_text("project: ex\nworkflow: streams\nstart_date: 2026-01-01\ndefaults: {type: shell, cycle: day, catchup: {mode: none}, retry: {attempts: 1}}\ntasks:\n"
                     + "".join(f"  {t}: {{params: {{script: '{text}'}}}}\n" for t, text in scripts.items()))
     s.sirdar("apply", "--yes", str(path))
-    s.sirdar("run-now", "ex/streams/*", DATE, "--yes", "--wait")
+    s.sirdar("run-now", "ex/streams/*", DATE, "--yes", "--wait", expect=FAILED)
     for t in scripts:
         s.wait_state(f"ex/streams/{t}", DATE + "T00:00:00Z", ("Succ", "StopSchedule"))
     until("their output is there", lambda: s.sirdar("logs", "ex/streams/out", DATE, expect=None).returncode == 0)
@@ -176,21 +177,21 @@ def a_command_is_0_when_all_of_it_was_done_1_when_nothing_and_7_when_a_part(s):
 
 
 @test
-def a_wait_is_for_the_command_and_with_a_cap_for_the_ends_of_its_instances(s):
+def a_wait_is_for_the_ends_of_the_instances(s):
     body = '{type: shell, cycle: day, start_date: 2026-01-01, catchup: {mode: none}, params: {script: "%s"}}'
     gate = s.dir / "data" / "ends"
     slow = made(s, "slow", body=body % f"while [ ! -e {gate} ]; do sleep 0.02; done")
-    s.sirdar("backfill", slow, DATE, "--yes", "--wait", expect=OK)
+    s.sirdar("backfill", slow, DATE, "--yes", "--wait", "--timeout", "1s", expect=TIMEOUT)
     assert [i["state"] for i in s.instances(slow)] != ["Succ"], "it ended before its gate was opened"
     gate.touch()
     s.sirdar("backfill", slow, NEXT, "--yes", "--wait", "--parallel", "1", expect=OK)
     assert s.instance(slow, NEXT + "T00:00:00Z")["state"] == "Succ", s.instances(slow)
     bad = made(s, "bad", body=body % "exit 3")
-    s.sirdar("backfill", bad, DATE, "--yes", "--wait", "--parallel", "1", expect=OK)  # however it ended
+    s.sirdar("backfill", bad, DATE, "--yes", "--wait", "--parallel", "1", expect=FAILED)
     done = s.sirdar("backfill", bad, NEXT, "2026-03-03", "--yes", "--wait", "--parallel", "1", "--stop-on-failure", expect=FAILED)
     assert "stopped" in done.stdout, done
     help_ = " ".join(s.sirdar("backfill", "--help").stdout.split())
-    assert "made or changed, not yet run" in help_ and "7: part of it" in help_, help_
+    assert "until every instance has ended" in help_ and "7: something failed" in help_, help_
 
 
 @test

@@ -23,9 +23,10 @@ enum cli_exit {
 	CLI_USAGE = 2,
 	CLI_UNREACHABLE = 3, /* no answer from the server */
 	CLI_NOT_FOUND = 4,
-	CLI_DENIED = 5,  /* not signed in, or not allowed */
-	CLI_TIMEOUT = 6, /* gave up waiting */
-	CLI_FAILED = 7,  /* done in part, or what was waited for ended badly */
+	CLI_DENIED = 5,   /* not signed in, or not allowed */
+	CLI_TIMEOUT = 6,  /* gave up waiting */
+	CLI_FAILED = 7,   /* done in part, or what was waited for ended badly */
+	CLI_LET_GO = 130, /* Ctrl-C while it waited: the work goes on */
 };
 
 struct command;

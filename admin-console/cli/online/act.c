@@ -137,11 +137,13 @@ static void workflow_take(struct asked *q, struct argp_state *state)
 	  .group = 1 }
 #define FROM \
 	{ "from", 0, "T", "run dates from here", TAKE_TEXT, "selection.from", .group = 2 }
+/* Of what makes instances run. */
 #define WAIT_HELP \
-	"until the command is over: every instance is made or changed, not yet run; with " \
-	"--parallel, --stop-on-failure, --running wait: until they have ended. Exit 0: all of it " \
-	"was done, however the instances end; 1: none of it; 7: part of it, or it was stopped or " \
-	"cancelled"
+	"until every instance has ended. Exit 0: all well; 1: nothing was done; 6: --timeout; 7: " \
+	"something failed, or a part was refused; 130: Ctrl-C, the work goes on"
+#define DONE_HELP \
+	"until the command is over. Exit 0: all of it was done; 1: none of it; 7: part of it, or " \
+	"it was cancelled"
 #define DATES \
 	FROM, { "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", \
 	  .group = 2 }, \
@@ -154,20 +156,24 @@ static void workflow_take(struct asked *q, struct argp_state *state)
 	  NULL, put_states, 2 }, \
 	{ "id", 0, "ID", "this instance (repeatable)", TAKE_OWN, NULL, NULL, put_id, 2 }
 /* Of what acts on definitions: no instances are chosen. */
-#define TASKS \
+#define TASKS CHOSEN, HOW
+#define CHOSEN \
 	{ "task", 0, "TASK", "this task too (repeatable)", TAKE_ITEM, "selection.tasks", \
 	  .group = 2 }, \
 	{ "workflow", 0, "W", "all tasks of a workflow", TAKE_TEXT, "selection.workflow", \
-	  .group = 2 }, \
-	HOW
+	  .group = 2 }
 #define HOW \
+	{ "wait", 0, NULL, DONE_HELP, .group = 3 }, BUT_WAIT
+#define HOW_RUNS \
+	{ "wait", 0, NULL, WAIT_HELP, .group = 3 }, WAITING(3), BUT_WAIT
+#define BUT_WAIT \
 	{ "message", 0, "TEXT", "why, kept with the command", TAKE_TEXT, "message", .group = 3 }, \
 	{ "dry-run", 0, NULL, "only show what would be done", .group = 3 }, \
 	{ "yes", 'y', NULL, "do not ask", .group = 3 }, \
-	{ "wait", 0, NULL, WAIT_HELP, .group = 3 }, \
 	{ "request-id", 0, "ID", "makes a repeat harmless", .group = 3 }, \
 	{ 0 }
 #define SELECTION DATES, TASKS
+#define RUN_SELECTION DATES, CHOSEN, HOW_RUNS
 /* clang-format on */
 
 static const struct opt redo_options[] = {
@@ -183,7 +189,7 @@ static const struct opt redo_options[] = {
 	PARAM,
 	{ "failed-parts", 'f', NULL, "only the parts that failed", TAKE_TRUE, "failed_parts",
 	  .group = 1 },
-	SELECTION,
+	RUN_SELECTION,
 };
 
 static const struct opt backfill_options[] = {
@@ -201,7 +207,7 @@ static const struct opt backfill_options[] = {
 	  "stop_on_failure", .group = 1 },
 	OFF_PLAN,
 	PARAM,
-	SELECTION,
+	RUN_SELECTION,
 };
 
 static const struct opt kill_options[] = {
@@ -213,7 +219,7 @@ static const struct opt kill_options[] = {
 static const struct opt test_run_options[] = {
 	{ "file", 'i', "FILE", "as it stands in this workflow's file, not as saved", TAKE_OWN,
 	  "document", NULL, put_file, 1 },
-	SELECTION,
+	RUN_SELECTION,
 };
 
 /* The begin of what goes online, and no range of dates. */
@@ -223,10 +229,11 @@ static const struct opt online_options[] = {
 	TASKS,
 };
 
-static const struct opt run_now_options[] = { OFF_PLAN, PARAM, SELECTION };
+static const struct opt run_now_options[] = { OFF_PLAN, PARAM, RUN_SELECTION };
 static const struct opt priority_options[] = { PRIORITY, SELECTION };
 static const struct opt detach_options[] = { DETACH, TASKS };
 static const struct opt plain_options[] = { SELECTION };
+static const struct opt enqueue_options[] = { RUN_SELECTION };
 static const struct opt workflow_options[] = { HOW };
 
 #define ACT(name) \
@@ -248,3 +255,4 @@ ACT(run_now);
 ACT(priority);
 ACT(detach);
 ACT(plain);
+ACT(enqueue);

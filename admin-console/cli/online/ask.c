@@ -154,7 +154,8 @@ int command_ask(struct asked *q)
 			             .request_id = given_if(q, "request-id"),
 			             .dry_run = given_if(q, "dry-run"),
 			             .yes = q->verb->sure || given_if(q, "yes"),
-			             .wait = given_if(q, "wait") };
+			             .wait = given_if(q, "wait") || given_if(q, "follow"),
+			             .how = waiting_of(q) };
 		words_put(q, 0, NULL);
 		code = command_send(&o, &s);
 	}

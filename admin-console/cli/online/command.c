@@ -1,5 +1,4 @@
-/* Commands: preview, question, sending, waiting; and sirdar command ... */
-#include <poll.h>
+/* Commands: preview, question, sending; and sirdar command ... */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -10,10 +9,6 @@
 #include "util/buf.h"
 #include "util/json_in.h"
 #include "util/screen.h"
-
-#define POLL_MIN_MS 100
-#define POLL_MAX_MS 1000
-#define BAR_CELLS   30
 
 static const struct kind {
 	const char *name;
@@ -150,99 +145,6 @@ static int command_post(struct online *o, const struct sending *s, bool dry, con
 	return code;
 }
 
-static bool is_over(const cJSON *c)
-{
-	static const char *const over[] = {
-#define COMMAND_STATE(name, number, shown, is_over) is_over ? shown : NULL,
-#include "tbl/command_state.def"
-#undef COMMAND_STATE
-	};
-
-	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
-		if (over[i] && strcmp(over[i], text_of(c, "state")) == 0)
-			return true;
-	return false;
-}
-
-static void items_print(const cJSON *root)
-{
-	const cJSON *i;
-
-	cJSON_ArrayForEach(i, json_get(root, "items"))
-		cli_line(stdout, "  %-40s %s  %s %s", text_of(i, "task"), label_in(i),
-		         text_of(i, "code"), text_of(i, "message"));
-}
-
-/* What it did: tasks, instances, or to what it was done where neither is counted. */
-static void print_with(const cJSON *c, const struct words *of)
-{
-	long long refused = number_of(c, "failed"), done = number_of(c, "done");
-	bool tasks = json_get(c, "tasks_changed"), rows = number_of(c, "total") != 0;
-
-	printf("command %s %s: ", text_of(c, "command"), text_of(c, "kind"));
-	if (refused <= 0 || strcmp(text_of(c, "state"), "done") != 0)
-		printf("%s", text_of(c, "state"));
-	if (tasks)
-		printf(", %s", plural_of(c, "tasks_changed", "task"));
-	if (refused > 0)
-		printf("%s%lld done, %lld refused",
-		       tasks || strcmp(text_of(c, "state"), "done") != 0 ? ", " : "",
-		       done - refused, refused);
-	else if (rows)
-		printf(", %lld of %s done", done,
-		       number_of(c, "total") < 0 ? "?" : text_of(c, "total"));
-	for (size_t i = 0; of && i < of->n && !tasks && !rows; i++)
-		printf("%s%s", i ? " " : ", ", of->items[i]);
-	if (text_of(c, "error")[0] != '\0')
-		printf(": %s", text_of(c, "error"));
-	putchar('\n');
-}
-
-static void command_print(const cJSON *c)
-{
-	print_with(c, NULL);
-}
-
-/* Those that were refused, and why. */
-static int refused_print(struct online *o, const cJSON *c)
-{
-	char *path = mem_fmt("/api/v1/commands/%s/items?failed=1", text_of(c, "command"));
-	cJSON *items = NULL;
-	int code = online_call(o, "GET", path, NULL, &items);
-
-	if (code == CLI_OK)
-		items_print(items);
-	cJSON_Delete(items);
-	free(path);
-	return code;
-}
-
-/* Nothing of it was done. */
-static bool is_refused(const cJSON *c)
-{
-	return number_of(c, "failed") > 0 && number_of(c, "done") <= number_of(c, "failed");
-}
-
-/* How one that is over ended: all of it, nothing, or a part. */
-static int ended_code(const cJSON *c)
-{
-	if (strcmp(text_of(c, "state"), "done") == 0 && number_of(c, "failed") == 0)
-		return CLI_OK;
-	return is_refused(c) ? CLI_REFUSED : CLI_FAILED;
-}
-
-static int told(struct online *o, const cJSON *c, const struct words *of)
-{
-	int code = CLI_OK;
-
-	if (o->cli->json)
-		return print_json(c);
-	print_with(c, of);
-	if (is_over(c) && number_of(c, "failed") > 0)
-		code = refused_print(o, c);
-	return code;
-}
-
 /* Neither an instance nor a task: the command itself would be refused. */
 static bool is_nothing(const cJSON *dry)
 {
@@ -295,67 +197,18 @@ int command_send(struct online *o, const struct sending *s)
 	if (code != CLI_OK)
 		return code;
 	id = mem_str(text_of(answer, "command"));
-	bool waits = s->wait && !is_over(answer);
+	bool over = command_is_over(answer);
+	bool waits = s->wait && (!over || command_makes_run(answer));
 	if (waits)
-		code = command_wait(o, id);
+		code = wait_command(o, id, &s->how);
 	else
-		code = told(o, answer, s->of);
-	if (code == CLI_OK && !waits && is_over(answer))
-		code = ended_code(answer);
+		code = command_tell(o, answer, s->of);
+	if (code == CLI_OK && !waits && over)
+		code = command_code(answer);
+	if (code == CLI_OK && !waits)
+		code = command_unchanged(answer);
 	free(id);
 	cJSON_Delete(answer);
-	return code;
-}
-
-/* --- waiting --- */
-
-static void bar_draw(const cJSON *c)
-{
-	long long total = number_of(c, "total"), done = number_of(c, "done");
-	int full = total > 0 ? (int)(done * BAR_CELLS / total) : 0;
-
-	if (!isatty(STDERR_FILENO))
-		return;
-	screen_steer(stderr, "\r\033[K");
-	fprintf(stderr, "%s ", text_of(c, "kind"));
-	for (int i = 0; i < BAR_CELLS; i++)
-		fputs(i < full ? "█" : "░", stderr);
-	fprintf(stderr, " %lld/%lld", done, total < 0 ? 0 : total);
-	if (number_of(c, "failed") > 0)
-		fprintf(stderr, ", %s failed", text_of(c, "failed"));
-	fflush(stderr);
-}
-
-static void bar_end(void)
-{
-	if (isatty(STDERR_FILENO))
-		screen_steer(stderr, "\r\033[K");
-}
-
-int command_wait(struct online *o, const char *id)
-{
-	char *path = mem_fmt("/api/v1/commands/%s", id);
-	cJSON *c = NULL;
-	int code, pause_ms = POLL_MIN_MS;
-
-	for (;;) {
-		code = online_call(o, "GET", path, NULL, &c);
-		if (code != CLI_OK || is_over(c))
-			break;
-		bar_draw(c);
-		cJSON_Delete(c);
-		c = NULL;
-		poll(NULL, 0, pause_ms);
-		pause_ms = pause_ms * 3 / 2 > POLL_MAX_MS ? POLL_MAX_MS : pause_ms * 3 / 2;
-	}
-	bar_end();
-	free(path);
-	if (code == CLI_OK) {
-		code = told(o, c, NULL);
-		if (code == CLI_OK)
-			code = ended_code(c);
-	}
-	cJSON_Delete(c);
 	return code;
 }
 
@@ -366,6 +219,8 @@ static const struct opt options[] = {
 	{ "limit", 'n', "N", "how many, default 20", TAKE_QUERY, "limit", "20" },
 	{ 0 },
 };
+
+static const struct opt wait_options[] = { WAITING(0), { 0 } };
 
 static const struct opt steer_options[] = {
 	{ "yes", 'y', NULL, "do not ask" },
@@ -407,16 +262,17 @@ static int command_show(struct online *o, const struct asked *q, const cJSON *c)
 	command_print(c);
 	printf("by %s at %s, request %s\nargs %s\n", text_of(c, "actor"), time_of(c, "created"),
 	       text_of(c, "request_id"), text_of(c, "args"));
-	return refused_print(o, c);
+	return command_refused(o, c);
 }
 
 static int command_await(struct asked *q)
 {
+	const struct waiting how = waiting_of(q);
 	struct online o = { 0 };
 	int code = online_open(q->cli, &o);
 
 	if (code == CLI_OK)
-		code = command_wait(&o, word(q, 0));
+		code = wait_command(&o, word(q, 0), &how);
 	online_close(&o);
 	return code;
 }
@@ -452,6 +308,6 @@ const struct verb verb_command_list = {
 	.member = "items", .columns = columns
 };
 const struct verb verb_command_show = { one_show, NULL, 0, WORDS_ANY, .show = command_show };
-const struct verb verb_command_wait = { one_wait, NULL, 0, WORDS_ANY };
+const struct verb verb_command_wait = { one_wait, wait_options, 0, WORDS_ANY };
 const struct verb verb_command_steer = { one_steer, steer_options, 0, WORDS_ANY,
 	                                 .words = "command" };

@@ -17,6 +17,7 @@
 #define URL_DEFAULT "http://127.0.0.1:7480"
 #define ANSWER_MAX  ((size_t)64 * 1024 * 1024)
 #define TRIES       4
+#define TICK_MS     100
 
 static void session_end(struct online *o);
 
@@ -512,8 +513,37 @@ static size_t stream_take(char *p, size_t size, size_t n, void *ctx)
 	}
 }
 
+/* Until the transfer is over, or tick() ends it with anything but 0. */
+static CURLcode stream_run(struct reading *r, int (*tick)(void *ctx))
+{
+	CURLM *multi = curl_multi_init();
+	CURLcode code = CURLE_OK;
+	int running = 1, left;
+
+	if (!multi || curl_multi_add_handle(multi, r->o->curl) != CURLM_OK)
+		code = CURLE_OUT_OF_MEMORY;
+	while (code == CURLE_OK && r->code == 0) {
+		if (curl_multi_perform(multi, &running) != CURLM_OK)
+			code = CURLE_RECV_ERROR;
+		if (!running || code != CURLE_OK)
+			break;
+		if (r->code == 0 && tick)
+			r->code = tick(r->ctx);
+		if (r->code == 0)
+			curl_multi_poll(multi, NULL, 0, TICK_MS, NULL);
+	}
+	const CURLMsg *m = running ? NULL : curl_multi_info_read(multi, &left);
+	if (m && code == CURLE_OK)
+		code = m->data.result;
+	if (multi)
+		curl_multi_remove_handle(multi, r->o->curl);
+	curl_multi_cleanup(multi);
+	return code;
+}
+
 int online_stream(struct online *o, const char *path,
-                  int (*each)(void *ctx, const char *event, const char *data), void *ctx)
+                  int (*each)(void *ctx, const char *event, const char *data),
+                  int (*tick)(void *ctx), void *ctx)
 {
 	char *url = mem_fmt("%s%s", o->base, path);
 	struct reading r = { .o = o, .each = each, .ctx = ctx };
@@ -526,7 +556,7 @@ int online_stream(struct online *o, const char *path,
 	/* The server's heartbeat comes every 10 s: silence means it is gone. */
 	curl_easy_setopt(o->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(o->curl, CURLOPT_LOW_SPEED_TIME, 30L);
-	code = curl_easy_perform(o->curl);
+	code = stream_run(&r, tick);
 	curl_easy_getinfo(o->curl, CURLINFO_RESPONSE_CODE, &o->status);
 	if (r.code == 0 && o->status != 0 && o->status != 200)
 		r.code = http_refused(o, &r.text);

@@ -95,7 +95,7 @@ static int logs_follow(struct online *o, const struct asked *q, const char *id)
 	path_make(&path, q, id);
 	path_arg(&path, "follow", "1");
 	path_arg(&path, "offset", o->next[0] != '\0' ? o->next : NULL);
-	code = online_stream(o, buf_str(&path), follow_take, o);
+	code = online_stream(o, buf_str(&path), follow_take, NULL, o);
 	buf_done(&path);
 	return code == FOLLOW_END ? CLI_OK : code;
 }

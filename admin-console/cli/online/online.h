@@ -10,6 +10,7 @@
 
 #include "admin-console/cli/base/answer.h"
 #include "admin-console/cli/base/verb.h"
+#include "admin-console/cli/online/wait.h"
 
 struct buf;
 
@@ -45,9 +46,11 @@ int online_session(struct online *o, const char *password);
 /* GET of a text. */
 int online_text(struct online *o, const char *path, struct buf *ret);
 /* GET of an event stream; `each` gets event name and data of each message, and ends the
- * stream with anything but 0, which is returned. */
+ * stream with anything but 0, which is returned. So does `tick`, called several times a second;
+ * NULL: nothing is. */
 int online_stream(struct online *o, const char *path,
-                  int (*each)(void *ctx, const char *event, const char *data), void *ctx);
+                  int (*each)(void *ctx, const char *event, const char *data),
+                  int (*tick)(void *ctx), void *ctx);
 
 /* Build paths: `&name=value`, escaped. NULL value: nothing. */
 void path_arg(struct buf *path, const char *name, const char *value);
@@ -80,14 +83,30 @@ struct sending {
 	const char *request_id; /* NULL: a fresh one */
 	const struct words *of; /* what it acts on where no instances are counted; NULL: see args */
 	bool dry_run, yes, wait; /* --dry-run, --yes, --wait */
+	struct waiting how;      /* with `wait` */
 };
 
 void request_id_new(char ret[33]);
 /* Preview where the kind asks for it, question, send, print, wait. */
 int command_send(struct online *o, const struct sending *s);
-int command_wait(struct online *o, const char *id);
 /* Of dates that come due at once: ": 1 runs, catchup skips 310", or "". Borrowed until the next. */
 const char *left_out_of(const cJSON *e);
+
+/* --- commands, told (command_told.c) */
+
+bool command_is_over(const cJSON *command);
+/* Does it make instances run, so that who waits for it waits for those? */
+bool command_makes_run(const cJSON *command);
+void command_print(const cJSON *command);
+/* The same, with what was refused. `of`: see struct sending */
+int command_tell(struct online *o, const cJSON *command, const struct words *of);
+int command_refused(struct online *o, const cJSON *command); /* what was */
+int command_code(const cJSON *command); /* of one that is over: all of it, nothing, or a part */
+/* The same, and says what was refused. */
+int command_ended(struct online *o, const cJSON *command);
+/* It changed nothing: what was asked for is on its way already, or had finished and was left. Says
+ * so; CLI_OK when it did something, or was to leave those. */
+int command_unchanged(const cJSON *command);
 
 /* --- documents (apply.c): the command `apply`, its changes printed */
 
