@@ -260,8 +260,20 @@ struct verdict decide_backfill(const struct look *l)
 
 /* --- one that is named ---------------------------------------------------------------- */
 
+/* Beside the plan a workflow runs as one: its links hold. Tasks that each run for a date of their
+ * plan begin at once. */
+int run_now_resolve(const struct commander *c, struct order *o, struct refusal *f)
+{
+	(void)c;
+	(void)f;
+	o->members = o->off_plan && o->sel.n_tasks > 1;
+	return 0;
+}
+
 struct verdict decide_run_now(const struct look *l)
 {
+	if (l->o->members)
+		return decide_start(l);
 	struct verdict v = verdict__propose(again_waits(l) ? ASK_RETRY : ASK_RUN_NOW);
 
 	if (is_put_off(l))

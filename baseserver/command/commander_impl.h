@@ -62,6 +62,10 @@ struct order {
 	uint32_t grace_ms;
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
+	const char *date, *up_to, *from_task; /* of run-start; or NULL */
+	bool no_op;                           /* succeeds without a job */
+	bool members;     /* its instances look at each other, whatever they are of a plan */
+	bool own_second;  /* its date is the second of its creation, and nobody else's */
 	const char *node; /* name or id */
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const struct jval *retired_libraries;
@@ -299,6 +303,10 @@ void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_ke
 int order__parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                  int64_t now_us, struct order *ret, struct refusal *f);
 void order__done(struct order *o);
+
+/* commander_start.c: when an order is to count as given, so that its date is its own. E_BUSY */
+int start__moment(const struct commander *c, const struct order *o, int64_t *ret_us,
+                  struct refusal *f);
 
 /* commander_brief.c: arguments too large to be kept. */
 void args__hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);

@@ -147,6 +147,20 @@ static int unknown_kind(const char *kind, struct refusal *f)
 	              near ? ", is this meant: " : "", near ? near : "");
 }
 
+/* Read anew as of another moment, if its own second is taken. */
+static int take_moment(struct commander *c, struct cmd *cmd, const struct client_request *r,
+                       struct refusal *f)
+{
+	int64_t at;
+	int code = start__moment(c, &cmd->o, &at, f);
+
+	if (code < 0 || at == cmd->created_us)
+		return code;
+	order__done(&cmd->o);
+	cmd->created_us = at;
+	return order__parse(c, cmd->kind, r->args, r->args_len, at, &cmd->o, f);
+}
+
 static int commander_in_begin(struct commander *c, struct client_request *r, enum command_kind kind,
                               struct refusal *f)
 {
@@ -154,6 +168,8 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
 	struct cmd *cmd = cmd__new(c, kind, r->request_id, r->actor, r->args, now);
 	int code = order__parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
 
+	if (code == 0)
+		code = take_moment(c, cmd, r, f);
 	cmd->dry = r->dry_run;
 	if (code == 0)
 		code = rights__judge(c, r, &cmd->o, &cmd->by, f);

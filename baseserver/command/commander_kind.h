@@ -58,6 +58,7 @@ struct kind {
 	 * address of a browser may have its maker's service wake it. */
 	const char *hides[2];
 	bool is_manual;    /* without a date it means the last planned one */
+	bool picks_dates;  /* resolve() says which instances are meant */
 	bool beside_plan;  /* any date will do, and the ledger chooses the part of the key */
 	bool wants_dates;  /* states alone do not say what is meant */
 	bool has_children; /* what depends on its instances sees a difference */
@@ -99,6 +100,12 @@ struct verdict decide_backfill(const struct look *l);
 struct verdict decide_run_now(const struct look *l);
 struct verdict decide_enqueue(const struct look *l);
 struct verdict decide_test_run(const struct look *l);
+int run_now_resolve(const struct commander *c, struct order *o, struct refusal *f);
+
+/* commander_start.c: a workflow, once. */
+int start_parse(struct order *o, struct refusal *f);
+int start_resolve(const struct commander *c, struct order *o, struct refusal *f);
+struct verdict decide_start(const struct look *l);
 
 /* commander_task.c: definitions. */
 int retire_parse(struct order *o, struct refusal *f);

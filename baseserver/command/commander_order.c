@@ -165,7 +165,7 @@ static int check_reach(struct order *o, struct refusal *f)
 		return refuse(f, E_INVALID, "args.selection", "tasks, workflow",
 		              "args.selection: %s acts on tasks, not on dates",
 		              command_kind_name(o->kind));
-	if (on == ON_INSTANCES && !narrowed && !o->ops->is_manual)
+	if (on == ON_INSTANCES && !narrowed && !o->ops->is_manual && !o->ops->picks_dates)
 		return refuse(f, E_INVALID, "args.selection",
 		              "from, to, dates, states or instances",
 		              "args.selection: %s acts on instances, dates or states are missing",
@@ -207,13 +207,14 @@ static void default_dates(const struct commander *c, struct order *o)
 
 	if (!o->ops->is_manual || selection_has_dates(s) || s->has_states || s->has_instances)
 		return;
+	o->own_second = o->off_plan && !o->ops->beside_plan;
 	s->instances = mem_array(s->n_tasks + 1, sizeof *s->instances);
 	for (size_t i = 0; i < s->n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, s->tasks[i]);
 		int64_t at = o->off_plan ? now : plan_prev(t->def->plan, now + 1);
 		/* In its first period, before the first date of its plan. */
 		if (at == PLAN_BEFORE && !o->ops->beside_plan)
-			o->off_plan = true;
+			o->off_plan = o->own_second = true;
 		s->instances[s->n_instances++] = (struct inst_key){ at == PLAN_BEFORE ? now : at,
 			                                            t->id, 0 };
 	}

@@ -10,6 +10,8 @@
 
 bool order__has_members(const struct order *o)
 {
+	if (o->members)
+		return true;
 	return o->kind == CK_BACKFILL &&
 	       (o->dependencies == DEPEND_INSIDE ||
 	        ((o->off_plan || o->before_begin) && o->dependencies == DEPEND_ALL));

@@ -220,8 +220,8 @@ static int on_satisfy(struct asked *a, uint64_t *ret_number)
 	}
 	if (a->p->dry && a->e)
 		a->e->inst.flags |= IF_DRY;
-	return a->p->dry ? ask_step(a, EV_DRY, RE_DRYRUN, ret_number)
-	                 : ask_step(a, EV_SATISFY, RE_NONE, ret_number);
+	return a->e && a->e->inst.flags & IF_DRY ? ask_step(a, EV_DRY, RE_DRYRUN, ret_number)
+	                                         : ask_step(a, EV_SATISFY, RE_NONE, ret_number);
 }
 
 static int on_withdraw(struct asked *a, uint64_t *ret_number)
@@ -432,10 +432,11 @@ static void flags_asked(struct asked *a)
 {
 	struct instance *i = &a->e->inst;
 
+	bool member = i->flags & IF_MEMBER;
 	i->flags &= (uint16_t) ~(IF_OLD_BODY | IF_NO_LINKS | IF_MEMBER);
 	i->flags |= a->p->flags;
-	/* A run that a person began has no order to keep, also when it is redone. */
-	if (i->origin != OR_BACKFILL && a->p->origin != OR_BACKFILL)
+	/* A run that a person began alone has no order to keep, also when it is redone. */
+	if (!member && i->origin != OR_BACKFILL && a->p->origin != OR_BACKFILL)
 		i->flags &= (uint16_t)~IF_MEMBER;
 }
 

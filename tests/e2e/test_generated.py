@@ -24,7 +24,7 @@ from harness import main, test, until  # noqa: E402
 SPEC = openapi.load(Path(__file__).resolve().parents[2] / "schema/openapi.yaml")
 N, SEED, STRICT = int(os.environ.get("N", "2500")), int(os.environ.get("SEED", "1")), bool(os.environ.get("STRICT"))
 KINDS = ("apply", "retire", "online", "offline", "freeze", "unfreeze", "redo", "backfill", "kill", "force-success", "priority",
-         "skip", "run-now", "enqueue", "test-run", "declare-dead", "pool-set", "pool-remove", "quota-set", "command-pause",
+         "skip", "run-start", "run-now", "enqueue", "test-run", "declare-dead", "pool-set", "pool-remove", "quota-set", "command-pause",
          "command-resume", "command-cancel", "log-level", "broker-undrain")
 # What texts may be, by the name of who carries them; the rest is harvested from answers.
 TEXTS = {"order": ["asc", "desc"], "sort": ["run_date", "change", "start", "end", "priority", "state"],

@@ -385,6 +385,7 @@ static void every_argument_has_its_refusal(void **state)
 		{ "priority", SEL ", \"message\": \"m\"", "priority" },
 		{ "skip", SEL, "selection message" },
 		{ "run-now", SEL, "selection off_plan message" },
+		{ "run-start", TASKS, "selection date up_to from_task no_op message" },
 		{ "enqueue", SEL, "selection message" },
 		{ "test-run", SEL, "selection document message" },
 		{ "declare-dead", SEL, "selection message" },

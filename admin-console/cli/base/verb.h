@@ -97,6 +97,8 @@ int usage(const struct cli *cli);                  /* says it; CLI_USAGE */
 
 /* A check: a whole number, of any sign. */
 opt_check check_number;
+/* NAME=VALUE (act.c). */
+opt_check check_pair;
 /* A check of all that was said: for what prints the text of others, as it is. */
 void check_no_json(struct asked *q, struct argp_state *state);
 

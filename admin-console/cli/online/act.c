@@ -23,8 +23,7 @@ static void check_count(struct asked *q, const struct opt *o, const char *arg,
 		argp_error(state, "--%s is '%s', want a number", o->name, arg);
 }
 
-static void check_pair(struct asked *q, const struct opt *o, const char *arg,
-                       struct argp_state *state)
+void check_pair(struct asked *q, const struct opt *o, const char *arg, struct argp_state *state)
 {
 	size_t n = strcspn(arg, "=");
 

@@ -124,6 +124,8 @@ static void item_add(cJSON *inside, cJSON *item)
 			cJSON_Duplicate(item, true));
 }
 
+#define ONE "/api/v1/instances/" /* one, not a list */
+
 static int page_take(struct online *o, const char *path, const char *cursor, cJSON *inside,
                      char **ret_cursor)
 {
@@ -132,18 +134,21 @@ static int page_take(struct online *o, const char *path, const char *cursor, cJS
 
 	buf_init(&page);
 	buf_puts(&page, path);
-	path_arg(&page, "limit", "500");
+	if (strncmp(path, ONE, strlen(ONE)) != 0)
+		path_arg(&page, "limit", "500");
 	path_arg(&page, "cursor", cursor);
 	int code = ask_quietly(o, buf_str(&page), &root);
 	buf_done(&page);
 	if (code != CLI_OK)
 		return code;
+	if (json_get(root, "id")) /* one, not a list */
+		item_add(inside, root);
 	const char *next = json_text(root, "cursor");
 	*ret_cursor = next ? mem_str(next) : NULL;
 	cJSON_ArrayForEach(i, json_get(root, "items"))
 		item_add(inside, i);
 	/* The first page's: what changes while the others are read is told again. */
-	if (!json_get(inside, "number"))
+	if (!json_get(inside, "number") && json_get(root, "number"))
 		cJSON_AddStringToObject(inside, "number", text_of(root, "number"));
 	cJSON_Delete(root);
 	return CLI_OK;

@@ -425,7 +425,9 @@ static int wait_all(struct wait *w)
 	int r = wait_run(w);
 	bar_clear(w);
 	sigaction(SIGINT, &before, NULL);
-	if (r == IS_OVER)
+	if (r == IS_OVER && !w->id && w->now.total == 0)
+		code = cli_fail(CLI_NOT_FOUND, "no instance of that is there");
+	else if (r == IS_OVER)
 		code = wait_ended(w);
 	else
 		code = r == IS_WRONG ? wait_wrong(w) : wait_left(w, r);

@@ -73,6 +73,7 @@ export const en = {
 	'cmd.priority': 'Set priority',
 	'cmd.enqueue': 'Enqueue now',
 	'cmd.run-now': 'Run at once',
+	'cmd.run-start': 'Run',
 	'cmd.skip': 'Skip',
 	'cmd.declare-dead': 'Declare dead',
 	'cmds.args': 'Arguments',

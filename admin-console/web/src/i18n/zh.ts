@@ -73,6 +73,7 @@ export const zh: Words = {
 	'cmd.priority': '调整优先级',
 	'cmd.enqueue': '立即排队',
 	'cmd.run-now': '立即执行',
+	'cmd.run-start': '运行',
 	'cmd.skip': '跳过',
 	'cmd.declare-dead': '判定已死',
 	'cmds.args': '参数',

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""A workflow that is started by hand: `run start`, `run-now --off-plan` of a whole workflow, and what
+waits for them. TAP."""
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, OVER, Site, main, test, until  # noqa: E402
+
+OK, REFUSED, USAGE, NOT_FOUND, FAILED = 0, 1, 2, 4, 7
+DATE = "2026-03-01"
+
+
+def applied(s, name, tasks, defaults="cycle: none", head=""):
+    path = s.dir / f"{name}.yaml"
+    path.write_text(f"project: go\nworkflow: {name}\n{head}defaults: {{type: shell, {defaults}, retry: {{attempts: 1}}}}\n"
+                    "tasks:\n" + "".join(f"  {t}: {{{body}}}\n" for t, body in tasks.items()))
+    s.sirdar("apply", "--yes", str(path))
+    return f"go/{name}"
+
+
+def chain(s, name, **more):
+    """b prints what a gave it, c follows b; d stands alone."""
+    out = s.dir / "data" / name
+    return out, applied(s, name, {
+        "a": "outputs: [n], params: {script: 'sleep 0.2; echo sirdar:output n=$SIRDAR_RUN_DATE'}",
+        "b": f"needs: [{{task: a, depend: 1}}], params: {{word: none, script: \"echo ${{word}} ${{a.n}} $SIRDAR_RUN_DATE >> {out}\"}}",
+        "c": "needs: [{task: b, depend: 1}], params: {script: 'true'}",
+        "d": "params: {script: 'true'}"}, **more)
+
+
+DAILY = {"defaults": "cycle: day, catchup: {mode: none}", "head": "start_date: 2026-01-01\n"}
+
+
+def rows(s, flow):
+    return {(i["task"].rsplit("/", 1)[1], i["run_date"][:10]): i for i in s.instances(f"{flow}/*")}
+
+
+@test
+def a_workflow_without_a_plan_is_started_whole_and_its_links_hold(s):
+    """Its child began beside its parent, and ended as StopSchedule(params)."""
+    for n, words in enumerate((("run", "start"), ("run-now", "--workflow"), ("run-now", "--off-plan", "--workflow"))):
+        out, flow = chain(s, f"hand{n}")
+        done = s.sirdar(*words, flow, "--wait")
+        assert "4: 4 Succ" in done.stdout, done
+        word, gave, had = out.read_text().split()
+        assert gave == had, out.read_text()
+
+
+@test
+def three_starts_in_one_second_are_three_runs(s):
+    out, flow = chain(s, "thrice")
+    begun = [s.sirdar("run", "start", flow).stdout for _ in range(3)]
+    assert all("4 of 4 done" in text for text in begun), begun
+    until("all have run", lambda: len(found := s.instances(f"{flow}/*")) == 12 and all(i["state"] in OVER for i in found))
+    lines = [line.split() for line in out.read_text().splitlines()]
+    assert len({had for _, _, had in lines}) == 3 and all(gave == had for _, gave, had in lines), lines
+
+
+@test
+def runs_that_were_started_keep_their_links_over_a_restart(s):
+    gate, out = s.dir / "data" / "gate", s.dir / "data" / "over"
+    flow = applied(s, "over", {"a": f"params: {{script: 'while [ ! -e {gate} ]; do sleep 0.02; done; echo a >> {out}'}}",
+                               "b": f"needs: [{{task: a, depend: 1}}], params: {{script: 'echo b >> {out}'}}"})
+    for _ in range(2):
+        s.sirdar("run", "start", flow)
+    until("both run", lambda: len(s.instances(f"{flow}/a", states="Running")) == 2)
+    s.base.kill()
+    s.base.start()
+    until("it is there again", s.up)
+    assert {i["state"] for i in s.instances(f"{flow}/b")} == {"Ready"}
+    gate.touch()
+    s.sirdar("run", "wait", flow)
+    assert sorted(out.read_text().split()) == ["a", "a", "b", "b"]
+    assert len({i["run_date"] for i in s.instances(f"{flow}/*")}) == 2
+
+
+@test
+def parameters_and_a_date_are_of_that_run(s):
+    out, flow = chain(s, "with", **DAILY)
+    s.sirdar("run", "start", flow, "--date", DATE, "--param", "word=first", "--wait")
+    s.sirdar("run", "start", flow, "--date", DATE, "--param", "word=again", "--wait")
+    assert [line.split()[0] for line in out.read_text().splitlines()] == ["first", "again"]
+    assert {i["generation"] for i in s.instances(f"{flow}/*")} == {2}
+
+
+@test
+def without_a_date_it_is_the_last_period_that_came_due(s):
+    _, flow = chain(s, "last", **DAILY)
+    today = lambda: s.get("/api/v1/resolve?task=go/last/a&run_date=today")["run_date"]  # noqa: E731
+    before = today()
+    s.sirdar("run", "start", flow, "--wait")
+    assert len(found := {i["run_date"] for i in s.instances(f"{flow}/*")}) == 1 and found <= {before, today()}
+    tasks = {"hourly": "cycle: hour, params: {script: 'true'}", "daily": "fire: end, needs: [hourly], params: {script: 'true'}"}
+    mixed = applied(s, "mixed", tasks, **DAILY)
+    s.sirdar("run", "start", mixed, "--wait")
+    got = [i["task"] for i in s.instances(f"{mixed}/*")]
+    assert got.count("go/mixed/daily") == 1 and got.count("go/mixed/hourly") == 24, got
+
+
+@test
+def a_part_of_a_workflow_is_started_alone(s):
+    for part, tasks in ((("--up-to", "b"), "ab"), (("--from", "b"), "bc"), (("--task", "a", "--task", "d"), "ad"),
+                        (("--from", "b", "--up-to", "b"), "b")):
+        _, flow = chain(s, "part" + tasks, **DAILY)
+        s.sirdar("run", "start", flow, "--date", DATE, "--task", "a", "--wait")
+        s.sirdar("run", "start", flow, "--date", DATE, *part, "--wait")
+        assert {t for t, _ in rows(s, flow)} == set(tasks) | {"a"}, (part, rows(s, flow))
+    _, flow = chain(s, "partone", **DAILY)
+    s.sirdar("run", "start", f"{flow}/d", "--date", DATE, "--wait")
+    assert {t for t, _ in rows(s, flow)} == {"d"}
+    s.sirdar("run", "start", f"{flow}/d", "--up-to", "a", expect=USAGE)
+    assert "is no task of what is started" in s.sirdar("run", "start", flow, "--up-to", "x", expect=NOT_FOUND).stderr
+
+
+@test
+def what_cannot_be_started_is_refused_and_says_why(s):
+    gate = s.dir / "data" / "busy"
+    flow = applied(s, "busy", {"a": f"params: {{script: 'while [ ! -e {gate} ]; do sleep 0.02; done'}}"}, **DAILY)
+    s.sirdar("run", "start", flow, "--date", DATE)
+    until("it runs", lambda: s.instances(f"{flow}/a", states="Running"))
+    assert "an attempt runs" in s.sirdar("run", "start", flow, "--date", DATE, expect=REFUSED).stdout
+    assert "no task of what is started has a planned date" in s.sirdar("run", "start", flow, "--date", "2025-01-01", expect=REFUSED).stderr
+    gate.touch()
+    s.sirdar("run", "wait", flow, DATE)
+    s.sirdar("offline", f"{flow}/a", "--yes")
+    assert "is not online" in s.sirdar("run", "start", flow, "--date", DATE, expect=REFUSED).stderr
+    s.sirdar("run", "start", "go/none", expect=NOT_FOUND)
+
+
+@test
+def run_wait_waits_for_what_it_names(s):
+    gate = s.dir / "data" / "wait"
+    flow = applied(s, "wait", {"a": f"params: {{script: 'while [ ! -e {gate} ]; do sleep 0.02; done'}}", "b": "params: {script: 'exit 4'}"}, **DAILY)
+    assert "no instance of that is there" in s.sirdar("run", "wait", flow, DATE, expect=NOT_FOUND).stderr
+    s.sirdar("run", "start", flow, "--date", DATE)
+    until("it runs", lambda: s.instances(f"{flow}/a", states="Running"))
+    [a] = s.instances(f"{flow}/a")
+    whats = ((flow, DATE), ("--workflow", flow), (f"{flow}/a", DATE), (a["id"],), (f"{flow}/a", "--from", DATE, "--to", DATE))
+    waits = [subprocess.Popen([BIN / "sirdar", "run", "wait", *what], env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token")),
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for what in whats]
+    for what, p in zip(whats, waits):
+        assert any("1 running" in line for line in p.stderr), what
+    gate.touch()
+    codes = [p.wait(120) for p in waits]
+    for p in waits:
+        p.communicate()
+    assert codes == [FAILED, FAILED, OK, OK, OK], codes
+    s.sirdar("run", "wait", f"{flow}/b", DATE, expect=FAILED)
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("start").start(types=("shell:32", "noop:8"))))
