@@ -46,18 +46,22 @@ int64_t look__due(const struct look *l)
 	return l->planned ? plan_due(l->it->task->def->plan, date) : l->o->now_us / US_PER_S;
 }
 
-/* With its task: what came due meanwhile is due anew, or left out by the catch-up mode. */
+/* With its task: what came due meanwhile is due anew, or left out by the catch-up mode. Who
+ * unfreezes a task wants it to run: its instances that are frozen themselves are no longer. */
 static struct verdict on_thaw(const struct look *l)
 {
 	const struct cat_task *t = l->it->task;
 	int64_t date = l->it->key.run_date;
 	struct verdict v = verdict__propose(ASK_THAW);
+	struct verdict own = l->live && l->live->flags & IF_FROZEN && l->it->key.part <= 0
+	                             ? verdict__propose(ASK_UNFREEZE)
+	                             : verdict__leave();
 
 	if (!t->row.frozen || !l->live || l->it->key.part ||
 	    (l->state != ST_READY && l->state != ST_DEPEND))
-		return verdict__leave();
+		return own;
 	if (l->planned && plan_due(t->def->plan, date) > l->now_s)
-		return verdict__leave();
+		return own;
 	v.reason = l->planned && instantiator_leaves_out(t->def, date, l->now_s) ? RE_CATCHUP
 	                                                                         : RE_USER;
 	return v;

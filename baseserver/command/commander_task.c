@@ -13,6 +13,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { RETRY_US = 10 * 1000, TRIES_MAX = 100 };
 
@@ -256,6 +257,21 @@ static size_t tasks_changed(const struct cmd *cmd, const struct edit *e)
 	return cmd->kind == CK_RETIRE ? cmd->o.sel.n_tasks : e->n_tasks;
 }
 
+/* How many, and which: the first of them. */
+static char *changes_text(const struct cmd *cmd, const struct edit *e)
+{
+	struct buf b;
+
+	buf_init(&b);
+	buf_printf(&b, "\"tasks_changed\":%zu,\"tasks\":[", tasks_changed(cmd, e));
+	for (size_t i = 0; i < e->n_tasks && i < DRY_LIST_MAX; i++)
+		put_text(&b, NULL, e->tasks[i]->name);
+	buf_putc(&b, ']');
+	char *text = mem_str(buf_str(&b));
+	buf_done(&b);
+	return text;
+}
+
 size_t cmd__tasks_changed(struct commander *c, const struct cmd *cmd)
 {
 	struct edit *e = edit_of(c, cmd);
@@ -302,7 +318,7 @@ void cmd__edit(struct commander *c, struct cmd *cmd)
 	struct edit *e = cmd->edit ? cmd->edit : edit_of(c, cmd);
 	cmd->edit = NULL;
 	if (cmd->o.on_tasks && !cmd->changes)
-		cmd->changes = mem_fmt("\"tasks_changed\":%zu", tasks_changed(cmd, e));
+		cmd->changes = changes_text(cmd, e);
 	if (cmd__check_edit(c, e, &f) < 0) {
 		edit_free(e);
 		cmd__fail(c, cmd, &f);

@@ -589,12 +589,15 @@ static int on_thaw(struct asked *a, uint64_t *ret_number)
 	if ((i->state != ST_READY && i->state != ST_DEPEND) || !a->t->row.frozen || i->key.part ||
 	    i->flags & IF_LOOKS)
 		return 0;
+	bool own = i->flags & IF_FROZEN;
+	i->flags &= (uint16_t)~IF_FROZEN;
 	if (a->p->reason == RE_CATCHUP && i->origin == OR_CYCLE && i->generation == 1 &&
 	    i->attempt == 0 && !(i->flags & IF_RUN_NOW))
 		return ask_step(a, EV_SKIP, RE_CATCHUP, ret_number);
-	if (i->eff_due_us >= a->l->now_us)
+	if (i->eff_due_us >= a->l->now_us && !own)
 		return 0;
-	i->eff_due_us = a->l->now_us;
+	if (i->eff_due_us < a->l->now_us)
+		i->eff_due_us = a->l->now_us;
 	return ask_step(a, EV_UNFREEZE, RE_USER, ret_number);
 }
 

@@ -107,6 +107,32 @@ def what_changes_tasks_says_how_many_before_and_after(s):
 
 
 @test
+def a_workflow_with_nothing_unfinished_is_frozen_and_unfrozen_and_its_tasks_are_named(s):
+    workflow(s, "still", {"a": script("exit 0"), "b": script("exit 0")})
+    for verb, frozen in (("freeze", True), ("unfreeze", False)):
+        out = s.sirdar(verb, "--workflow", "cmd/still").stdout
+        assert "2 tasks: cmd/still/a, cmd/still/b" in out, out
+        assert {s.get(f"/api/v1/tasks/cmd/still/{t}")["frozen"] for t in "ab"} == {frozen}
+
+
+@test
+def an_unfreeze_of_a_workflow_ends_what_was_frozen_one_by_one(s):
+    """The console froze an instance, and the command line unfroze tasks: each went on as the other had left it."""
+    gate = s.dir / "data" / "thaw.gate"
+    workflow(s, "thaw", {"a": script(f"while [ ! -e {gate} ]; do sleep 0.02; done"), "b": script("exit 0", needs="[a]")})
+    s.sirdar("backfill", "--workflow", "cmd/thaw", "--date", "2026-03-08", "--yes")
+    b = s.wait_state("cmd/thaw/b", day(8), "Ready")
+    for freezes in ([{"instances": [{"id": b["id"]}]}], [{"instances": [{"id": b["id"]}]}, {"workflow": "cmd/thaw"}]):
+        for selection in freezes:
+            over(s, s.command("freeze", selection=selection))
+        assert "frozen" in s.instance("cmd/thaw/b", day(8))["flags"]
+        s.sirdar("unfreeze", "--workflow", "cmd/thaw")
+        assert "frozen" not in s.instance("cmd/thaw/b", day(8))["flags"]
+    gate.touch()
+    s.wait_state("cmd/thaw/b", day(8), "Succ")
+
+
+@test
 def what_counts_nothing_says_to_what_it_was_done(s):
     for words in (("pool", "set", "counted", "3"), ("quota", "set", "cmd", "0"), ("broker", "drain", "b1", "--yes"),
                   ("broker", "undrain", "b1", "--yes"), ("log-level", "info"), ("pool", "remove", "counted")):

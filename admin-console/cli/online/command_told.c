@@ -41,6 +41,24 @@ static void items_print(const cJSON *root)
 		         text_of(i, "code"), text_of(i, "message"));
 }
 
+/* Which tasks it changed. */
+static void tasks_print(const cJSON *c)
+{
+	const cJSON *t;
+	const char *between = ": ";
+	int n = 0;
+
+	cJSON_ArrayForEach(t, json_get(c, "tasks")) {
+		if (!cJSON_IsString(t))
+			continue;
+		printf("%s%s", between, t->valuestring);
+		between = ", ";
+		n++;
+	}
+	if (n > 0 && number_of(c, "tasks_changed") > n)
+		printf(", and %lld more", number_of(c, "tasks_changed") - n);
+}
+
 /* What it did: tasks, instances, or to what it was done where neither is counted. */
 static void print_with(const cJSON *c, const struct words *of)
 {
@@ -52,6 +70,7 @@ static void print_with(const cJSON *c, const struct words *of)
 		printf("%s", text_of(c, "state"));
 	if (tasks)
 		printf(", %s", plural_of(c, "tasks_changed", "task"));
+	tasks_print(c);
 	if (refused > 0)
 		printf("%s%lld done, %lld refused",
 		       tasks || strcmp(text_of(c, "state"), "done") != 0 ? ", " : "",
