@@ -47,6 +47,15 @@ static struct verdict again_reopen(const struct look *l, bool kill)
 	return v;
 }
 
+/* An attempt that runs is no dry run, and what follows it runs as it did. */
+static int no_op_check(const struct order *o, struct refusal *f)
+{
+	if (!o->no_op || (!o->kill_running && !o->wait_running && !o->failed_parts))
+		return 0;
+	return refuse(f, E_INVALID, "args.no_op", "running: leave",
+	              "args.no_op: goes with `running: leave` and with whole instances");
+}
+
 /* --- redo ----------------------------------------------------------------------------- */
 
 int redo_parse(struct order *o, struct refusal *f)
@@ -71,7 +80,7 @@ int redo_parse(struct order *o, struct refusal *f)
 	o->wait_running = running == 1;
 	o->old_body = body == 1;
 	o->kill_running = o->kill_downstream = running == 2;
-	return 0;
+	return no_op_check(o, f);
 }
 
 /* Does one of its links reach before the begin of the parent? */
@@ -104,7 +113,8 @@ static bool redo_is_member(const struct look *l)
 
 static uint16_t redo_flags(const struct look *l)
 {
-	return (l->o->old_body ? IF_OLD_BODY : 0) | (redo_is_member(l) ? IF_MEMBER : 0);
+	return (l->o->old_body ? IF_OLD_BODY : 0) | (redo_is_member(l) ? IF_MEMBER : 0) |
+	       (l->o->no_op ? IF_DRY : 0);
 }
 
 /* Only where there is something to mend: the ledger sees whether there are parts. */
@@ -171,7 +181,7 @@ int backfill_parse(struct order *o, struct refusal *f)
 		o->parallel = PARALLEL_NO_CAP;
 	o->leave_finished = finished == 1;
 	o->kill_running = running == 1;
-	return 0;
+	return no_op_check(o, f);
 }
 
 /* Links pass over dates before the begin: among its members a backfill has them all the same. */
@@ -219,9 +229,13 @@ int backfill_resolve(const struct commander *c, struct order *o, struct refusal 
 
 static uint16_t backfill_flags(const struct order *o)
 {
+	uint16_t dry = o->no_op ? IF_DRY : 0;
+
 	if (o->dependencies == DEPEND_IGNORE)
-		return IF_NO_LINKS;
-	return o->dependencies == DEPEND_INSIDE || o->off_plan || o->before_begin ? IF_MEMBER : 0;
+		return IF_NO_LINKS | dry;
+	return (o->dependencies == DEPEND_INSIDE || o->off_plan || o->before_begin ? IF_MEMBER
+	                                                                           : 0) |
+	       dry;
 }
 
 static struct verdict backfill_again(const struct look *l, bool kill)

@@ -49,7 +49,7 @@ static const struct kind kinds[CK_COUNT] = {
 
 	/* --- instances --------------------------------------------------------------------- */
 	[CK_REDO] = { .keys = { "selection", "mode", "scope", "running", "body", "priority",
-	                        "params", "failed_parts" },
+	                        "params", "failed_parts", "no_op" },
 	              .parse = redo_parse,
 	              .fills = true,
 	              .decide = decide_redo,
@@ -57,8 +57,8 @@ static const struct kind kinds[CK_COUNT] = {
 	              .has_children = true,
 	              .has_scope = true },
 	[CK_BACKFILL] = { .keys = { "selection", "parallel", "order", "dependencies", "finished",
-	                            "running", "priority", "stop_on_failure", "off_plan",
-	                            "params" },
+	                            "running", "priority", "stop_on_failure", "off_plan", "params",
+	                            "no_op" },
 	                  .parse = backfill_parse,
 	                  .resolve = backfill_resolve,
 	                  .fills = true,

@@ -46,6 +46,7 @@ static int parse_common(struct order *o, struct refusal *f)
 	    (r = arg_truth(o->args, "args", "detach", &o->detach, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "retire", &o->retire, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "off_plan", &o->off_plan, f)) < 0 ||
+	    (r = arg_truth(o->args, "args", "no_op", &o->no_op, f)) < 0 ||
 	    (r = arg_number(o->args, "args", "grace_ms", 1, 86400000, &grace, f)) < 0 ||
 	    (r = arg_number(o->args, "args", "priority", 1, 10, &o->priority, f)) < 0)
 		return r;

@@ -25,8 +25,7 @@ int start_parse(struct order *o, struct refusal *f)
 
 	if ((r = arg_text(o->args, "args", "date", 60, &o->date, f)) < 0 ||
 	    (r = arg_text(o->args, "args", "up_to", 700, &o->up_to, f)) < 0 ||
-	    (r = arg_text(o->args, "args", "from_task", 700, &o->from_task, f)) < 0 ||
-	    (r = arg_truth(o->args, "args", "no_op", &o->no_op, f)) < 0)
+	    (r = arg_text(o->args, "args", "from_task", 700, &o->from_task, f)) < 0)
 		return r;
 	o->members = true;
 	return 0;

@@ -209,6 +209,21 @@ static int on_force(struct asked *a, uint64_t *ret_number)
 	return ask_step(a, EV_FORCE, RE_FORCED, ret_number);
 }
 
+/* Does it succeed without a job? A test run tries its job all the same. What is frozen waits. */
+static bool is_dry(const struct asked *a)
+{
+	const struct instance *i = &a->e->inst;
+
+	return i->key.part == 0 && !a->t->row.frozen && !(i->flags & IF_FROZEN) &&
+	       (i->flags & IF_DRY || (a->t->def && a->t->def->dry_run));
+}
+
+static int ask_dry(struct asked *a, uint64_t *ret_number)
+{
+	a->e->inst.flags |= IF_DRY;
+	return ask_step(a, EV_DRY, RE_DRYRUN, ret_number);
+}
+
 static int on_satisfy(struct asked *a, uint64_t *ret_number)
 {
 	if (a->p->folded < a->t->barrier)
@@ -218,10 +233,9 @@ static int on_satisfy(struct asked *a, uint64_t *ret_number)
 		*ret_number = stream_last(a->l->stream);
 		return E_LIMIT;
 	}
-	if (a->p->dry && a->e)
-		a->e->inst.flags |= IF_DRY;
-	return a->e && a->e->inst.flags & IF_DRY ? ask_step(a, EV_DRY, RE_DRYRUN, ret_number)
-	                                         : ask_step(a, EV_SATISFY, RE_NONE, ret_number);
+	if (a->e && (a->p->dry || (a->e->inst.state == ST_READY && is_dry(a))))
+		return ask_dry(a, ret_number);
+	return ask_step(a, EV_SATISFY, RE_NONE, ret_number);
 }
 
 static int on_withdraw(struct asked *a, uint64_t *ret_number)
@@ -261,6 +275,10 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 		return r;
 	if (ledger__awaits_turn(a->l, a->t, i))
 		return no_turn(a, ret_number);
+	if (is_dry(a)) { /* it was frozen, or saved anew, when its links were met */
+		r = ask_dry(a, ret_number);
+		return r < 0 ? r : E_CONFLICT;
+	}
 	if (i->flags & IF_SPREAD) { /* it was, by a former definition */
 		i->flags &= (uint16_t)~IF_SPREAD;
 		i->infra = 0;
@@ -661,6 +679,8 @@ static int on_run_now(struct asked *a, uint64_t *ret_number)
 	if (a->e->inst.state != ST_READY)
 		return state_holds_slot((enum state)a->e->inst.state) ? E_CONFLICT : 0;
 	a->e->inst.flags |= IF_RUN_NOW;
+	if (is_dry(a))
+		return ask_dry(a, ret_number);
 	return ask_step(a, EV_SATISFY, RE_USER, ret_number);
 }
 

@@ -108,6 +108,7 @@ struct task {
 	enum catchup_mode catchup;
 	int32_t catchup_max; /* 0: no limit */
 	bool on_lost_hold, on_server_lost_keep;
+	bool dry_run; /* succeeds when its turn comes, without a job */
 
 	struct task_param *params; /* task over workflow, merged; n_params */
 	size_t n_params;

@@ -97,6 +97,7 @@ struct wf_task {
 	struct wf_choice fire, calendar_on, shift, state, serial, dispatch, backoff, catchup_mode;
 	struct wf_choice on_lost, on_server_lost, overlap, dependence;
 	struct wf_choice raw; /* values become a part of its code */
+	struct wf_choice dry_run;
 	struct wf_number priority, concurrency, max_attempts, catchup_max, quota_running, retries;
 	struct wf_number join; /* 0: all */
 	struct wf_least least; /* of dispatch */

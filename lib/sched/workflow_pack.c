@@ -296,6 +296,7 @@ static void set_choices(struct task *t, const struct wf_made *m)
 	             : m->cron               ? CATCHUP_LATEST
 	                                     : CATCHUP_ALL;
 	t->on_lost_hold = from->on_lost.value;
+	t->dry_run = from->dry_run.value;
 	t->on_server_lost_keep = from->on_server_lost.value;
 	t->pipeline = from->is_step;
 	t->fails_only = from->is_step && m->n_links > 0 && m->links[0].on == ON_FAILURE;

@@ -130,6 +130,44 @@ def what_cannot_be_started_is_refused_and_says_why(s):
     s.sirdar("run", "start", "go/none", expect=NOT_FOUND)
 
 
+def dry(i):
+    return (i["state"], i["reason"], "dry_run" in i["flags"], i["attempt"]) == ("Succ", "dryrun", True, 0)
+
+
+@test
+def a_run_without_jobs_succeeds_in_order_and_runs_nothing(s):
+    out, flow = chain(s, "noop", **DAILY)
+    s.sirdar("run", "start", flow, "--date", DATE, "--no-op", "--wait")
+    found = s.instances(f"{flow}/*")
+    assert len(found) == 4 and all(dry(i) for i in found) and not out.exists(), found
+    numbers = {i["task"].rsplit("/", 1)[1]: int(i["last_number"]) for i in found}
+    assert numbers["a"] < numbers["b"] < numbers["c"], numbers
+    s.sirdar("redo", f"{flow}/d", DATE, "--yes", "--wait")
+    assert not dry(s.instances(f"{flow}/d")[0]), "a redo runs it"
+    s.sirdar("redo", f"{flow}/d", DATE, "--yes", "--no-op", "--wait")
+    assert dry(s.instances(f"{flow}/d")[0])
+    s.sirdar("backfill", f"{flow}/d", "2026-03-02", "--yes", "--no-op", "--wait")
+    assert all(dry(i) for i in s.instances(f"{flow}/d"))
+    assert "running: leave" in s.sirdar("redo", f"{flow}/d", DATE, "--yes", "--no-op", "--running", "kill", expect=REFUSED).stderr
+
+
+@test
+def a_task_that_says_dry_run_never_runs_and_its_children_do(s):
+    out = s.dir / "data" / "dry"
+    flow = applied(s, "dry", {"a": f"dry_run: true, params: {{script: 'echo a >> {out}'}}", "b": f"needs: [a], params: {{script: 'echo b >> {out}'}}"}, **DAILY)
+    s.sirdar("freeze", f"{flow}/a")
+    s.sirdar("backfill", "--workflow", flow, "--date", DATE, "--yes")
+    until("its links are met", lambda: [i for i in s.instances(f"{flow}/a") if i["state"] == "DependenceFinish"])
+    assert s.get(f"/api/v1/instances/{s.instances(f'{flow}/a')[0]['id']}/why")["gate"] == 2
+    s.sirdar("unfreeze", f"{flow}/a")
+    s.sirdar("run", "wait", flow, DATE)
+    assert dry(s.instances(f"{flow}/a")[0]) and out.read_text() == "b\n"
+    s.sirdar("run-now", f"{flow}/a", DATE, "--wait")
+    s.sirdar("run-now", f"{flow}/a", "--off-plan", "--wait")
+    assert all(dry(i) for i in s.instances(f"{flow}/a")) and out.read_text() == "b\n"
+    assert "dry_run: true" in s.sirdar("export", flow).stdout
+
+
 @test
 def run_wait_waits_for_what_it_names(s):
     gate = s.dir / "data" / "wait"

@@ -376,10 +376,10 @@ static void every_argument_has_its_refusal(void **state)
 		{ "offline", TASKS, "selection detach message" },
 		{ "freeze", SEL, "selection message" },
 		{ "unfreeze", SEL, "selection message" },
-		{ "redo", SEL, "selection mode scope running body priority message" },
+		{ "redo", SEL, "selection mode scope running body priority no_op message" },
 		{ "backfill", SEL,
 		  "selection parallel order dependencies finished running priority "
-		  "stop_on_failure off_plan message" },
+		  "stop_on_failure off_plan no_op message" },
 		{ "kill", SEL, "selection grace_ms message" },
 		{ "force-success", SEL, "selection message" },
 		{ "priority", SEL ", \"message\": \"m\"", "priority" },

@@ -131,6 +131,9 @@ static void workflow_take(struct asked *q, struct argp_state *state)
 #define PARAM \
 	{ "param", 'a', "NAME=VALUE", "a parameter of this run alone (repeatable)", TAKE_PAIR, \
 	  "params", NULL, check_pair, 1 }
+#define NO_OP \
+	{ "no-op", 0, NULL, "no job runs: each succeeds when its turn comes", TAKE_TRUE, \
+	  "no_op", .group = 1 }
 #define DETACH \
 	{ "detach", 'd', NULL, "online children no longer wait for these", TAKE_TRUE, "detach", \
 	  .group = 1 }
@@ -186,6 +189,7 @@ static const struct opt redo_options[] = {
 	  .group = 1 },
 	PRIORITY,
 	PARAM,
+	NO_OP,
 	{ "failed-parts", 'f', NULL, "only the parts that failed", TAKE_TRUE, "failed_parts",
 	  .group = 1 },
 	RUN_SELECTION,
@@ -206,6 +210,7 @@ static const struct opt backfill_options[] = {
 	  "stop_on_failure", .group = 1 },
 	OFF_PLAN,
 	PARAM,
+	NO_OP,
 	RUN_SELECTION,
 };
 
