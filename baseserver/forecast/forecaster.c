@@ -254,18 +254,22 @@ static const char *name_of(const struct forecast *f, uint32_t task)
 static void tell_log(const struct forecast *f, const struct promise *p)
 {
 	char committed[WHEN_TEXT], expected[WHEN_TEXT] = "never";
+	char label[LABEL_TEXT], cause[LABEL_TEXT];
 
 	when_print(p->committed, committed);
+	label_of(forecast_task_of(f, p->key.task)->def->plan, p->key.run_date, label);
+	label_of(forecast_task_of(f, p->cause.task)->def->plan, p->cause.run_date, cause);
 	if (p->expected_us != INT64_MAX)
 		when_print(p->expected_us / US_PER_S, expected);
 	if (p->state == PROMISE_SAFE)
-		log_info("baseline.safe", "task=%s run_date=%lld committed=%s expected=%s",
-		         name_of(f, p->key.task), (long long)p->key.run_date, committed, expected);
+		log_info("baseline.safe", "task=%s label=\"%s\" committed=%s expected=%s",
+		         name_of(f, p->key.task), label, committed, expected);
 	else
-		log_warn(p->state == PROMISE_BREACHED ? "baseline.breached" : "baseline.at_risk",
-		         "task=%s run_date=%lld committed=%s expected=%s cause=%s cause_date=%lld",
-		         name_of(f, p->key.task), (long long)p->key.run_date, committed, expected,
-		         name_of(f, p->cause.task), (long long)p->cause.run_date);
+		log_warn(
+			p->state == PROMISE_BREACHED ? "baseline.breached" : "baseline.at_risk",
+			"task=%s label=\"%s\" committed=%s expected=%s cause=%s cause_label=\"%s\"",
+			name_of(f, p->key.task), label, committed, expected,
+			name_of(f, p->cause.task), cause);
 }
 
 static char *note_of(const struct forecast *f, const struct promise *p)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "cgi/server/names.h"
+#include "rt/zones.h"
+#include "sched/civil.h"
 #include "sched/link.h"
 #include "sched/task.h"
 #include "sched/when.h"
@@ -210,6 +212,19 @@ const char *task_state_name(uint8_t state)
 	return state < sizeof names / sizeof names[0] ? names[state] : "?";
 }
 
+/* A run_date of it, as an instant and as people call it. */
+static void put_date(struct buf *b, const struct store_task *t, const char *key, int64_t date)
+{
+	char label_key[40], label[LABEL_TEXT];
+	const struct tz *tz;
+
+	snprintf(label_key, sizeof label_key, "%s_label", key);
+	put_time(b, key, date);
+	bool has = date >= TIME_MIN && date <= TIME_MAX && t->zone && t->zone[0] &&
+	           zones_get(t->zone, &tz, NULL) == 0;
+	put_text(b, label_key, has ? label_print(tz, t->grain, date, label) : NULL);
+}
+
 void show_task(struct buf *b, const struct store_task *t)
 {
 	const char *end = strrchr(t->name, '/');
@@ -232,10 +247,10 @@ void show_task(struct buf *b, const struct store_task *t)
 	put_int(b, "cycle_s", t->cycle_s);
 	put_time(b, "start", t->start_s);
 	put_time(b, "end", t->end_s);
-	put_time(b, "planned_through", t->planned_through);
+	put_date(b, t, "planned_through", t->planned_through);
 	/* Over before anything came due: it had no date to begin with. */
 	bool never = t->state == TS_OVER && t->planned_through == INT64_MIN;
-	put_time(b, "begins", never ? INT64_MIN : t->online_from);
+	put_date(b, t, "begins", never ? INT64_MIN : t->online_from);
 	put_bool(b, "plan_over", t->state == TS_OVER);
 	put_int(b, "priority", t->priority);
 	put_close(b, '}');

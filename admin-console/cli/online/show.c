@@ -140,7 +140,7 @@ static const struct column task_columns[] = {
 	{ "Type", "type" },
 	{ "Owner", "owner" },
 	{ ">Priority", "priority" },
-	{ "Planned through", "planned_through", cell_time },
+	{ "Planned through", "planned_through_label" },
 	{ 0 },
 };
 
