@@ -109,6 +109,8 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	struct conn *c = ctx;
 
 	(void)s;
+	if (kind == FR_DELEGATION)
+		return worker__delegation(c, m);
 	if (kind == FR_ENROL)
 		return worker__enrol(c, m);
 	if (kind == FR_HELLO && !c->invite[0])

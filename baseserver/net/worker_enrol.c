@@ -110,13 +110,12 @@ static int find_peer(void *ctx, const uint8_t key[32], char ret_name[SESSION_NAM
 	struct conn *c = ctx;
 	const char *name = peers_whose(&c->w->who, key);
 
-	if (!name)
-		return E_NOT_FOUND;
 	c->invite[0] = 0;
 	c->has_pair = true;
 	memcpy(c->public, key, sizeof c->public);
-	snprintf(c->identity, sizeof c->identity, "%s", name);
-	snprintf(ret_name, SESSION_NAME_BYTES, "%s", name);
+	/* Nobody's may be a loader's: its machine lets it in (worker_delegation.c). */
+	snprintf(c->identity, sizeof c->identity, "%s", name ? name : "");
+	snprintf(ret_name, SESSION_NAME_BYTES, "%s", c->identity);
 	return 0;
 }
 
@@ -224,7 +223,7 @@ static struct client_request *key_request(const struct conn *c, const char *name
 
 int worker__enrol(struct conn *c, const Sirdar__Enrol *m)
 {
-	if (c->role != ROLE_NONE || (!c->invite[0] && !c->has_pair) ||
+	if (c->role != ROLE_NONE || c->by.is_there || (!c->invite[0] && !c->has_pair) ||
 	    strlen(m->name) > KEY_NAME_MAX)
 		return E_PROTOCOL; /* who has a key of keys_file is invited first */
 	if (c->has_pair && strcmp(m->name, c->identity) != 0)
@@ -249,7 +248,7 @@ void worker__key_used(struct conn *c)
 {
 	const struct peer *p = peers_find(&c->w->who, c->identity);
 
-	if (!c->has_pair || !p || p->n_keys < 2 ||
+	if (!c->has_pair || c->by.is_there || !p || p->n_keys < 2 ||
 	    memcmp(p->keys[0], c->public, sizeof c->public) != 0)
 		return;
 	struct client_request *r = key_request(c, c->identity, c->public);

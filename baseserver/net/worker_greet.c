@@ -35,6 +35,8 @@ static int greet_check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 		return err_set(err, E_PROTOCOL, "a loader without a task type");
 	const struct claim as = { (enum role)h->role, h->groups, h->n_groups, h->type };
 	int r = worker__judge(c, &as, err);
+	if (r == 0)
+		r = worker__judge_lane(c, h, err);
 	if (r < 0)
 		return r;
 	struct ledger_seen seen = { h->name, h->store_id, h->seen_epoch, h->seen_number,

@@ -16,6 +16,15 @@
 
 enum role { ROLE_NONE, ROLE_BROKER, ROLE_LOADER, ROLE_CLIENT };
 
+/* Of a loader with a key of its own: what its machine has signed for it. */
+struct delegated {
+	bool is_there;
+	uint8_t key[PAIR_BYTES]; /* the machine's that signed it */
+	char machine[40], type[64];
+	uint32_t lane;
+	int64_t until_us; /* wall */
+};
+
 struct conn {
 	struct conn *next, *prev;
 	struct worker *w;
@@ -24,6 +33,7 @@ struct conn {
 	uint32_t key_serial; /* of the key it was opened with, or: */
 	bool has_pair;
 	uint8_t public[PAIR_BYTES];
+	struct delegated by;   /* the key is nobody's, and is let in by this one */
 	char invite[20];       /* the id of the code it was opened with; "": none */
 	enum peer_kind kind;   /* once it has greeted */
 	bool is_refused;       /* it is about to end */
@@ -188,6 +198,11 @@ void worker__key_used(struct conn *c); /* it was let in by it */
 char **worker__server_keys(const struct worker *w, size_t *ret_n);
 void worker__server_keys_free(char **keys, size_t n);
 
+/* worker_delegation.c: loaders by keys of their own */
+int worker__delegation(struct conn *c, const Sirdar__Delegation *m);
+/* E_DELEGATION: it is another machine's, or another lane's. */
+int worker__judge_lane(const struct conn *c, const Sirdar__Hello *h, struct err *err);
+
 /* worker_peer.c: who may be here, and as what */
 struct claim { /* what a peer says that it is; borrowed */
 	enum role role;
@@ -196,8 +211,10 @@ struct claim { /* what a peer says that it is; borrowed */
 	const char *type;
 };
 void worker__refuse(struct conn *c, int code, bool final, const char *text); /* and it ends */
-int worker__judge(struct conn *c, const struct claim *as, struct err *err);  /* E_PEER */
-int worker__judge_key(struct conn *c, struct err *err); /* of a session by a pair. E_PEER */
+/* E_PEER; E_DELEGATION: as a loader that its machine does not let in, or not any more. */
+int worker__judge(struct conn *c, const struct claim *as, struct err *err);
+int worker__judge_key(struct conn *c, struct err *err);  /* of a session by a pair. the same */
+void worker__look_at(struct worker *w, int64_t wall_us); /* who is here is judged again then */
 void worker__peers_look(struct worker *w); /* at the head of a turn: who has expired? */
 /* E_FORBIDDEN its kind may not ask for such a command */
 int worker__may_command(const struct conn *c, const char *kind, bool for_somebody, struct err *err);

@@ -83,7 +83,7 @@ static int judge_word(const char *name, const struct jval *allowed, const char *
 }
 
 /* Something is judged otherwise from then on. 0: never. */
-static void look_at(struct worker *w, int64_t wall_us)
+void worker__look_at(struct worker *w, int64_t wall_us)
 {
 	if (!wall_us || (w->look_us && wall_us >= w->look_us))
 		return;
@@ -117,15 +117,22 @@ static int judge_time(const struct conn *c, const struct peer *p, struct err *er
 int worker__judge_key(struct conn *c, struct err *err)
 {
 	const struct peer *p = peers_find(&c->w->who, c->identity);
+	const uint8_t *key = c->by.is_there ? c->by.key : c->public;
 
-	if (p && peer_has_key(p, c->public, actor_wall_us(c->w->me))) {
-		if (p->n_keys > 1 && memcmp(p->keys[0], c->public, sizeof c->public) != 0)
-			look_at(c->w, p->former_until_us);
+	if (p && peer_has_key(p, key, actor_wall_us(c->w->me))) {
+		if (p->n_keys > 1 && memcmp(p->keys[0], key, PAIR_BYTES) != 0)
+			worker__look_at(c->w, p->former_until_us);
 		return 0;
 	}
+	if (c->by.is_there && !(p && peer_has_asked(p, key)))
+		return err_set(
+			err, E_DELEGATION,
+			"what lets this loader in is signed by a key that is none of peer "
+			"'%s' any more: its taskbroker signs it anew by the one that follows",
+			c->identity);
 	return err_set(
 		err, E_PEER,
-		p && peer_has_asked(p, c->public)
+		p && peer_has_asked(p, key)
 			? "peer '%s' waits for somebody who approves of its key: `sirdar "
 			  "peer approve %s`"
 			: "the public key is none of peer '%s' any more: `sirdar peer invite "
@@ -150,12 +157,33 @@ static int judge_shared(const struct conn *c, const struct peer *p, struct key_a
 	return 0;
 }
 
+static int judge_delegated(const struct conn *c, const struct claim *as, struct err *err)
+{
+	const struct delegated *by = &c->by;
+
+	if (by->until_us <= actor_wall_us(c->w->me))
+		return err_set(
+			err, E_DELEGATION,
+			"what lets this loader of '%s' in is over: its taskbroker signs it anew "
+			"where that runs and reaches a server",
+			c->identity);
+	if (as->role != ROLE_LOADER || strcmp(as->type, by->type) != 0)
+		return err_set(err, E_DELEGATION,
+		               "peer '%s' lets this key in as its loader of type '%s', and as "
+		               "nothing else",
+		               c->identity, by->type);
+	worker__look_at(c->w, by->until_us);
+	return 0;
+}
+
 int worker__judge(struct conn *c, const struct claim *as, struct err *err)
 {
 	const struct peer *p = peers_find(&c->w->who, c->identity);
 	struct key_about key = { 0 };
 	int r = c->has_pair ? worker__judge_key(c, err) : judge_shared(c, p, &key, err);
 
+	if (r == 0 && c->by.is_there)
+		r = judge_delegated(c, as, err);
 	if (r < 0)
 		return r;
 	c->kind = p && p->kind ? p->kind : key.kind ? key.kind : peer_kind_usual(c->identity);
@@ -168,7 +196,7 @@ int worker__judge(struct conn *c, const struct claim *as, struct err *err)
 	if (r == 0 && p && as->role == ROLE_LOADER)
 		r = judge_word(c->identity, p->types, as->type, "type", err);
 	if (r == 0 && p)
-		look_at(c->w, p->expires_us);
+		worker__look_at(c->w, p->expires_us);
 	return r;
 }
 
@@ -205,8 +233,9 @@ static void judge_all(struct worker *w)
 	for (struct conn *c = w->conns; c; c = c->next) {
 		struct claim as = claim_of(c);
 		struct err err = { 0 };
-		if (c->role != ROLE_NONE && !c->is_refused && worker__judge(c, &as, &err) < 0)
-			worker__refuse(c, E_PEER, true, err.text);
+		int r = c->role == ROLE_NONE || c->is_refused ? 0 : worker__judge(c, &as, &err);
+		if (r < 0)
+			worker__refuse(c, r, r == E_PEER, err.text);
 	}
 }
 

@@ -403,6 +403,8 @@ int worker__load(struct conn *c, const Sirdar__Load *m)
 
 int worker__runner(struct conn *c, const Sirdar__RunnerState *m)
 {
+	if (c->by.is_there && (strcmp(m->type, c->type) != 0 || m->lane != c->lane))
+		return E_PROTOCOL; /* of others its taskbroker tells */
 	struct broker_news *n = mem_new(sizeof *n);
 
 	n->session = c->number;

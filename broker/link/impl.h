@@ -30,9 +30,11 @@ struct link {
 	struct machine machine;
 	struct identity key;
 	uint64_t incarnation, dice;
+	int64_t server_wall_us, server_told_us; /* a server's clock, as told then; 0: by none yet */
 
 	struct session *session; /* NULL between tries */
 	bool up;
+	bool waits;        /* a loader: for its taskbroker's word before the next try */
 	size_t server;     /* which of the list is next */
 	uint32_t pause_ms; /* before the next try */
 	bool is_standby;   /* this try met one that does not lead, which says: */

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "broker/link/delegate.h"
 #include "broker/link/impl.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -21,6 +22,7 @@
 #include "util/err.h"
 #include "util/log.h"
 #include "util/param.h"
+#include "wire/delegation.h"
 #include "wire/net.h"
 #include "wire/protocol.h"
 
@@ -42,6 +44,14 @@ static void retry_later(struct link *l, uint32_t pause_ms)
 
 	ev_timer_stop(l->loop, &l->retry);
 	ev_timer_set(&l->retry, (double)(pause_ms - part) / 1000.0, 0.0);
+	ev_timer_start(l->loop, &l->retry);
+}
+
+static void retry_at_once(struct link *l)
+{
+	CHECK(!l->session);
+	ev_timer_stop(l->loop, &l->retry);
+	ev_timer_set(&l->retry, 0.0, 0.0);
 	ev_timer_start(l->loop, &l->retry);
 }
 
@@ -167,7 +177,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.machine_former = l->machine.former;
 	hello.others = l->ops->others && l->ops->others(l->ctx);
 	l->hello_us = clock_now_us();
-	if (session_send(s, FR_HELLO, &hello, &err) < 0)
+	int r = l->self->delegate ? delegate_show(l->self->delegate, s, &err) : 0;
+	if (r < 0 || session_send(s, FR_HELLO, &hello, &err) < 0)
 		session_end(s, err.code, err.text);
 }
 
@@ -288,6 +299,8 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	l->fence_ms = w->fence_ms;
 	l->kill_ms = w->kill_ms;
 	l->lose_ms = w->lose_ms;
+	l->server_wall_us = w->server_wall_us;
+	l->server_told_us = clock_now_us();
 	l->up = true;
 	l->followed = false;
 	l->pause_ms = (uint32_t)l->self->settings->retry_min_ms;
@@ -334,6 +347,8 @@ static int take_refuse(struct link *l, const Sirdar__Refuse *r)
 	}
 	log_warn("link.refused", "code=%s final=%d why=\"%s\"", err_name(r->code), r->final,
 	         r->text);
+	if (r->code == E_DELEGATION && l->self->delegate)
+		delegate_ask(l->self->delegate);
 	if (r->final)
 		l->pause_ms = (uint32_t)l->self->settings->retry_max_ms;
 	return r->code < 0 ? r->code : E_CLOSED;
@@ -381,6 +396,17 @@ static const struct session_ops session_calls = {
 	.on_end = on_end,
 };
 
+/* As whom to greet: it may have been changed. */
+static int take_key(struct link *l, struct err *err)
+{
+	const char *file = l->self->settings->key_file;
+
+	if (l->self->delegate)
+		return delegate_identity(l->self->delegate, file, &l->key, err);
+	identity_again(file, &l->key);
+	return 0;
+}
+
 static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct link *l = w->data;
@@ -398,10 +424,15 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	CHECK(!l->session);
-	identity_again(l->self->settings->key_file, &l->key); /* it may have been changed */
-	if (link_split(server, host, sizeof host, &port) < 0)
+	r = take_key(l, &err);
+	l->waits = r == E_AGAIN;
+	if (l->waits) { /* link_delegated() goes on */
+		log_info("link.waits", "why=\"%s\"", err.text);
+		return;
+	}
+	if (r == 0 && link_split(server, host, sizeof host, &port) < 0)
 		r = err_set(&err, E_INVALID, "want address:port");
-	else
+	if (r == 0)
 		r = session_connect(loop, host, port, &l->key, &session_calls, l, &limits,
 		                    &l->session, &err);
 	if (r < 0)
@@ -431,7 +462,8 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	machine_read(self->settings->state_dir, &l->machine);
 	link_seen_read(self->epoch_file, &l->seen);
 	l->kept_number = l->seen.number;
-	int r = identity_read(self->settings->key_file, l->name, &l->key, err);
+	snprintf(l->key.name, sizeof l->key.name, "%s", l->name);
+	int r = self->delegate ? 0 : identity_read(self->settings->key_file, l->name, &l->key, err);
 
 	if (r == 0 && getrandom(&l->incarnation, sizeof l->incarnation, 0) < 0)
 		r = err_set(err, E_IO, "getrandom");
@@ -462,6 +494,54 @@ bool link_differs(const struct param_taskbroker *a, const struct param_taskbroke
 {
 	return lists_differ(&a->server, &b->server) || lists_differ(&a->groups, &b->groups) ||
 	       separates(a) != separates(b) || strcmp(a->key_file, b->key_file) != 0;
+}
+
+void link_delegated(struct link *l)
+{
+	struct err err;
+
+	if (!l)
+		return;
+	bool is_same = l->key.is_pair == delegate_has_pair(l->self->delegate);
+
+	if (!l->session && (l->waits || !is_same))
+		retry_at_once(l);
+	else if (l->session && !is_same)
+		link_again(l);
+	else if (l->up && delegate_show(l->self->delegate, l->session, &err) < 0)
+		session_end(l->session, err.code, err.text);
+}
+
+int link_delegate(const struct link *l, const char *type, uint32_t lane,
+                  const uint8_t key[PAIR_BYTES], int64_t ms, struct session *to, struct err *err)
+{
+	char servers[PINS_MAX][PAIR_TEXT], *texts[PINS_MAX];
+	Sirdar__LoaderMay m = SIRDAR__LOADER_MAY__INIT;
+	Sirdar__Delegation by = SIRDAR__DELEGATION__INIT;
+	uint8_t sign[PAIR_SIGN_BYTES];
+
+	CHECK(l->self->role == LINK_BROKER && ms * US_PER_MS <= DELEGATION_US_MAX);
+	if (!l->key.is_pair)
+		return session_send(to, FR_LOADER_MAY, &m, err);
+	if (!l->server_told_us)
+		return err_set(err, E_AGAIN, "no server was met yet");
+	by.name = (char *)(uintptr_t)l->name;
+	by.machine = (char *)(uintptr_t)l->machine.drawn;
+	by.type = (char *)(uintptr_t)type;
+	by.lane = lane;
+	by.key = (ProtobufCBinaryData){ PAIR_BYTES, (uint8_t *)(uintptr_t)key };
+	by.from_us = l->server_wall_us + clock_now_us() - l->server_told_us;
+	by.until_us = by.from_us + ms * US_PER_MS;
+	int r = delegation_sign(&by, &l->key.pair, sign, err);
+	if (r < 0)
+		return r;
+	m.by = &by;
+	for (size_t i = 0; i < l->key.servers.n; i++) {
+		pair_text(l->key.servers.key[i], servers[i]);
+		texts[m.n_server_keys++] = servers[i];
+	}
+	m.server_keys = texts;
+	return session_send(to, FR_LOADER_MAY, &m, err);
 }
 
 bool link_rekeyed(struct link *l)

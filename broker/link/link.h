@@ -11,12 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/pair_text.h"
 #include "wire/frame.h"
 
+struct delegate;
 struct err;
 struct ev_loop;
 struct link;
 struct param_taskbroker;
+struct session;
 
 typedef struct Sirdar__Welcome Sirdar__Welcome;
 
@@ -31,6 +34,9 @@ struct link_self {
 	uint32_t slots;
 	uint32_t lane;          /* loader: lane.h */
 	const char *epoch_file; /* where the highest epoch obeyed is kept */
+	/* loader: by what it greets (delegate.h). NULL: it reads key_file itself, as one that no
+	 * taskbroker of this release has started. */
+	struct delegate *delegate;
 };
 
 struct link_ops {
@@ -78,6 +84,16 @@ int64_t link_lease_us(const struct link *l);
 bool link_differs(const struct param_taskbroker *a, const struct param_taskbroker *b);
 /* Is there another key in key_file now? NULL is fine: no. */
 bool link_rekeyed(struct link *l);
+/* A loader's delegate has changed: shown to the server that it talks to, or greeted by. NULL is
+ * fine. */
+void link_delegated(struct link *l);
+/* A taskbroker's: what lets a loader's key in, sent to that loader. Where the machine's key is one
+ * that the server has too, it is told so.
+ *
+ *   ms      for how long
+ *   errors  E_AGAIN no server was met yet: later; else as session_send() */
+int link_delegate(const struct link *l, const char *type, uint32_t lane,
+                  const uint8_t key[PAIR_BYTES], int64_t ms, struct session *to, struct err *err);
 /* Greet anew, with the settings as they are now. NULL is fine. */
 void link_again(struct link *l);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/client.h"
+#include "broker/link/delegate.h"
 #include "broker/link/digest.h"
 #include "broker/link/lane.h"
 #include "broker/link/link.h"
@@ -112,6 +113,13 @@ static const struct link_ops link_calls = {
 	.on_lease = loader_on_lease,
 	.on_beat = on_beat,
 };
+
+static void delegated(void *ctx)
+{
+	struct loader *l = ctx;
+
+	link_delegated(l->link);
+}
 
 static int open_link(struct loader *l, struct err *err)
 {
@@ -464,6 +472,7 @@ static void loader_free(struct loader *l)
 {
 	CHECK(!l->in_process);
 	link_close(l->link);
+	delegate_close(l->delegate);
 	keeper_client_close(l->keeper);
 	pool_free(l->pool);
 	leave_processes(l);
@@ -520,8 +529,11 @@ static int open_all(struct loader *l, const struct loader_args *args, struct err
 	CHECK(!l->pool && !l->link && !l->keeper);
 	int r = loader_watch_calls(l, err);
 
+	if (r == 0 && args->key_socket)
+		r = delegate_open(l->loop, args->key_socket, delegated, l, &l->delegate, err);
 	if (r < 0)
 		return r;
+	l->about.delegate = l->delegate;
 	l->pool = pool_new(l->slots, loader_run_job, loader_wake, l);
 	ev_prepare_start(l->loop, &l->round);
 	ev_async_start(l->loop, &l->bell);

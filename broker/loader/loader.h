@@ -18,6 +18,7 @@
 #include "util/slab.h"
 
 struct buf;
+struct delegate;
 struct err;
 struct keeper_client;
 struct link;
@@ -56,7 +57,8 @@ struct loader {
 	uint32_t told_jobs; /* in_process, as the broker knows it */
 	struct link_self about;
 	char *epoch_file;
-	struct link *link; /* NULL until the keeper told what it holds */
+	struct delegate *delegate; /* NULL: started by hand, or by a taskbroker of before */
+	struct link *link;         /* NULL until the keeper told what it holds */
 	struct keeper_client *keeper;
 	struct pool *pool;
 	struct stuck *stuck;           /* watches calls on the session thread */
@@ -197,7 +199,8 @@ struct loader_args {
 	const char *heir_of;
 	uint32_t lane; /* broker/link/lane.h */
 	uint32_t slots;
-	int status_fd; /* where to say "ready ..." or "refused ..."; -1: nowhere */
+	const char *key_socket; /* broker/link/delegate.h; NULL: it reads key_file itself */
+	int status_fd;          /* where to say "ready ..." or "refused ..."; -1: nowhere */
 	/* Hold the processes of guests (hold.h); NULL: nobody does. */
 	int (*hold)(struct loader *l, struct guest_type *t, struct err *err);
 };

@@ -89,6 +89,8 @@ static bool read_options(struct process *p, int *argc, char **argv)
 	const char *status = take_option(argc, argv, "--status-fd");
 	const char *lane = take_option(argc, argv, "--lane");
 	const char *heir = take_option(argc, argv, "--heir-of");
+
+	p->what.key_socket = take_option(argc, argv, "--key-socket");
 	char *end = NULL;
 	unsigned long n = slots ? strtoul(slots, &end, 10) : 1;
 

@@ -145,6 +145,7 @@ static void on_up(void *ctx, const Sirdar__Welcome *welcome)
 	struct broker *b = ctx;
 
 	prove_begin(b, welcome->proves);
+	delegates_tell(b);
 	send_load(b);
 	for (struct type *t = b->types; t; t = t->next)
 		type_tell(t);
@@ -208,9 +209,12 @@ static void broker_greet(struct broker *b)
 {
 	struct err err;
 
-	if (b->link || !b->is_held_known || b->is_stopping ||
-	    link_open(b->loop, &b->about, &link_calls, b, &b->link, &err) == 0)
+	if (b->link || !b->is_held_known || b->is_stopping)
 		return;
+	if (link_open(b->loop, &b->about, &link_calls, b, &b->link, &err) == 0) {
+		delegates_tell(b); /* of a key that the server has, too */
+		return;
+	}
 	log_error("broker.link", "why=\"%s\"", err.text);
 	b->failed = err.code;
 	broker_stop(b, b->ends_jobs);
@@ -292,6 +296,8 @@ int broker_open(struct broker *b, struct err *err)
 	if (r == 0)
 		r = keeper_watch(b, err);
 	if (r == 0)
+		r = delegates_open(b, err);
+	if (r == 0)
 		r = types_read(b, err);
 	if (r < 0)
 		return r;
@@ -309,6 +315,7 @@ int broker_open(struct broker *b, struct err *err)
 
 void broker_close(struct broker *b)
 {
+	delegates_close(b);
 	link_close(b->link);
 	types_free(b);
 	keeper_unwatch(b);

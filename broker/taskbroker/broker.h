@@ -1,6 +1,6 @@
 /* broker.h — inside of taskbroker: one thread, one loop. README.md has the files; from the bottom
  * up: tell.c, spawn.c, alive.c, wanted.c, types.c, lanes.c, judge.c, versions.c, types_list.c,
- * served.c, keeper.c, load.c, broker.c.
+ * served.c, keeper.c, load.c, delegates.c, broker.c.
  */
 #ifndef TASKBROKER_BROKER_H
 #define TASKBROKER_BROKER_H
@@ -17,6 +17,7 @@
 #include "util/param.h"
 
 struct broker;
+struct delegates;
 struct err;
 struct keeper_client;
 
@@ -113,6 +114,7 @@ struct broker {
 	struct ev_loop *loop;
 	struct link_self about;
 	struct link *link;
+	struct delegates *delegates;
 	struct member *member; /* etcd/member.h; NULL: no etcd */
 	char *epoch_file;
 	struct type *types;
@@ -170,6 +172,11 @@ void keeper_unwatch(struct broker *b);
 /* prove.c */
 void prove_begin(struct broker *b, bool asked); /* a session: everything, if it is asked for */
 void prove_new(struct broker *b);               /* of `held`, what it has not been shown */
+
+/* delegates.c: loaders' own keys are signed by this machine's */
+int delegates_open(struct broker *b, struct err *err);
+void delegates_tell(struct broker *b); /* anew, to each that has asked */
+void delegates_close(struct broker *b);
 
 /* tell.c */
 /* Its state from now on, and why ("": no more to say); told to the server. */

@@ -52,7 +52,10 @@ static void taskbroker_main_reload(void *ctx, const struct param_taskbroker *fre
 	log_info("broker.reload", "settings=%zu need_restart=\"%s\"", n, buf_str(&restart));
 	buf_done(&restart);
 	broker_reload(&p->broker);
-	if (link_rekeyed(p->broker.link) || again)
+	bool rekeyed = link_rekeyed(p->broker.link);
+	if (rekeyed) /* the former key is over when we greet by the next one */
+		delegates_tell(&p->broker);
+	if (rekeyed || again)
 		link_again(p->broker.link);
 }
 

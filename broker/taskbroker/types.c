@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "broker/link/delegate.h"
 #include "broker/link/lane.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
@@ -239,7 +240,7 @@ static bool meet_former(struct type *t)
 	return met;
 }
 
-enum { WORDS_OWN = 28 }; /* besides those of --set that we were given */
+enum { WORDS_OWN = 30 }; /* besides those of --set that we were given */
 
 struct words {
 	char **items; /* NULL-ended; each its own */
@@ -281,6 +282,7 @@ static void loader_words(const struct type *t, struct words *w)
 		add_option(w, "--version-wanted", mem_str(t->wanted.version));
 		add_option(w, "--sha256", mem_str(t->wanted.sha256));
 	}
+	add_option(w, "--key-socket", delegate_socket(b->state_dir));
 	add_option(w, "--status-fd", mem_str("3"));
 }
 

@@ -111,6 +111,17 @@ const char *channel_identity(const struct channel *c)
 	return c->identity;
 }
 
+bool channel_is_stranger(const struct channel *c)
+{
+	return c->is_tls && c->door && c->is_known && !c->identity[0];
+}
+
+void channel_send_away(struct channel *c)
+{
+	if (c->is_tls)
+		c->is_tls->send_away(c);
+}
+
 int channel_proof(const struct channel *c, uint8_t ret[SESSION_PROOF_BYTES], struct err *err)
 {
 	return c->is_tls ? c->is_tls->proof(c, ret, err)

@@ -36,6 +36,9 @@ int channel_bye(struct channel *c);
 bool channel_wants_write(const struct channel *c); /* the last E_AGAIN waits for writing */
 int channel_fd(const struct channel *c);
 const char *channel_identity(const struct channel *c); /* "" when plain */
+/* Of a server: who came has proven a public key that is nobody's. */
+bool channel_is_stranger(const struct channel *c);
+void channel_send_away(struct channel *c); /* a stranger: it hears that its key is not known */
 int channel_proof(const struct channel *c, uint8_t ret[SESSION_PROOF_BYTES], struct err *err);
 
 #endif

@@ -19,6 +19,7 @@ struct channel_tls {
 	ssize_t (*read)(struct channel *c, uint8_t *to, size_t bytes, struct err *err);
 	ssize_t (*write)(struct channel *c, const uint8_t *from, size_t bytes, struct err *err);
 	bool (*bye)(struct channel *c); /* said? */
+	void (*send_away)(struct channel *c);
 	int (*proof)(const struct channel *c, uint8_t ret[SESSION_PROOF_BYTES], struct err *err);
 };
 

@@ -131,7 +131,8 @@ static ssize_t record_read(struct channel *c, uint8_t *to, size_t bytes, struct 
 		return n;
 	if (n == GNUTLS_E_PREMATURE_TERMINATION)
 		return err_set(err, E_CLOSED, "the peer is gone without a goodbye");
-	/* A server judges a client's public key when the client has ended its handshake. */
+	/* A server judges a client's public key when the client has ended its handshake, or, by its
+	 * first frame, whether it is let in by another. */
 	if (n == GNUTLS_E_FATAL_ALERT_RECEIVED && !c->door &&
 	    gnutls_alert_get(c->tls) == GNUTLS_A_BAD_CERTIFICATE)
 		return err_set(err, E_AUTH, "the server does not know the public key of %s",
@@ -178,7 +179,13 @@ static int tls_proof(const struct channel *c, uint8_t ret[SESSION_PROOF_BYTES], 
 	return r < 0 ? tls_error(err, E_UNSUPPORTED, r, "exporter") : 0;
 }
 
+static void send_away(struct channel *c)
+{
+	gnutls_alert_send(c->tls, GNUTLS_AL_FATAL, GNUTLS_A_BAD_CERTIFICATE);
+}
+
 static const struct channel_tls tls_channel = {
+	.send_away = send_away,
 	.proof = tls_proof,
 	.free = tls_free,
 	.shake = shake,

@@ -55,7 +55,8 @@ enum { SESSION_NAME_BYTES = 65, SESSION_PROOF_BYTES = 32 };
 /* How a server knows those who come: by a key that both have, or by the public key of theirs. */
 struct session_door {
 	session_key_fn key;
-	/* Whose is it? 0 with his name, or E_NOT_FOUND. NULL: nobody comes with a pair. */
+	/* Whose is it? 0 with his name, or with "": nobody's, who may send DELEGATION until
+	 * session_known() and nothing else; or E_NOT_FOUND. NULL: nobody comes with a pair. */
 	int (*whose)(void *ctx, const uint8_t key[32], char ret_name[SESSION_NAME_BYTES]);
 	const struct pair *own; /* the server's; NULL likewise */
 };
@@ -87,9 +88,10 @@ int session_local(struct ev_loop *loop, int fd, bool server, const struct sessio
  *           not UTF-8, E_CLOSED */
 int session_send(struct session *s, enum frame_kind kind, const void *message, struct err *err);
 size_t session_queued(const struct session *s); /* bytes not yet written */
-/* Limits of what may come: before this call only HELLO or ENROL (server), or WELCOME,
+/* Limits of what may come: before this call only HELLO, ENROL or DELEGATION (server), or WELCOME,
  * ENROLLED, REFUSE (peer). */
 void session_greeted(struct session *s);
+void session_known(struct session *s);             /* a stranger has shown who lets it in */
 const char *session_peer(const struct session *s); /* "127.0.0.1:4711"; borrowed */
 /* Write what is queued and say goodbye if that is possible within a second, then end;
  * on_end follows, with `code` and `why` (NULL: the code's own text). No frame comes any

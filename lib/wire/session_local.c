@@ -55,6 +55,11 @@ void session_greeted(struct session *s)
 	s->due_us = s->state == SESSION_OPEN ? 0 : s->due_us;
 }
 
+void session_known(struct session *s)
+{
+	s->is_stranger = false;
+}
+
 const char *session_peer(const struct session *s)
 {
 	return s->peer;

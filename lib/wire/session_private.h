@@ -39,6 +39,7 @@ struct session {
 	enum session_state state;
 	unsigned busy; /* callbacks of this session on the stack */
 	bool is_server;
+	bool is_stranger; /* its public key is nobody's, and nobody has let it in yet */
 	bool is_greeted;
 	bool is_greeting_seen; /* HELLO or WELCOME came; a second one may not */
 	bool is_pinged;        /* since something was heard */

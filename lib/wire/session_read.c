@@ -22,11 +22,15 @@ static int frame_admit(struct session *s, const struct frame_head *h)
 	const char *why = NULL;
 
 	CHECK(h->bytes <= frame_max(h->kind));
+	if (s->is_stranger && h->kind != FR_DELEGATION) {
+		channel_send_away(s->channel);
+		return err_set(&s->err, E_AUTH, "nobody's public key");
+	}
 	if (s->is_server ? !frame_from_peer(h->kind) : !frame_from_server(h->kind))
 		why = s->is_server ? "is not for a server" : "is not for a peer";
 	else if (is_greeting(s, h->kind))
 		why = s->is_greeting_seen ? "came a second time" : NULL;
-	else if (!s->is_greeted && (s->is_server || h->kind != FR_REFUSE))
+	else if (!s->is_greeted && h->kind != (s->is_server ? FR_DELEGATION : FR_REFUSE))
 		why = "came before the greeting";
 	if (!why)
 		return 0;
@@ -53,7 +57,8 @@ static int frame_deliver(struct session *s, const struct frame_head *h, const vo
 	if (h->kind == FR_PONG)
 		return 0;
 	s->is_greeting_seen |= is_greeting(s, h->kind);
-	s->due_us = 0;
+	if (h->kind != FR_DELEGATION)
+		s->due_us = 0;
 	int r = s->ops->on_frame(s->ctx, s, h->kind, message);
 	/* A handler that ended the session itself has said why. */
 	if (r < 0 && s->state == SESSION_OPEN)

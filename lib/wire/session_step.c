@@ -95,6 +95,7 @@ static void step_shake(struct session *s, int events)
 		return;
 	}
 	s->state = SESSION_OPEN;
+	s->is_stranger = s->is_server && channel_is_stranger(s->channel);
 	s->heard_us = clock_now_us();
 	s->due_us = s->is_greeted || !s->limits.handshake_ms
 	                    ? 0
