@@ -49,12 +49,11 @@ static int judge_times(const struct conn *c, const Sirdar__Delegation *m, struct
 	return 0;
 }
 
-static int read_delegation(const struct conn *c, const Sirdar__Delegation *m, struct delegated *ret,
-                           struct err *err)
+static int judge_sign(const struct conn *c, const Sirdar__Delegation *m, struct delegated *ret,
+                      struct err *err)
 {
 	const struct peer *p = peers_find(&c->w->who, m->name);
 
-	*ret = (struct delegated){ .is_there = true, .lane = m->lane, .until_us = m->until_us };
 	if (m->key.len != PAIR_BYTES || memcmp(m->key.data, c->public, PAIR_BYTES) != 0)
 		return err_set(err, E_DELEGATION, "what peer '%s' signed is for another key",
 		               m->name);
@@ -63,10 +62,11 @@ static int read_delegation(const struct conn *c, const Sirdar__Delegation *m, st
 		return err_set(err, E_DELEGATION,
 		               "what lets this loader in is signed by no key that peer '%s' has",
 		               m->name);
+	*ret = (struct delegated){ .is_there = true, .lane = m->lane, .until_us = m->until_us };
 	memcpy(ret->key, key, sizeof ret->key);
 	snprintf(ret->type, sizeof ret->type, "%s", m->type);
 	snprintf(ret->machine, sizeof ret->machine, "%s", m->machine);
-	return judge_times(c, m, err);
+	return 0;
 }
 
 /* A loader stays what it is. */
@@ -88,13 +88,15 @@ int worker__delegation(struct conn *c, const Sirdar__Delegation *m)
 		return E_PROTOCOL; /* who has a key that is known needs nobody's word */
 	if (c->is_refused)
 		return 0;
-	int r = read_delegation(c, m, &by, &err);
+	int r = judge_sign(c, m, &by, &err);
 	if (r == 0 && is_other(c, &by, m->name))
 		r = err_set(&err, E_DELEGATION,
 		            "another loader's: this one greeted as '%s' of '%s'", c->by.type,
 		            c->identity);
-	if (!c->by.is_there)
+	if (r == 0) {
 		snprintf(c->identity, sizeof c->identity, "%s", m->name);
+		r = judge_times(c, m, &err);
+	}
 	if (r < 0) {
 		worker__refuse(c, r, false, err.text);
 		return 0;

@@ -157,23 +157,28 @@ static int judge_shared(const struct conn *c, const struct peer *p, struct key_a
 	return 0;
 }
 
+int worker__judge_until(const struct conn *c, int64_t until_us, struct err *err)
+{
+	if (until_us > actor_wall_us(c->w->me))
+		return 0;
+	return err_set(
+		err, E_DELEGATION,
+		"what lets this loader of '%s' in is over: its taskbroker signs it anew where "
+		"that runs and reaches a server",
+		c->identity);
+}
+
 static int judge_delegated(const struct conn *c, const struct claim *as, struct err *err)
 {
 	const struct delegated *by = &c->by;
 
-	if (by->until_us <= actor_wall_us(c->w->me))
-		return err_set(
-			err, E_DELEGATION,
-			"what lets this loader of '%s' in is over: its taskbroker signs it anew "
-			"where that runs and reaches a server",
-			c->identity);
 	if (as->role != ROLE_LOADER || strcmp(as->type, by->type) != 0)
 		return err_set(err, E_DELEGATION,
 		               "peer '%s' lets this key in as its loader of type '%s', and as "
 		               "nothing else",
 		               c->identity, by->type);
 	worker__look_at(c->w, by->until_us);
-	return 0;
+	return worker__judge_until(c, by->until_us, err);
 }
 
 int worker__judge(struct conn *c, const struct claim *as, struct err *err)

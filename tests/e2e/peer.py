@@ -23,7 +23,7 @@ KINDS = {"hello": 1, "welcome": 2, "refuse": 3, "ping": 4, "pong": 5, "credit": 
          "jobs": 14, "kills": 15, "reports": 16, "report_acks": 17, "param_ask": 18, "param_give": 19, "log_chunk": 20,
          "log_ack": 21, "runner_state": 22, "orders": 23, "command": 40, "query": 41, "answer": 42, "subscribe": 43, "events": 44,
          "log_read": 45, "log_data": 46, "told": 47, "alerts": 48, "ask": 49, "reply": 50, "piece": 101, "piece_ack": 102,
-         "prove": 104, "enrol": 106, "enrolled": 107}
+         "prove": 104, "delegation": 105, "enrol": 106, "enrolled": 107}
 NAMES = {v: k for k, v in KINDS.items()}
 REPORTS = {"started": 1, "progress": 2, "ended": 3, "rejected": 4, "not_started": 5, "kill_ack": 6, "hanged": 7, "not_yet": 8,
            "lost": 9}
@@ -125,6 +125,21 @@ class Peer:
         self.send("enrol", body + (field(4, former.sign(what)) if former else b""))
         return code_of(self.wait("enrolled"), 1)
 
+    def delegated(self, by, name=None, type="shell", lane=0, machine=None, key=None, seconds=3600, begins=0, sign=None):
+        """It shows what `by` signed for its key: as a machine's taskbroker does for its loaders."""
+        machine = self.machine if machine is None else machine
+        start = int((time.time() + begins) * 1e6)
+        words = [(name or self.name), machine, type]
+        what = b"sirdar delegation\0" + b"".join(w.encode() + b"\0" for w in words)
+        what += struct.pack("<QQQ", lane, start, start + int(seconds * 1e6)) + (key or self.pair.key)
+        body = b"".join(field(i + 1, w) for i, w in enumerate(words)) + field(4, lane) + field(5, key or self.pair.key)
+        self.send("delegation", body + field(6, start) + field(7, start + int(seconds * 1e6)) + field(8, sign or by.sign(what)))
+        return self
+
+    @property
+    def machine(self):
+        return self.name.encode().hex().ljust(32, "0")
+
     def check(self, code):
         if code < 0:
             raise Gone(f"TLS: {code}")
@@ -205,7 +220,7 @@ class Peer:
         body = field(1, 1) + field(2, 1) + field(3, role) + field(4, self.name) + field(5, "python")
         body += field(6, boot) + field(7, incarnation) + field(8, "localhost")
         body += b"".join(field(9, g) for g in groups) + field(10, type) + field(11, slots) + packed(12, held)
-        body += field(15, lane) + field(17, machine if machine is not None else self.name.encode().hex().ljust(32, "0"))
+        body += field(15, lane) + field(17, self.machine if machine is None else machine)
         self.send("hello", body + field(46, proves) + field(47, proves))
         while not any(n[0] in ("welcome", "refuse") for n in self.news):
             if not self.pump(30 * SLOW):

@@ -158,6 +158,11 @@ size_t session_queued(const struct session *s)
 	return s->queued;
 }
 
+void session_known(struct session *s)
+{
+	(void)s;
+}
+
 void session_greeted(struct session *s)
 {
 	(void)s;
