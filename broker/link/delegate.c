@@ -134,14 +134,15 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 		                                .on_end = on_end };
 	static const struct session_limits limits = { HANDSHAKE_MS, 0, QUEUE_BYTES };
 	struct delegate *d = w->data;
+	struct err err = { 0 };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	(void)events;
 	CHECK(!d->session);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&d->at, sizeof d->at) < 0) {
+		err_sys(&err, E_IO, errno, "no taskbroker at %s", d->at.sun_path);
 		if (!d->is_told_away)
-			log_info("delegate.away", "why=\"no taskbroker at %s: %s\"", d->at.sun_path,
-			         strerror(errno));
+			log_info("delegate.away", "why=\"%s\"", err.text);
 		d->is_told_away = true;
 		if (fd >= 0)
 			close(fd);

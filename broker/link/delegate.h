@@ -27,7 +27,7 @@ void delegate_close(struct delegate *d); /* NULL is fine */
 
 /* As whom to greet; the name in *self stays.
  *
- *   key_file  what is read where the machine has no key of its own, but one that the server has, too
+ *   key_file  of a key that the server has, too: read where the machine has none of its own
  *   errors    E_AGAIN the taskbroker has not said yet; of the file */
 int delegate_identity(const struct delegate *d, const char *key_file, struct identity *self,
                       struct err *err);
