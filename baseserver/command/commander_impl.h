@@ -395,6 +395,8 @@ int peer__within(const struct order *o, const char *projects, struct refusal *f)
 int peer__invite(struct commander *c, struct cmd *cmd, struct refusal *f);
 int peer__key(struct commander *c, struct cmd *cmd, struct refusal *f);
 int peer__approve(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* commander_exposed.c */
+int peer__exposed(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_trust.c */
 int trust__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 

@@ -137,6 +137,7 @@ int level_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int peer_parse(struct order *o, struct refusal *f);
 int peer_invite_parse(struct order *o, struct refusal *f);
 int peer_key_parse(struct order *o, struct refusal *f);
+int peer_exposed_parse(struct order *o, struct refusal *f);
 
 /* commander_steer.c: other commands, and who leads. */
 int steer_parse(struct order *o, struct refusal *f);

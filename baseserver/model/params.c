@@ -359,16 +359,25 @@ static void on_ask(struct letter *l, void *self)
 	params_answer(q);
 }
 
+void param_question_clear(struct param_question *q)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		free(q->values[i].name);
+		vault_forget(q->values[i].value); /* may be a secret */
+	}
+	for (size_t i = 0; i < q->n_given; i++)
+		free(q->given[i]);
+	q->n = q->n_given = 0;
+}
+
 void param_question_free(struct param_question *q)
 {
 	for (char **n = q->names; n && *n; n++)
 		free(*n);
 	free(q->names);
-	for (size_t i = 0; i < q->n; i++) {
-		free(q->values[i].name);
-		vault_forget(q->values[i].value); /* may be a secret */
-	}
+	param_question_clear(q);
 	free(q->values);
+	free(q->given);
 	task_unref(q->def);
 	free(q);
 }

@@ -33,6 +33,8 @@ struct param_question {
 	char **names;        /* NULL-ended, heap; none: all */
 	struct param_value *values;
 	size_t n;
+	char **given; /* target servers whose passwords are among the values; heap */
+	size_t n_given;
 	int code; /* E_INVALID, E_LIMIT: the job cannot run, `text` says why; E_BUSY: ask again */
 	char text[400];
 	/* of a job that waits for its values: the worker's own */
@@ -43,6 +45,7 @@ struct param_question {
 	struct data_question *data; /* answered, or NULL */
 };
 void param_question_free(struct param_question *q);
+void param_question_clear(struct param_question *q); /* of its values */
 
 /* Loads the parameters of projects and of all, and the target servers.
  *

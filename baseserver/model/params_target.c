@@ -141,11 +141,14 @@ void target__secret(struct view *v, struct param_question *q, const char *name)
 		return;
 	buf_init(&about);
 	target_about(t->name, &about);
-	if (vault_open(v->p->vault, buf_str(&about), target_sealed(t), &text, &err) == 0)
+	if (vault_open(v->p->vault, buf_str(&about), target_sealed(t), &text, &err) == 0) {
 		view__add(q, name, text);
-	else
+		q->given = mem_grow(q->given, q->n_given + 1, sizeof *q->given);
+		q->given[q->n_given++] = mem_str(t->name);
+	} else {
 		log_warn("secret.sealed", "server=%s task=%s text=\"%s\"", t->name, v->def->name,
 		         err.text);
+	}
 	vault_forget(text);
 	buf_done(&about);
 }

@@ -290,6 +290,7 @@ void worker_free(struct worker *w)
 	worker__client_free(w);
 	worker__plugins_free(w);
 	free(w->guesses);
+	worker__exposed_free(w);
 	docs_done(&w->who);
 	worker__table_done(w);
 	free(w);

@@ -25,6 +25,8 @@ struct delegated {
 	int64_t until_us; /* wall */
 };
 
+struct param_question;
+
 struct conn {
 	struct conn *next, *prev;
 	struct worker *w;
@@ -138,6 +140,7 @@ struct worker {
 	int64_t look_us;          /* wall: when the next one expires that is here; 0: none does */
 	struct session_door door; /* worker_enrol.c */
 	struct guesses *guesses;  /* the same */
+	struct exposed *exposed;  /* worker_exposed.c */
 };
 
 /* worker_table.c: sessions, leases, definitions */
@@ -239,6 +242,13 @@ int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m);
 void worker__answered(struct letter *l, void *self);
 void worker__evict(struct letter *l, void *self); /* deliver of struct evict */
 void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
+
+/* worker_exposed.c: which passwords peers are given */
+/* give(), which takes q, is called when it is noted that the peer has those of q: now, or later; or
+ * that cannot be noted, and q has no values then. */
+void worker__exposed(struct worker *w, struct param_question *q,
+                     void (*give)(struct worker *w, struct param_question *q));
+void worker__exposed_free(struct worker *w);
 
 /* worker_log.c: what jobs print */
 int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m);

@@ -420,10 +420,9 @@ int worker__runner(struct conn *c, const Sirdar__RunnerState *m)
 	return 0;
 }
 
-static void params_answered(struct letter *letter, void *self)
+static void give_params(struct worker *w, struct param_question *q)
 {
-	struct param_question *q = (struct param_question *)letter;
-	struct conn *c = worker__conn(self, q->session);
+	struct conn *c = worker__conn(w, q->session);
 	Sirdar__ParamGive m = SIRDAR__PARAM_GIVE__INIT;
 	Sirdar__Param *params = mem_array(q->n + 1, sizeof *params);
 
@@ -442,6 +441,13 @@ static void params_answered(struct letter *letter, void *self)
 	free(m.params);
 	free(params);
 	param_question_free(q);
+}
+
+static void params_answered(struct letter *letter, void *self)
+{
+	struct param_question *q = (struct param_question *)letter;
+
+	worker__exposed(self, q, give_params);
 }
 
 /* Only the holder of a lease is told: the token names the instance, and must be its own. */

@@ -474,6 +474,7 @@ static const struct start {
 	[QK_LOGS] = { of_logs, NULL },
 	[QK_NODES] = { no_args, start_nodes },
 	[QK_PEERS] = { query__peers, query_finish },
+	[QK_EXPOSED] = { query__exposed, query_finish },
 	[QK_PROJECTS] = { no_args, start_projects },
 };
 

@@ -74,6 +74,7 @@ void query__server(struct query *q);
 void query__health(struct query *q);
 void query__nodes(struct query *q);
 /* query_peers.c: both on the commander's thread. Answered, or refused. */
+int query__exposed(struct query *q, const struct jval *args, struct refusal *f);
 int query__peers(struct query *q, const struct jval *args, struct refusal *f);
 /* Names of keys of which nobody has said what their owners are, appended. */
 void query__unsaid(const struct commander *c, struct buf *out);

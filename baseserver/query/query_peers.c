@@ -1,5 +1,6 @@
 /* `peers`: who may greet as what, by the documents that the commander keeps and the keys that
- * keys_file has; a name of either is listed once. */
+ * keys_file has; a name of either is listed once. `exposed`: which passwords one was given, also
+ * one that is no peer any more. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,43 @@ int query__peers(struct query *q, const struct jval *args, struct refusal *f)
 		           "there is neither a key nor a document of '%s'", name);
 	keyring_done(&keys);
 	return r;
+}
+
+/* Names of these documents are PEER/SERVER. */
+static void exposed_list(struct query *q, const char *peer)
+{
+	const struct docs *docs = commander_docs(q->c, DOC_EXPOSED);
+	size_t n = strlen(peer);
+
+	put_open(&q->out, NULL, '{');
+	put_text(&q->out, "peer", peer);
+	put_open(&q->out, "secrets", '[');
+	for (size_t i = 0; i < docs->n; i++) {
+		const struct doc *d = &docs->items[i];
+		if (strncmp(d->name, peer, n) != 0 || d->name[n] != '/')
+			continue;
+		put_open(&q->out, NULL, '{');
+		put_text(&q->out, "server", d->name + n + 1);
+		put_time_us(&q->out, "first", jv_int(doc_json(d), "first", 0));
+		put_time_us(&q->out, "last", jv_int(doc_json(d), "last", 0));
+		put_close(&q->out, '}');
+	}
+	put_close(&q->out, ']');
+	put_close(&q->out, '}');
+}
+
+int query__exposed(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const names[] = { "peer", NULL };
+	const char *name = "";
+	int r = arg_object(args, "args", names, f);
+
+	if (r == 0)
+		r = arg_text(args, "args", "peer", 63, &name, f);
+	if (r < 0)
+		return r;
+	exposed_list(q, name);
+	return 0;
 }
 
 void query__unsaid(const struct commander *c, struct buf *out)

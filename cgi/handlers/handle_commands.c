@@ -40,7 +40,8 @@ static const struct {
 	          { "sign-ins", "this program itself" },
 	          { "preferences-set", "PUT /api/v1/preferences" },
 	          { "peer-invite", "POST /api/v1/peers/NAME/invite" },
-	          { "peer-key", "no route: the server itself gives it" } };
+	          { "peer-key", "no route: the server itself gives it" },
+	          { "peer-exposed", "no route: the server itself gives it" } };
 
 /* Each changes what lets somebody in, or with what rights: RF_CREDENTIAL of commands. */
 static const char *const credentials[] = { "user-set",      "user-remove",    "group-set",

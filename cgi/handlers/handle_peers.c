@@ -19,7 +19,7 @@ int peers_get(struct call *c)
 	return call_args_only(c, none) < 0 ? c->err.code : call_query(c, "peers", "{}");
 }
 
-int peer_get(struct call *c)
+static int named_query(struct call *c, const char *query)
 {
 	struct buf args;
 
@@ -29,9 +29,19 @@ int peer_get(struct call *c)
 	put_open(&args, NULL, '{');
 	put_text(&args, "peer", c->params[0]);
 	put_close(&args, '}');
-	int r = call_query(c, "peers", buf_str(&args));
+	int r = call_query(c, query, buf_str(&args));
 	buf_done(&args);
 	return r;
+}
+
+int peer_get(struct call *c)
+{
+	return named_query(c, "peers");
+}
+
+int peer_exposed(struct call *c)
+{
+	return named_query(c, "exposed");
 }
 
 int peers_post(struct call *c)

@@ -71,7 +71,7 @@ static const enum row_id docs[] = {
 	[DOC_GROUP] = ROW_DOC_GROUP,       [DOC_TOKEN] = ROW_DOC_TOKEN,
 	[DOC_DRAFT] = ROW_DOC_DRAFT,       [DOC_DEVICE] = ROW_DOC_DEVICE,
 	[DOC_PREFS] = ROW_DOC_PREFS,       [DOC_PEER] = ROW_DOC_PEER,
-	[DOC_TRUST] = ROW_DOC_TRUST,
+	[DOC_TRUST] = ROW_DOC_TRUST,       [DOC_EXPOSED] = ROW_DOC_EXPOSED,
 };
 
 int row_load_docs(struct store *s, enum store_doc_kind kind,

@@ -33,6 +33,7 @@ static const struct {
 	[DOC_PREFS] = { SQL_SAVE_PREFS, NULL }, /* nobody else's business */
 	[DOC_PEER] = { SQL_SAVE_PEER, "save peer" },
 	[DOC_TRUST] = { SQL_SAVE_TRUST, "save trust" },
+	[DOC_EXPOSED] = { SQL_SAVE_EXPOSED, "save exposed" },
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)

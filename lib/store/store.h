@@ -59,13 +59,14 @@ enum store_doc_kind {
 	DOC_USER,
 	DOC_SILENCE, /* a time in which nobody is told of some things */
 	DOC_GROUP,
-	DOC_TOKEN,  /* of a person, or the key of an app; its hash */
-	DOC_DRAFT,  /* a workflow as drawn, for a test run; never in force; id: the workflow;
+	DOC_TOKEN,   /* of a person, or the key of an app; its hash */
+	DOC_DRAFT,   /* a workflow as drawn, for a test run; never in force; id: the workflow;
 	            * version: see version_is_draft(); the newest STORE_DRAFTS_MAX of each stay */
-	DOC_DEVICE, /* a browser of a person that takes pushes */
-	DOC_PREFS,  /* what a person has set for his browsers; the newest alone is kept */
-	DOC_PEER,   /* a key's owner: what it is, what it may be */
-	DOC_TRUST,  /* of a project: whether machines that keep none apart may have its jobs */
+	DOC_DEVICE,  /* a browser of a person that takes pushes */
+	DOC_PREFS,   /* what a person has set for his browsers; the newest alone is kept */
+	DOC_PEER,    /* a key's owner: what it is, what it may be */
+	DOC_TRUST,   /* of a project: whether machines that keep none apart may have its jobs */
+	DOC_EXPOSED, /* a secret that a peer was given: when first and last; version always 1 */
 	DOC_END
 };
 

@@ -361,6 +361,11 @@ int params_ask(struct params *p, struct param_question *q)
 	return 0;
 }
 
+void param_question_clear(struct param_question *q)
+{
+	(void)q;
+}
+
 void param_question_free(struct param_question *q)
 {
 	task_unref(q->def);

@@ -201,6 +201,19 @@ const struct verb verb_peer_list = { ask, .most = WORDS_NONE, .call = "GET /api/
 const struct verb verb_peer_show = {
 	ask, NULL, 1, 1, .call = "GET /api/v1/peers/{}", .columns = columns, .show = peer_show
 };
+static const struct column exposed_columns[] = {
+	{ "Target server", "server" },
+	{ "First given", "first", cell_time },
+	{ "Last given", "last", cell_time },
+	{ 0 },
+};
+const struct verb verb_peer_exposed = { ask,
+	                                NULL,
+	                                1,
+	                                1,
+	                                .call = "GET /api/v1/peers/{}/exposed",
+	                                .member = "secrets",
+	                                .columns = exposed_columns };
 const struct verb verb_peer_set = { ask,
 	                            options,
 	                            1,

@@ -22,6 +22,7 @@ static const char *const actions[] = {
 	[DOC_DEVICE] = "save device",
 	[DOC_PEER] = "save peer",
 	[DOC_TRUST] = "save trust",
+	[DOC_EXPOSED] = "save exposed",
 	[DOC_PLAN] = NULL,  /* the edit itself is the action */
 	[DOC_DRAFT] = NULL, /* the test run is */
 	[DOC_PREFS] = NULL, /* nobody else's business */

@@ -1,0 +1,5 @@
+-- See ../sqlite/0025_exposed.sql.
+CREATE TABLE IF NOT EXISTS lb_exposed (id INT UNSIGNED NOT NULL, version INT UNSIGNED NOT NULL,
+  name VARCHAR(512) NOT NULL, retired INT NOT NULL, actor VARCHAR(255) NOT NULL,
+  at_us BIGINT NOT NULL, body LONGTEXT NOT NULL, PRIMARY KEY (id, version)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
