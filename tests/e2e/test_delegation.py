@@ -107,6 +107,11 @@ def no_process_but_the_taskbroker_has_the_machines_key(s):
         for part in ("environ", "cmdline"):
             assert pair.secret.hex().encode() not in Path(f"/proc/{pid}/{part}").read_bytes()
     ends_well(s, name, go)
+    log = broker.log.stat().st_size
+    s.sirdar("peer", "revoke", "etl-1")
+    until("all are refused", lambda: len(re.findall(r"taskrunner-loader warn link\.refused code=PEER", broker.text(log))) >= 2)
+    for pid in mine:
+        assert not has(pid), "one that was refused has looked for another key"
     broker.stop()
 
 
