@@ -16,6 +16,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/failure.h"
 #include "util/json_put.h"
 #include "wire/report.h"
 
@@ -231,6 +232,35 @@ static void take_outputs(const struct lease *l, const Sirdar__Report *r, struct 
 	p->note = both;
 }
 
+static void take_line(char *to, size_t bytes, const char *text)
+{
+	failure_set_line(to, bytes, text, strlen(text));
+}
+
+/* What a broker says of a failure, bounded and cleaned once more: it may lie. */
+static void take_failure(const Sirdar__Report *r, struct proposal *p)
+{
+	bool is_bad = p->end == AE_FAILED || p->end == AE_FATAL || p->end == AE_INFRA;
+	const Sirdar__Failure *m = r->failure;
+	struct failure f = { .cpu_us = r->cpu_us & INT64_MAX,
+		             .memory_bytes = r->rss_max_bytes & INT64_MAX };
+	struct buf out;
+
+	if (!m || !is_bad || r->kind != REPORT_ENDED)
+		return;
+	CHECK(!p->data);
+	f.class = (uint8_t)(m->failure_class < FC_COUNT ? m->failure_class : FC_USER);
+	f.stream = (uint8_t)(m->stream <= 2 ? m->stream : 0);
+	take_line(f.exit, sizeof f.exit, m->exit);
+	take_line(f.line, sizeof f.line, m->line);
+	failure_set_tail(f.tail, m->tail, strlen(m->tail));
+	buf_init(&out);
+	failure_put(&out, NULL, &f, p->token);
+	p->data = mem_str(buf_str(&out));
+	p->data_kind = ID_FAILURE;
+	buf_done(&out);
+}
+
 static void report_propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
 {
 	CHECK(r->kind > 0 && r->kind < REPORT_COUNT && l->token == r->token);
@@ -252,6 +282,7 @@ static void report_propose(struct conn *c, struct lease *l, const Sirdar__Report
 	if (r->text[0])
 		p->note = mem_strn(r->text, strnlen(r->text, 500));
 	take_outputs(l, r, p);
+	take_failure(r, p);
 }
 
 /* What is sent back is granted again at once: not there, or it would go to and fro until its

@@ -15,14 +15,17 @@
 #include <unistd.h>
 
 #include "broker/link/digest.h"
+#include "broker/loader/cause.h"
 #include "broker/loader/dial.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
+#include "util/failure.h"
 #include "util/fs.h"
 #include "util/param.h"
+#include "util/pattern.h"
 #include "util/trust.h"
 #include "util/yaml.h"
 
@@ -238,6 +241,38 @@ static void read_params(struct made *m, const struct yaml_node *list)
 	m->type.about.servers = m->servers;
 }
 
+/* A text, or `match` and `class`. */
+static bool error_read(const struct yaml_node *n, struct cause_pattern *ret)
+{
+	const struct yaml_node *match = n->kind == YAML_MAP ? yaml_get(n, "match") : n;
+	const struct yaml_node *class = n->kind == YAML_MAP ? yaml_get(n, "class") : NULL;
+	int is = class && class->kind == YAML_SCALAR ? failure_from_name(class->text) : FC_USER;
+
+	if (!match || match->kind != YAML_SCALAR || !pattern_ok(match->text) || is < 0)
+		return false;
+	*ret = (struct cause_pattern){ match->text, (uint8_t)is };
+	return true;
+}
+
+static void read_errors(struct reader *r, const struct yaml_node *list)
+{
+	struct guest_type *t = &r->made->type;
+
+	if (!list)
+		return;
+	if (list->kind != YAML_LIST || list->n > CAUSE_PATTERNS_MAX) {
+		guest_wrong(r, list, "errors", "a list of at most 32 patterns");
+		return;
+	}
+	t->errors = mem_array(list->n + 1, sizeof *t->errors);
+	for (size_t i = 0; i < list->n; i++)
+		if (error_read(list->items[i], &t->errors[t->n_errors]))
+			t->n_errors++;
+		else
+			guest_wrong(r, list->items[i], "errors",
+			            "a text to look for, or {match, class}");
+}
+
 /* --- versions ----------------------------------------------------------------------------- */
 
 /* Is this word of the command a file that belongs to the type: relative, and there? */
@@ -360,6 +395,7 @@ static void read_root(struct reader *r, const struct yaml_node *root, const char
 		           "`runner: foreign` needs `guest: {command: [...]}`");
 	}
 	read_params(m, yaml_get(root, "params"));
+	read_errors(r, yaml_get(root, "errors"));
 	if (r->version)
 		judge_version(r, root);
 }
@@ -505,6 +541,7 @@ void guest_free(struct guest_type *t)
 	free(m->argv);
 	free(m->env);
 	free(m->secrets);
+	free(m->type.errors);
 	free(m->servers);
 	free(m->directory);
 	free(m->name);

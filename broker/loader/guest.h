@@ -6,9 +6,12 @@
 
 #include <sirdar/guest.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct err;
 struct hold;
+
+struct cause_pattern;
 
 struct guest_type {
 	struct runner_guest about; /* argv[0] is NULL when there is no `guest` */
@@ -16,6 +19,8 @@ struct guest_type {
 	char why[240];                         /* of a refused open() */
 	struct hold *hold;                     /* NULL: nobody holds its processes */
 	void (*release)(struct guest_type *t); /* of `hold`; NULL: none */
+	struct cause_pattern *errors;          /* what its jobs print when they fail; in order */
+	size_t n_errors;
 	uint32_t processes; /* it may have at once, and percent of a processor; 0: as jobs may */
 	uint32_t cpu_percent;
 };

@@ -119,9 +119,11 @@ void job_clear(struct job *j)
 	lines_done(&j->lines);
 	for (int i = 0; i < 2; i++) {
 		buf_done(&j->logs[i].text);
+		buf_done(&j->logs[i].tail);
 		mask_stream_done(&j->logs[i].mask);
 	}
 	mask_free(j->mask);
+	free(j->failure);
 	memset(j, 0, sizeof *j);
 	j->loader = loader;
 	j->index = index;
@@ -263,11 +265,23 @@ void result_set_text(struct runner_result *r, const char *text)
 	utf8_clean(r->text);
 }
 
+static void tail_keep(struct buf *tail, const char *text, size_t len)
+{
+	if (len > JOB_TAIL_BYTES) {
+		text += len - JOB_TAIL_BYTES;
+		len = JOB_TAIL_BYTES;
+	}
+	if (tail->len + len > 2 * JOB_TAIL_BYTES) /* not for each line */
+		buf_drop(tail, tail->len - JOB_TAIL_BYTES);
+	buf_put(tail, text, len);
+}
+
 /* What came after a loss stays lost until the text before it has gone. */
 static void text_keep(struct job_log *log, const void *text, size_t len)
 {
 	size_t room = JOB_LOG_BYTES_MAX - log->text.len;
 
+	tail_keep(&log->tail, text, len);
 	if (log->dropped || len > room)
 		log->dropped += len;
 	else

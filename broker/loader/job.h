@@ -27,6 +27,7 @@ typedef struct Sirdar__KeeperStart Sirdar__KeeperStart;
 #define JOB_OUTPUTS_MAX      64
 #define JOB_OUTPUT_BYTES_MAX 65536 /* names and values of a job */
 #define JOB_LOG_BYTES_MAX    (256u << 10)
+#define JOB_TAIL_BYTES       4096
 
 enum job_phase {
 	JOB_FREE,
@@ -69,6 +70,7 @@ struct job_pair {
 /* What a job says about itself besides its result: output of an in-process job. */
 struct job_log {
 	struct buf text;         /* [shared] not yet acknowledged; in-process jobs only */
+	struct buf tail;         /* [shared] the end of it, for the digest of a failure */
 	uint64_t dropped;        /* [shared] bytes that found no room since */
 	uint64_t acked;          /* offset up to which the server has it */
 	uint64_t sent;           /* bytes in flight after it */
@@ -145,7 +147,8 @@ struct job {
 	struct mask *mask;   /* [shared] the secrets it was told; NULL: none */
 	char *progress_text; /* [shared] */
 	struct job_log logs[2];
-	struct lines lines; /* of a process's standard output */
+	struct lines lines;      /* of a process's standard output */
+	struct failure *failure; /* why it ended badly; NULL: it did not, or has not ended */
 };
 
 static inline struct job *job_of(const struct runner_job *pub)

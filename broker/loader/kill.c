@@ -42,6 +42,8 @@ static void killed_unstarted(struct loader *l, struct job *j)
 void loader_kill(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent)
 {
 	CHECK(j->phase != JOB_FREE && j->phase != JOB_ACKED);
+	if (j->phase != JOB_ENDED)
+		j->kill_intent = intent;
 	if (j->phase == JOB_ENDED) {
 		loader_report(l, j, DUE_END);
 	} else if (j->phase == JOB_PROCESS || j->is_waited) {

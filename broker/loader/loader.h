@@ -168,6 +168,8 @@ void loader_ship_texts(struct loader *l);          /* of in-process jobs that lo
 void loader_ship_again(struct loader *l);          /* after a welcome: nothing is in flight */
 int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m);
 void loader_read_outputs(struct loader *l, struct job *j);
+/* The file of a process's output, 0 or 1; -1: there is none. The caller's. */
+int loader_open_log(struct loader *l, const struct job *j, int stream);
 
 /* fence.c */
 void loader_fence_init(struct loader *l);

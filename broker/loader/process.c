@@ -24,7 +24,7 @@
 
 enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 }; /* KeeperJob.state */
 enum { KILL_STATE_HANGED = 2, KILL_STATE_NONE = 3 };
-enum { KILLED_BY_FENCE = 2, KILLED_BY_STOP = 3 }; /* KeeperExited.killed_why */
+enum { KILLED_BY_US = 1, KILLED_BY_FENCE = 2, KILLED_BY_STOP = 3 }; /* KeeperExited.killed_why */
 
 #define LOOKS   5   /* in fence_ms, for a keeper that is away */
 #define LOOK_S  0.1 /* after that, until nothing is left of what it ran */
@@ -137,6 +137,10 @@ static void on_exited(void *ctx, const Sirdar__KeeperExited *m)
 	j->result.exit_code = m->exit_code;
 	j->report_kind = REPORT_ENDED;
 	j->reason = m->oom ? REASON_OOM : m->exit_code < 0 ? REASON_SIGNAL : REASON_EXIT;
+	if (m->killed_why == KILLED_BY_US) /* also when a former loader asked for it */
+		j->kill_intent = m->intent;
+	else
+		j->kill_intent = 0;
 	if (m->killed_why == KILLED_BY_FENCE)
 		j->cut_short = REASON_FENCED;
 	else if (m->killed_why == KILLED_BY_STOP)

@@ -16,6 +16,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/failure.h"
 #include "util/log.h"
 
 #define REPORTS_PER_FRAME 4096
@@ -58,6 +59,7 @@ void loader_report_unknown(struct loader *l, uint64_t token)
 /* One frame in the making. */
 struct pack {
 	Sirdar__Report *reports, **pointers;
+	Sirdar__Failure *failures; /* one a report */
 	Sirdar__Param *params, **param_pointers;
 	size_t n, n_params, bytes;
 };
@@ -92,6 +94,22 @@ static void add_outputs(struct pack *p, struct job *j, Sirdar__Report *r)
 	p->bytes += j->output_bytes + 16 * j->n_outputs;
 }
 
+static void add_failure(struct pack *p, struct failure *f, Sirdar__Report *r)
+{
+	Sirdar__Failure *m = &p->failures[p->n - 1];
+
+	if (!f)
+		return;
+	sirdar__failure__init(m);
+	m->failure_class = f->class;
+	m->exit = f->exit;
+	m->line = f->line;
+	m->stream = f->stream;
+	m->tail = f->tail;
+	r->failure = m;
+	p->bytes += sizeof *f;
+}
+
 static void add_end(struct pack *p, struct job *j)
 {
 	CHECK(j->phase == JOB_ENDED && j->report_kind && j->report_kind < REPORT_COUNT);
@@ -113,6 +131,7 @@ static void add_end(struct pack *p, struct job *j)
 	r->rss_max_bytes = j->rss_max_bytes;
 	r->pid = j->pid;
 	r->retry_after_us = j->result.retry_after_ms * US_PER_MS;
+	add_failure(p, j->failure, r);
 	p->bytes += strlen(j->result.text);
 	if (j->n_outputs)
 		add_outputs(p, j, r);
@@ -167,6 +186,7 @@ static struct pack *pack_of(struct loader *l)
 	if (!l->pack) {
 		l->pack = mem_new(sizeof *l->pack);
 		l->pack->reports = mem_array(REPORTS_PER_FRAME, sizeof(Sirdar__Report));
+		l->pack->failures = mem_array(REPORTS_PER_FRAME, sizeof(Sirdar__Failure));
 		l->pack->pointers = mem_array(REPORTS_PER_FRAME, sizeof(Sirdar__Report *));
 		l->pack->params = mem_array(REPORTS_PER_FRAME, sizeof(Sirdar__Param));
 		l->pack->param_pointers = mem_array(REPORTS_PER_FRAME, sizeof(Sirdar__Param *));
@@ -179,6 +199,7 @@ void loader_reports_done(struct loader *l)
 	if (!l->pack)
 		return;
 	free(l->pack->reports);
+	free(l->pack->failures);
 	free(l->pack->pointers);
 	free(l->pack->params);
 	free(l->pack->param_pointers);

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "broker/loader/cause.h"
 #include "broker/loader/loader.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -179,6 +180,7 @@ void loader_job_ended(struct loader *l, struct job *j)
 {
 	judge_cut(j);
 	job_said(j);
+	j->failure = cause_find(l, j);
 	if (!j->ended_us)
 		j->ended_us = wall_us();
 	if (!j->started_us)

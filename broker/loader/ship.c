@@ -35,7 +35,7 @@ static bool is_ended(const struct job *j)
 
 /* --- where the bytes come from ---------------------------------------------------- */
 
-static int open_file(struct loader *l, const struct job *j, int stream)
+int loader_open_log(struct loader *l, const struct job *j, int stream)
 {
 	char path[4096];
 
@@ -48,7 +48,7 @@ static int open_file(struct loader *l, const struct job *j, int stream)
 static size_t read_file(struct loader *l, const struct job *j, int stream, uint8_t *to, size_t n)
 {
 	const struct job_log *log = &j->logs[stream];
-	int fd = open_file(l, j, stream);
+	int fd = loader_open_log(l, j, stream);
 	ssize_t got;
 
 	if (fd < 0)
@@ -199,7 +199,7 @@ void loader_ship_texts(struct loader *l)
 static void read_lines(struct loader *l, struct job *j, uint64_t most)
 {
 	uint64_t to = j->lines.at + most;
-	int fd = open_file(l, j, 0);
+	int fd = loader_open_log(l, j, 0);
 	ssize_t n = 1;
 
 	if (fd < 0)

@@ -15,7 +15,9 @@
 #include "util/check.h"
 #include "util/diag.h"
 #include "util/err.h"
+#include "util/failure.h"
 #include "util/json_put.h"
+#include "util/pattern.h"
 #include "util/pile.h"
 #include "util/yaml.h"
 
@@ -240,11 +242,35 @@ static void read_one_of(struct reader *r, struct type *t, const struct yaml_node
 	t->one_of = n;
 }
 
+/* Read by the broker (loader/guest.c); here they are only judged. */
+static void check_errors(struct reader *r, const struct yaml_node *root)
+{
+	static const char *const keys[] = { "match", "class", NULL };
+	const struct yaml_node *list = yaml_get(root, "errors");
+
+	if (list && list->kind != YAML_LIST) {
+		type_wrong(r, list, "errors", "a list of patterns");
+		return;
+	}
+	for (size_t i = 0; list && i < list->n; i++) {
+		const struct yaml_node *n = list->items[i], *match = n, *class = NULL;
+		if (n->kind == YAML_MAP) {
+			check_keys(r, n, "a pattern of errors", keys);
+			match = yaml_get(n, "match");
+			class = yaml_get(n, "class");
+		}
+		if (!match || match->kind != YAML_SCALAR || !pattern_ok(match->text))
+			type_wrong(r, n, "errors", "a text to look for, or {match, class}");
+		if (class && (class->kind != YAML_SCALAR || failure_from_name(class->text) < 0))
+			type_wrong(r, class, "class", "user, data, resource, target or machine");
+	}
+}
+
 static void read_root(struct reader *r, struct type_file *f, const struct yaml_node *root)
 {
 	static const char *const keys[] = { "type",    "label",  "help",   "others",
 		                            "one_of",  "params", "runner", "guest",
-		                            "version", "files",  NULL };
+		                            "version", "files",  "errors", NULL };
 	struct type *t = &f->type;
 
 	t->name = "";
@@ -262,6 +288,7 @@ static void read_root(struct reader *r, struct type_file *f, const struct yaml_n
 	t->takes_others = read_truth(r, root, "others");
 	read_params(r, f, root);
 	read_one_of(r, t, root);
+	check_errors(r, root);
 }
 
 static void file_free(struct type_file *f)
