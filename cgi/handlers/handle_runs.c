@@ -7,6 +7,7 @@
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "cgi/server/failed.h"
 #include "cgi/server/fresh.h"
 #include "cgi/server/list.h"
 #include "cgi/server/names.h"
@@ -17,6 +18,11 @@
 #include "util/alloc.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
+
+struct failed_row {
+	struct instance row;
+	size_t at; /* of its closing bracket, in the answer */
+};
 
 struct query {
 	struct list list;
@@ -29,6 +35,8 @@ struct query {
 	uint64_t before;
 	uint64_t last;
 	bool running, in_range;
+	struct failed_row *failed; /* of the list that ended badly; freed with the list */
+	size_t n_failed;
 	size_t bytes; /* of the instance, before the server's word of its progress */
 	uint64_t number;
 };
@@ -54,9 +62,40 @@ static int instance_put(void *ctx, const struct instance *i)
 {
 	struct call *c = ctx;
 
-	if (is_in_span(c, i->key.task, i->key.run_date, i->key.run_date))
-		show_instance(&c->out, c->cgi->names, i);
+	if (!is_in_span(c, i->key.task, i->key.run_date, i->key.run_date))
+		return 0;
+	show_instance(&c->out, c->cgi->names, i);
+	if (failed_is(i)) {
+		struct query *q = c->extra;
+		q->failed = mem_grow(q->failed, q->n_failed + 1, sizeof *q->failed);
+		q->failed[q->n_failed++] = (struct failed_row){ *i, c->out.len - 1 };
+	}
 	return 0;
+}
+
+/* Into each that ended badly its digest, which no query could read while the list's was open. */
+static void failed_insert(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	struct buf all;
+	size_t from = 0;
+
+	buf_init(&all);
+	for (size_t k = 0; k < q->n_failed; k++) {
+		const struct failed_row *f = &q->failed[k];
+		buf_put(&all, buf_at(&c->out) + from, f->at - from);
+		failed_put(&all, r, &f->row, FAILED_SHORT);
+		from = f->at;
+	}
+	buf_put(&all, buf_at(&c->out) + from, c->out.len - from);
+	if (q->n_failed) {
+		buf_clear(&c->out);
+		buf_put(&c->out, buf_at(&all), all.len);
+	}
+	buf_done(&all);
+	free(q->failed);
+	q->failed = NULL;
+	q->n_failed = 0;
 }
 
 static int range_put(void *ctx, const struct store_range *r)
@@ -146,6 +185,7 @@ static int instances_work(struct call *c, struct reader *r)
 		code = read_instances(r, &q->filter, &q->list.page, instance_put, c, &c->err);
 	q->filter.tasks = NULL;
 	list_end(c, &q->list);
+	failed_insert(c, r);
 	return code;
 }
 
@@ -272,6 +312,7 @@ static int instance_work(struct call *c, struct reader *r)
 		return code;
 	show_instance(&c->out, c->cgi->names, &i);
 	c->out.len--; /* the rest goes inside the object */
+	failed_put(&c->out, r, &i, FAILED_WHOLE);
 	code = data_read(c, r, &i);
 	if (code == 0)
 		code = notified_read(c, r, &i);
@@ -504,6 +545,16 @@ static void over_put(struct call *c, const struct instance *i, const struct endi
 	buf_done(&line);
 }
 
+/* Inside the object that the answer is. */
+static void over_digest(struct call *c, struct reader *r, const struct instance *i)
+{
+	if (c->out.len == 0 || buf_at(&c->out)[c->out.len - 1] != '}')
+		return;
+	c->out.len--;
+	failed_put(&c->out, r, i, FAILED_WHOLE);
+	put_close(&c->out, '}');
+}
+
 static int over_work(struct call *c, struct reader *r)
 {
 	const struct query *q = c->extra;
@@ -513,6 +564,7 @@ static int over_work(struct call *c, struct reader *r)
 	if (read_instance(r, q->key, &i, NULL, &c->err) == 0 && state_final((enum state)i.state)) {
 		ending_read(r, &i, &w);
 		over_put(c, &i, &w);
+		over_digest(c, r, &i);
 	}
 	c->err = (struct err){ 0 }; /* there is none: what the server said holds */
 	return 0;

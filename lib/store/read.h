@@ -123,6 +123,10 @@ int read_events(struct reader *r, const struct read_history *h,
  * E_NOT_FOUND there are none. */
 int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
               int (*each)(void *ctx, const char *body), void *ctx, struct err *err);
+/* What came with its last events, of one that ended badly: ID_FAILURE. It may be an earlier
+ * attempt's: its token says so. E_NOT_FOUND */
+int read_failure(struct reader *r, const struct instance *i,
+                 int (*each)(void *ctx, const char *body), void *ctx, struct err *err);
 /* Events of all instances with numbers above `after`, ascending, at most `limit`. */
 struct read_tail {
 	uint64_t after;

@@ -114,12 +114,25 @@ int read_events(struct reader *r, const struct read_history *h,
 	return code;
 }
 
+/* Bound; one body or none. */
+static int data_give(struct rows *q, int (*each)(void *ctx, const char *body), void *ctx,
+                     struct err *err)
+{
+	const char *body;
+	int code = rows_step(q, err);
+
+	if (code == 0)
+		return E_NOT_FOUND;
+	if (code > 0)
+		code = rows_text(q, 0, &body, err);
+	return code == 0 ? each(ctx, body) : code;
+}
+
 int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
               int (*each)(void *ctx, const char *body), void *ctx, struct err *err)
 {
 	int64_t generation = kind == ID_OWN ? 0 : i->generation;
 	struct rows *q = NULL;
-	const char *body;
 	int code = read__begin(r, NULL, err);
 
 	if (code < 0)
@@ -127,13 +140,24 @@ int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
 	code = r->ops->query(r, "lb_task_data", DATA_WALK, &q, err);
 	if (code == 0) {
 		rows_bind(q, 4, (int64_t)inst_chain(i), generation, generation, (int64_t)kind);
-		code = rows_step(q, err);
-		if (code == 0)
-			code = E_NOT_FOUND;
-		else if (code > 0)
-			code = rows_text(q, 0, &body, err);
-		if (code == 0)
-			code = each(ctx, body);
+		code = data_give(q, each, ctx, err);
+	}
+	rows_close(q);
+	return read__end(r, code);
+}
+
+int read_failure(struct reader *r, const struct instance *i,
+                 int (*each)(void *ctx, const char *body), void *ctx, struct err *err)
+{
+	struct rows *q = NULL;
+	int code = read__begin(r, NULL, err);
+
+	if (code < 0)
+		return code;
+	code = r->ops->query(r, "lb_task_data", DATA_NEAR, &q, err);
+	if (code == 0) {
+		rows_bind(q, 2, (int64_t)inst_chain(i), (int64_t)ID_FAILURE);
+		code = data_give(q, each, ctx, err);
 	}
 	rows_close(q);
 	return read__end(r, code);

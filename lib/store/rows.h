@@ -116,6 +116,15 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 	"SELECT d.body FROM chain AS c JOIN lb_task_data AS d ON d.number = c.number " \
 	"WHERE d.kind = ? ORDER BY d.number DESC LIMIT 1"
 
+/* An event's number, the kind: the newest data among it and the few events before it. */
+#define DATA_NEAR \
+	"WITH RECURSIVE chain (number, prev, far) AS (" \
+	"SELECT number, prev, 0 FROM lb_task_event WHERE number = ? " \
+	"UNION ALL SELECT e.number, e.prev, c.far + 1 FROM lb_task_event AS e " \
+	"JOIN chain AS c ON e.number = c.prev WHERE c.far < 8) " \
+	"SELECT d.body FROM chain AS c JOIN lb_task_data AS d ON d.number = c.number " \
+	"WHERE d.kind = ? ORDER BY d.number DESC LIMIT 1"
+
 const char *doc_table(enum store_doc_kind kind); /* NULL: no such kind */
 
 #endif

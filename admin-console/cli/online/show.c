@@ -5,6 +5,7 @@
 #include "admin-console/cli/online/ask.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/failure.h"
 #include "util/json_in.h"
 
 static const struct opt task_options[] = {
@@ -144,6 +145,19 @@ static const struct column task_columns[] = {
 	{ 0 },
 };
 
+/* "data: Duplicate entry '7' for key 'PRIMARY'", cut: the whole is in `run show`. */
+static void cell_failure(const cJSON *e, const char *key, struct buf *out)
+{
+	const cJSON *f = json_get(e, key);
+	char line[61];
+
+	if (!f)
+		return;
+	const char *text = text_of(f, text_of(f, "line")[0] ? "line" : "exit");
+	failure_set_line(line, sizeof line, text, strlen(text));
+	buf_printf(out, "%s: %s", text_of(f, "class"), line);
+}
+
 static const struct column run_columns[] = {
 	{ "Task", "task" },
 	{ "Run date", "run_date", cell_label },
@@ -154,6 +168,7 @@ static const struct column run_columns[] = {
 	{ "Broker", "broker" },
 	{ "Started", "started", cell_time },
 	{ "Ended", "ended", cell_time },
+	{ "Failure", "failure", cell_failure },
 	{ "Id", "id" },
 	{ 0 },
 };
@@ -267,7 +282,9 @@ static void fields_print(const cJSON *root)
 	const cJSON *e;
 
 	cJSON_ArrayForEach(e, root)
-		if (cJSON_IsArray(e) || cJSON_IsObject(e)) {
+		if (strcmp(e->string, "failure") == 0) /* failure_print() has it */
+			continue;
+		else if (cJSON_IsArray(e) || cJSON_IsObject(e)) {
 			char *text = cJSON_PrintUnformatted(e);
 
 			printf("%-18s %s\n", e->string, text);
@@ -371,6 +388,29 @@ static const struct column event_columns[] = {
 	{ 0 },
 };
 
+/* What stands first in it: `sirdar logs -e`, or without. */
+static void failure_print(const cJSON *root)
+{
+	static const struct {
+		const char *label, *key;
+	} lines[] = {
+		{ "ended", "exit" }, { "by", "by" }, { "cause", "line" }, { "class", "class" }
+	};
+	const cJSON *f = json_get(root, "failure");
+	const char *tail = f ? text_of(f, "tail") : "";
+
+	for (size_t i = 0; f && i < sizeof lines / sizeof lines[0]; i++)
+		if (text_of(f, lines[i].key)[0] != '\0')
+			printf("%s: %s\n", lines[i].label, text_of(f, lines[i].key));
+	if (*tail)
+		printf("last lines of %s:\n", text_of(f, "stream"));
+	while (*tail) {
+		int n = (int)strcspn(tail, "\n");
+		printf("  %.*s\n", n, tail);
+		tail += n + (tail[n] == '\n');
+	}
+}
+
 static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	(void)o;
@@ -380,11 +420,19 @@ static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 		printf("opens with: %s\n", text_of(root, "opens"));
 	if (text_of(root, "expected")[0] != '\0')
 		printf("expected: %s\n", text_of(root, "expected"));
+	failure_print(root);
 	return CLI_OK;
 }
 
-const struct verb verb_run_show = { instance_show, instance_options,   1, 2,
-	                            .call = "",    .show = fields_show };
+static int run_show(struct online *o, const struct asked *q, const cJSON *root)
+{
+	fields_show(o, q, root);
+	failure_print(root);
+	return CLI_OK;
+}
+
+const struct verb verb_run_show = { instance_show, instance_options, 1, 2,
+	                            .call = "",    .show = run_show };
 const struct verb verb_run_history = {
 	instance_show, instance_options, 1, 2, .call = "/events?limit=500", .columns = event_columns
 };
