@@ -31,12 +31,12 @@ static const struct {
 /* English and Chinese, in that order. */
 static const struct {
 	const char *task, *run_date, *exit_code, *attempt, *generation, *reason, *note, *at, *more,
-		*others;
+		*others, *ended, *cause;
 } labels[2] = {
 	{ "Task", "Run date", "Exit status", "Attempt", "Generation", "Reason", "Note", "At",
-	  "more", "alerts, the first:" },
+	  "more", "alerts, the first:", "Ended", "Cause" },
 	{ "任务", "运行日期", "退出码", "第几次尝试", "第几代", "原因", "说明", "时间", "条未列出",
-	  "条告警，第一条：" },
+	  "条告警，第一条：", "结束方式", "原因行" },
 };
 
 const char *happening_word(enum happening h)
@@ -67,6 +67,15 @@ static const char *alert_label(const struct alert *a, char ret[static LABEL_TEXT
 	return a->label[0] ? a->label : when_print(a->run_date, ret);
 }
 
+static void put_failure(const struct alert_failure *f, struct buf *out)
+{
+	put_open(out, "failure", '{');
+	put_text(out, "class", f->class);
+	put_text(out, "exit", f->exit);
+	put_text(out, "line", f->line && f->line[0] ? f->line : NULL);
+	put_close(out, '}');
+}
+
 void alert_print(const struct alert *a, struct buf *out)
 {
 	put_open(out, NULL, '{');
@@ -81,6 +90,8 @@ void alert_print(const struct alert *a, struct buf *out)
 	put_int(out, "exit_code", a->exit_code);
 	put_text(out, "reason", a->reason);
 	put_text(out, "note", a->note);
+	if (a->failure.class && a->failure.class[0])
+		put_failure(&a->failure, out);
 	put_int(out, "at_us", a->at_us);
 	put_int(out, "number", (int64_t)a->number);
 	if (a->after_us)
@@ -91,6 +102,7 @@ void alert_print(const struct alert *a, struct buf *out)
 int alert_read(const struct jval *json, struct alert *ret)
 {
 	int what = happening_from_word(jv_str(json, "event"));
+	const struct jval *f = jv_get(json, "failure");
 
 	*ret = (struct alert){ .what = what < 0 ? HP_TEST : (enum happening)what,
 		               .task = jv_str(json, "task"),
@@ -98,6 +110,8 @@ int alert_read(const struct jval *json, struct alert *ret)
 		               .reason = jv_str(json, "reason"),
 		               .note = jv_str(json, "note"),
 		               .label = jv_str(json, "label"),
+		               .failure = { jv_str(f, "class"), jv_str(f, "exit"),
+		                            jv_str(f, "line") },
 		               .run_date = jv_int(json, "run_date", 0),
 		               .at_us = jv_int(json, "at_us", 0),
 		               .number = (uint64_t)jv_int(json, "number", 0),
@@ -128,7 +142,7 @@ void message_subject(const struct alert *const *alerts, size_t n, int zh, struct
 
 static void put_line(const char *label, const char *value, struct buf *out)
 {
-	if (value[0])
+	if (value && value[0])
 		buf_printf(out, "  %s: %s\n", label, value);
 }
 
@@ -156,7 +170,10 @@ static void put_details(const struct alert *a, int zh, const char *url, struct b
 	if (!of_node(a))
 		buf_printf(out, "  %s: %" PRIu32 ", %s: %" PRIu32 "\n", labels[zh].attempt,
 		           a->attempt, labels[zh].generation, a->generation);
-	if (a->exit_code)
+	bool has_words = a->failure.exit && a->failure.exit[0];
+	put_line(labels[zh].ended, a->failure.exit, out);
+	put_line(labels[zh].cause, a->failure.line, out);
+	if (a->exit_code && !has_words)
 		buf_printf(out, "  %s: %" PRId32 "\n", labels[zh].exit_code, a->exit_code);
 	put_line(labels[zh].reason, a->reason, out);
 	put_line(labels[zh].note, a->note, out);

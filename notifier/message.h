@@ -15,7 +15,12 @@ enum happening {
 	HP_COUNT
 };
 
-/* One alert. Texts are never NULL. */
+/* Why it failed, in one glance (lib/util/failure.h); NULL or "": nothing is known of it. */
+struct alert_failure {
+	const char *class, *exit, *line;
+};
+
+/* One alert. Other texts are never NULL. */
 struct alert {
 	enum happening what;
 	const char *task;   /* project/workflow/task */
@@ -23,6 +28,7 @@ struct alert {
 	const char *reason; /* of reason.def, in words; "" */
 	const char *note;
 	const char *label; /* of the instance; "": of no task, or a letter of an earlier release */
+	struct alert_failure failure;
 	int64_t run_date;  /* s, UTC */
 	int64_t at_us;     /* wall */
 	uint64_t number;   /* of the transition; 0: none (late, a test) */

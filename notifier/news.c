@@ -20,6 +20,8 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/failure.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 enum { EVENTS_MAX = 500, WATCHES_MAX = 500 };
@@ -211,6 +213,47 @@ static int news_watch(struct notifier *n, const struct read_event *e, const stru
 	return w.at_us > 0 ? outbox_put_watch(n->outbox, &w, err) : 0;
 }
 
+/* What its broker found, if it is of that very attempt; else what its end says. */
+struct told_failure {
+	uint64_t token;
+	const struct jval *json; /* NULL: nothing was found */
+};
+
+static int take_failure(void *ctx, const char *body)
+{
+	struct told_failure *t = ctx;
+	char token[24];
+
+	snprintf(token, sizeof token, "%" PRIu64, t->token);
+	if (jv_parse(body, strlen(body), &t->json, NULL) == 0 &&
+	    strcmp(jv_str(t->json, "token"), token) == 0)
+		return 0;
+	jv_free(t->json);
+	t->json = NULL;
+	return 0;
+}
+
+static int news_tell_failure(struct notifier *n, const struct read_event *e,
+                             const struct task_rules *t, struct alert *a, struct err *err)
+{
+	struct instance at = { .last_number = e->number };
+	struct told_failure told = { .token = e->token };
+	struct failure guess;
+	int r = read_failure(n->reader, &at, take_failure, &told, err);
+
+	if (r < 0 && r != E_NOT_FOUND)
+		return r;
+	failure_guess(e->reason, e->exit_code, &guess);
+	a->failure = told.json ? (struct alert_failure){ jv_str(told.json, "class"),
+		                                         jv_str(told.json, "exit"),
+		                                         jv_str(told.json, "line") }
+	                       : (struct alert_failure){ failure_name(guess.class), guess.exit,
+		                                         guess.line };
+	r = news_tell(n, t, a, err);
+	jv_free(told.json);
+	return r;
+}
+
 static int take_one(struct notifier *n, const struct news *news, struct err *err)
 {
 	const struct read_event *e = &news->e;
@@ -242,7 +285,8 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 		           .generation = e->generation,
 		           .attempt = e->attempt,
 		           .exit_code = e->exit_code };
-	return news_tell(n, &t, &a, err);
+	bool failed = what == HP_FAILED || what == HP_RETRIED || what == HP_KILLED;
+	return failed ? news_tell_failure(n, e, &t, &a, err) : news_tell(n, &t, &a, err);
 }
 
 static int take_batch(struct notifier *n, const struct batch *b, struct err *err)
