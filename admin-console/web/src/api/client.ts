@@ -5,6 +5,7 @@ import type { components } from './schema'
 
 export type Schemas = components['schemas']
 export type Instance = Schemas['Instance']
+export type Failure = Schemas['Failure']
 export type Task = Schemas['Task']
 export type Link = Schemas['Link']
 export type Graph = Schemas['Graph']
