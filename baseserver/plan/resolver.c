@@ -251,7 +251,7 @@ static void work_off(struct resolver *r)
 		r->todo = NULL;
 		r->todo_cap = 0;
 	}
-	if (r->start_mark && r->urgent == 0) {
+	if (r->start_mark && r->urgent == 0 && !r->awaits_scopes) {
 		outbox_flush(&r->out);
 		ledger_mark(r->ledger, r->start_mark);
 		r->start_mark = 0;
@@ -379,6 +379,9 @@ static void all_told(struct resolver *r)
 			resolver__rescope(r, i, true);
 			resolver__rescope(r, i, false);
 		}
+	if (r->awaits_scopes) /* members among them are on the list once more */
+		r->urgent = r->n_todo;
+	r->awaits_scopes = false;
 }
 
 static void resolver_learn(struct resolver *r, struct scope_news *n)
@@ -490,6 +493,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	ledger_each_instance(ledger, load_row, r);
 	ledger_each_instance(ledger, load_satisfied, r);
 	r->urgent = r->n_todo;
+	r->awaits_scopes = r->n_scopes > 0;
 	r->start_mark = stream_last(ledger_stream(ledger));
 	ledger_each_instance(ledger, load_instance, r);
 	resolver__load_reopens(r);

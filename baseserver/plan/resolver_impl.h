@@ -148,9 +148,11 @@ struct resolver {
 	int64_t reopens_from_us; /* mono; the store could not be read: not before */
 	bool need_mark;          /* something was taken back: tell the sorter when all is in */
 	/* Restored: the first `urgent` of todo were satisfied once; when they have been looked
-	 * at, a mark of start_mark says so. */
+	 * at, a mark of start_mark says so: not before commands have said what they mean, where
+	 * some of those are members. */
 	size_t urgent;
 	uint64_t start_mark;
+	bool awaits_scopes;
 };
 
 /* resolver_table.c */
