@@ -29,10 +29,10 @@ struct alert {
 	const char *note;
 	const char *label; /* of the instance; "": of no task, or a letter of an earlier release */
 	struct alert_failure failure;
-	int64_t run_date;  /* s, UTC */
-	int64_t at_us;     /* wall */
-	uint64_t number;   /* of the transition; 0: none (late, a test) */
-	uint32_t task_id;  /* 0: of no task */
+	int64_t run_date; /* s, UTC */
+	int64_t at_us;    /* wall */
+	uint64_t number;  /* of the transition; 0: none (late, a test) */
+	uint32_t task_id; /* 0: of no task */
 	uint32_t generation, attempt;
 	int32_t exit_code;
 	int64_t after_us; /* told only when it is still so that long after; 0: at once */

@@ -50,7 +50,8 @@ static bool adopts(enum state from, enum state to, enum event ev, enum kill_inte
 	       ((ev == EV_KILL || ev == EV_INTENT) && intent == KI_REDO);
 }
 
-/* Outputs count with success only, digests with what is over and bad; parameters with whatever (re)starts the instance. */
+/* Outputs count with success only, digests with what ended badly; parameters with whatever
+ * (re)starts the instance. */
 static bool takes_data(struct instance *i, enum state to, uint8_t kind)
 {
 	if (kind == ID_OUTPUTS)

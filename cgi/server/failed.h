@@ -1,5 +1,5 @@
-/* failed.h — the digest of an instance that ended badly, as the API shows it: what its broker found,
- * or what its reason and exit code say.
+/* failed.h — the digest of an instance that ended badly, as the API shows it: what its broker
+ * found, or what its reason and exit code say.
  */
 #ifndef CGI_FAILED_H
 #define CGI_FAILED_H
