@@ -162,6 +162,12 @@ void alert_link(const struct alert *a, const char *url, struct buf *out)
 	label_path(out, a->task, alert_label(a, label), a->generation, a->attempt);
 }
 
+/* "exit code 3" */
+static bool is_plain(const struct alert *a)
+{
+	return a->exit_code > 0 && a->failure.exit && !strpbrk(a->failure.exit, ":,");
+}
+
 static void put_details(const struct alert *a, int zh, const char *url, struct buf *out)
 {
 	char at[WHEN_TEXT];
@@ -170,10 +176,10 @@ static void put_details(const struct alert *a, int zh, const char *url, struct b
 	if (!of_node(a))
 		buf_printf(out, "  %s: %" PRIu32 ", %s: %" PRIu32 "\n", labels[zh].attempt,
 		           a->attempt, labels[zh].generation, a->generation);
-	bool has_words = a->failure.exit && a->failure.exit[0];
-	put_line(labels[zh].ended, a->failure.exit, out);
+	if (!is_plain(a)) /* else the exit status says as much */
+		put_line(labels[zh].ended, a->failure.exit, out);
 	put_line(labels[zh].cause, a->failure.line, out);
-	if (a->exit_code && !has_words)
+	if (a->exit_code)
 		buf_printf(out, "  %s: %" PRId32 "\n", labels[zh].exit_code, a->exit_code);
 	put_line(labels[zh].reason, a->reason, out);
 	put_line(labels[zh].note, a->note, out);

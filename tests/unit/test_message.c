@@ -32,7 +32,9 @@ static const struct alert one = { .what = HP_FAILED,
 	                          .number = 77,
 	                          .generation = 2,
 	                          .attempt = 3,
-	                          .exit_code = -9 };
+	                          .exit_code = -9,
+	                          .failure = { "resource", "memory limit of 64 MB reached",
+	                                       "MemoryError" } };
 
 static void an_alert_comes_back_as_it_was_kept(void **state)
 {
@@ -53,6 +55,9 @@ static void an_alert_comes_back_as_it_was_kept(void **state)
 	assert_int_equal(back.at_us, one.at_us);
 	assert_int_equal(back.number, one.number);
 	assert_int_equal(back.exit_code, one.exit_code);
+	assert_string_equal(back.failure.class, one.failure.class);
+	assert_string_equal(back.failure.exit, one.failure.exit);
+	assert_string_equal(back.failure.line, one.failure.line);
 	jv_free(root);
 	buf_done(&b);
 }
