@@ -155,7 +155,7 @@ WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
               "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": [], "user": [""]}
 NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w", "/api/v1/grid/{name}": "p/w", "/api/v1/lineage/{name}": "p/w",
-         "/api/v1/users/{name}": "u", "/api/v1/groups/{name}": "g", "/api/v1/servers/{name}": "s", "/api/v1/peers/{name}": "cgi"}
+         "/api/v1/users/{name}": "u", "/api/v1/groups/{name}": "g", "/api/v1/servers/{name}": "s", "/api/v1/peers/{name}": "cgi", "/api/v1/peers/{name}/exposed": "cgi"}
 
 
 def queries():
