@@ -21,7 +21,7 @@
 #include "util/failure.h"
 #include "util/pattern.h"
 
-enum { CAUSE_BYTES = 65536, LONG_LINE = FAILURE_LINE_BYTES / 2 };
+enum { CAUSE_BYTES = 16384, LONG_LINE = FAILURE_LINE_BYTES / 2 };
 /* enum kill_intent of lib/sched; the others are a person's, or make way for another run. */
 enum { INTENT_NONE = 0, INTENT_TIMEOUT = 1 };
 
