@@ -145,7 +145,7 @@ static bool find_line(const struct loader *l, const struct job *j, const struct 
 static void say_limit(const struct job *j, const char *exit, struct failure *f)
 {
 	uint64_t bytes = j->start ? j->start->message->memory_max_bytes : 0;
-	char limit[80] = "out of memory"; /* the machine's, or it was adopted */
+	char limit[60] = "out of memory"; /* the machine's, or it was adopted */
 
 	if (bytes >= 1u << 20)
 		snprintf(limit, sizeof limit, "memory limit of %llu MB reached",
@@ -156,7 +156,7 @@ static void say_limit(const struct job *j, const char *exit, struct failure *f)
 static void say_timeout(const struct job *j, const char *exit, struct failure *f)
 {
 	uint64_t ms = j->pub.budget_ms;
-	char time[80] = "too long";
+	char time[60] = "too long";
 
 	if (ms)
 		snprintf(time, sizeof time,
