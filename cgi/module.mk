@@ -5,13 +5,10 @@ $(eval $(call library,cgi,cgi,$(patsubst %.c,$(B)/%.o,$(wildcard cgi/*/*.c))))
 $(eval $(call program,sirdar-cgi,cgi/main.c,$(CGI_LIBS),$(CGI_LDLIBS)))
 $(B)/cgi/handlers/handle_page.o: $(wildcard admin-console/web/status.*)
 
-# libldap and libcurl, each in a file of its own: only who has a directory, or a provider, loads them.
+# libldap in a file of its own: only who has a directory loads it.
 CGI_WAY_UTIL := $(addprefix lib/util/,alloc.c buf.c check.c clock.c err.c utf8.c)
 CGI_LDAP_SRC := cgi/who/ldap/ldap.c cgi/who/ldap/escape.c $(CGI_WAY_UTIL)
-CGI_FETCH_SRC := cgi/who/fetch/curl.c $(CGI_WAY_UTIL)
-OBJS += $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o) $(CGI_FETCH_SRC:%.c=$(B)/pic/%.o)
+OBJS += $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o)
 $(B)/modules/cgi_ldap.so: $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o)
 	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lldap -llber -lunistring
-$(B)/modules/cgi_fetch.so: $(CGI_FETCH_SRC:%.c=$(B)/pic/%.o)
-	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lcurl -lunistring
-all: $(B)/modules/cgi_ldap.so $(B)/modules/cgi_fetch.so
+all: $(B)/modules/cgi_ldap.so

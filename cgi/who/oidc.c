@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "cgi/http/cgi.h"
-#include "cgi/who/fetch.h"
 #include "cgi/who/jwt.h"
 #include "cgi/who/outsider.h"
+#include "fetch/fetch.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"

@@ -1,9 +1,11 @@
-/* libcurl's home in the cgi: pages of an OpenID provider. */
+/* libcurl's home: pages of an OpenID provider, answers of a vault. What it is sent and told may be
+ * secret: nothing is logged, and the caller wipes its own. */
 #include <curl/curl.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
 
-#include "cgi/who/fetch.h"
+#include "fetch/fetch.h"
 #include "util/buf.h"
 #include "util/err.h"
 
@@ -30,6 +32,22 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
 	(void)ctx;
 	(void)purpose;
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/* A line end in one would make more of it. */
+static int headers_make(const struct fetch_ask *ask, struct curl_slist **ret, struct err *err)
+{
+	*ret = NULL;
+	for (const char *const *h = ask->headers; h && *h; h++) {
+		struct curl_slist *longer = strpbrk(*h, "\r\n") ? NULL
+		                                                : curl_slist_append(*ret, *h);
+		if (!longer) {
+			curl_slist_free_all(*ret);
+			return err_set(err, E_INVALID, "a header is not one line");
+		}
+		*ret = longer;
+	}
+	return 0;
 }
 
 static void set_all(CURL *easy, const struct fetch_ask *ask, struct taking *t, char *error)
@@ -80,16 +98,22 @@ static int curl_fetch(const struct fetch_ask *ask, long *ret_status, struct buf 
 {
 	struct taking t = { ret_body, ask->max, false };
 	char error[CURL_ERROR_SIZE] = "";
+	struct curl_slist *headers;
 	CURL *easy;
 	CURLcode code;
+	int r = headers_make(ask, &headers, err);
 
+	if (r < 0)
+		return r;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(easy = curl_easy_init()))
 		return err_set(err, E_NOMEM, "libcurl does not start");
 	set_all(easy, ask, &t, error);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 	code = curl_easy_perform(easy);
 	if (code == CURLE_OK)
 		curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, ret_status);
 	curl_easy_cleanup(easy);
+	curl_slist_free_all(headers);
 	if (t.is_too_big)
 		return err_set(err, E_TOO_BIG, "the answer has more than %zu bytes", ask->max);
 	if (code != CURLE_OK)
@@ -98,8 +122,8 @@ static int curl_fetch(const struct fetch_ask *ask, long *ret_status, struct buf 
 	return 0;
 }
 
-extern const struct fetch_ops sirdar_cgi_fetch;
-__attribute__((visibility("default"))) const struct fetch_ops sirdar_cgi_fetch = {
+extern const struct fetch_ops sirdar_fetch;
+__attribute__((visibility("default"))) const struct fetch_ops sirdar_fetch = {
 	.abi = FETCH_ABI,
 	.ask_size = sizeof(struct fetch_ask),
 	.fetch = curl_fetch,
