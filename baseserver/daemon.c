@@ -39,6 +39,7 @@
 #include "baseserver/plan/instantiator.h"
 #include "baseserver/plan/resolver.h"
 #include "baseserver/query/query.h"
+#include "baseserver/secret/secrets.h"
 #include "baseserver/settings.h"
 #include "baseserver/sort/registrar.h"
 #include "baseserver/sort/sorter.h"
@@ -84,6 +85,7 @@ struct daemon {
 	struct registrar *registrar;
 	struct registry *registry; /* NULL: no etcd */
 	struct params *params;
+	struct secrets *secrets;
 	struct logkeeper *logkeeper;
 	struct commander *commander;
 	struct invites *invites;
@@ -212,8 +214,10 @@ static int make_core(struct daemon *d, struct err *err)
 		return r;
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
-	r = params_new(place_of(d, "params"), d->ledger, d->site->store, p->secrets_key_file,
-	               &d->params, err);
+	r = secrets_new(place_of(d, "secrets"), p, &d->secrets, err);
+	if (r == 0)
+		r = params_new(place_of(d, "params"), d->ledger, d->site->store,
+		               p->secrets_key_file, d->secrets, &d->params, err);
 	if (r == 0)
 		r = make_registrar(d, err);
 	if (r == 0)
@@ -271,8 +275,9 @@ static int make_net(struct daemon *d, struct err *err)
  * watchdog gives them STALL_SLOW times the limit. */
 static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 {
-	static const char *const slow[] = { "store",    "registry", "lead",       "scrub",
-		                            "scrubber", "forecast", "forecaster", NULL };
+	static const char *const slow[] = { "store",      "registry", "lead",
+		                            "scrub",      "scrubber", "forecast",
+		                            "forecaster", "secrets",  NULL };
 
 	return p->stall_ms * US_PER_MS * (near_is_one(thread, slow) ? STALL_SLOW : 1);
 }
@@ -364,7 +369,7 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 
 static int64_t abort_us(const char *thread)
 {
-	static const char *const waits[] = { "store", "registry", NULL };
+	static const char *const waits[] = { "store", "registry", "secrets", NULL };
 
 	return near_is_one(thread, waits) ? ABORT_STORE_US : ABORT_US;
 }
@@ -526,6 +531,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	registry_free(d->registry);
 	registrar_free(d->registrar);
 	params_free(d->params);
+	secrets_free(d->secrets);
 	maintainer_free(d->maintainer);
 	instantiator_free(d->instantiator);
 	sorter_free(d->sorter);

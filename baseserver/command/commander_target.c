@@ -1,5 +1,7 @@
-/* Target servers: set, removed, looked up when documents name them. The password is sealed here
- * (vault.h); neither the command's record nor the audit has it. */
+/* Target servers: set, removed, looked up when documents name them. A password is sealed here
+ * (vault.h), and neither the command's record nor the audit has it; or it is a reference to where
+ * it is kept outside (source.h), which is no secret and is stored as it is. Only these documents
+ * have references, and only administrators write them: no workflow can name a path. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +9,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/pools.h"
 #include "baseserver/model/vault.h"
+#include "baseserver/secret/source.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -87,9 +90,30 @@ static int parse_projects(const struct order *o, struct refusal *f)
 	return r;
 }
 
+/* {"from": ..., "path": ..., "key": ...} */
+static int parse_ref(const struct jval *v, const char *at, struct refusal *f)
+{
+	static const char *const keys[] = { "from", "path", "key", NULL };
+	const char *text[] = { "", "", "" };
+	struct err err = { 0 };
+	int r = arg_object(v, at, keys, f);
+
+	for (size_t i = 0; keys[i] && r == 0; i++)
+		r = arg_text(v, at, keys[i], SECRET_PATH_MAX, &text[i], f);
+	const struct secret_ref ref = { text[0], text[1], text[2] };
+	if (r == 0 && source_check(&ref, &err) < 0)
+		r = refuse(f, E_INVALID, at, "docs/manual.md, Target servers", "%s: %s", at,
+		           err.text);
+	return r;
+}
+
 static int parse_password(const struct order *o, struct refusal *f)
 {
+	const struct jval *v = jv_get(o->args, TARGET_PASSWORD);
 	const char *text = NULL;
+
+	if (jv_is(v, JV_OBJECT))
+		return parse_ref(v, "args." TARGET_PASSWORD, f);
 	int r = arg_text(o->args, "args", "password", PASSWORD_MAX_BYTES, &text, f);
 
 	if (r == 0 && text && strcmp(text, ARGS_KEPT_OUT) == 0)
@@ -176,6 +200,18 @@ static void print_number(struct buf *out, const char *key, const struct jval *v)
 		put_int(out, key, v->number);
 }
 
+static void print_ref(struct buf *out, const struct jval *v)
+{
+	if (!jv_is(v, JV_OBJECT))
+		return;
+	put_open(out, TARGET_PASSWORD, '{');
+	put_text(out, "from", jv_str(v, "from"));
+	put_text(out, "path", jv_str(v, "path"));
+	if (jv_str(v, "key")[0])
+		put_text(out, "key", jv_str(v, "key"));
+	put_close(out, '}');
+}
+
 static void print_body(const struct jval *args, const struct jval *was, const char *sealed,
                        struct buf *out)
 {
@@ -194,6 +230,8 @@ static void print_body(const struct jval *args, const struct jval *was, const ch
 	print_projects(out, member(args, was, "projects"));
 	if (sealed)
 		put_text(out, "sealed", sealed);
+	else
+		print_ref(out, member(args, was, TARGET_PASSWORD));
 	put_close(out, '}');
 }
 
@@ -242,7 +280,8 @@ static int target_set(struct commander *c, struct cmd *cmd, struct refusal *f)
 	const struct doc *was = docs_find(&c->docs[DOC_SERVER], cmd->o.server);
 	const struct jval *password = jv_get(cmd->o.args, "password");
 	char *pool = mem_fmt(POOL_SERVER "%s", cmd->o.server), *sealed = NULL;
-	int r = password ? target_seal(c, cmd->o.server, password->text, &sealed, f) : 0;
+	int r = jv_is(password, JV_TEXT) ? target_seal(c, cmd->o.server, password->text, &sealed, f)
+	                                 : 0;
 	struct buf body;
 
 	buf_init(&body);

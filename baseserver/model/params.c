@@ -5,7 +5,7 @@
  * ledger first and comes back with them; any other is answered at once. A name is looked up in
  * this order: the run, the instance, server.*, inputs, the definition, the project, all. on_ask()
  * folds the stream before it looks, so its view is not older than the grant. Who may have a secret
- * is said in params_target.c. */
+ * is said in params_secret.c. */
 #include "baseserver/model/params_impl.h"
 
 #include <ctype.h>
@@ -138,6 +138,7 @@ static void view_done(struct view *v)
 	for (size_t i = 0; i < v->n_bound; i++)
 		free(v->bound[i].name);
 	free(v->bound);
+	secret__forget_wishes(v);
 	buf_done(&v->member);
 	jv_free(v->over);
 	jv_free(v->own);
@@ -235,7 +236,9 @@ static int fill_all(struct view *v, struct param_question *q)
 	for (const struct jval *c = jv_first(v->own); c && r == 0; c = c->next)
 		if (jv_is(c, JV_TEXT) && !is_taken(v->def, c->key) && !jv_text(v->over, c->key))
 			r = add_value(v, q, c->key, c->text);
-	return r == 0 ? target__fill(v, q) : r;
+	if (r == 0)
+		r = target__fill(v, q);
+	return r == 0 ? secret__ahead(v, q) : r;
 }
 
 /* Names without a value are left out: the runner sees which it got. */
@@ -247,31 +250,34 @@ static int fill_named(struct view *v, struct param_question *q)
 		bool secret = strncmp(*n, "secret.", 7) == 0;
 		const char *value = secret ? NULL : params_lookup(v, *n);
 		if (secret)
-			target__secret(v, q, *n);
+			r = secret__named(v, q, *n);
 		else if (value)
 			r = add_value(v, q, *n, value);
 	}
 	return r;
 }
 
-static int params_fill(struct params *p, struct param_question *q, const struct task *def)
+/* Answered at once, or when its secrets from outside are there. `data`: of the ledger, or NULL. */
+static void params_fill(struct params *p, struct param_question *q, const struct task *def,
+                        struct data_question *data)
 {
 	struct view v;
 
+	q->data = data;
 	view_init(&v, p, q, def);
-	int r = q->names && q->names[0] ? fill_named(&v, q) : fill_all(&v, q);
-	view_done(&v);
-	return r;
+	q->code = q->names && q->names[0] ? fill_named(&v, q) : fill_all(&v, q);
+	q->data = NULL;
+	log_debug("params.fill", "instance=%u.%lld code=%d", q->key.task,
+	          (long long)q->key.run_date, q->code);
+	struct wanted *w = q->code == 0 && v.n_wishes ? secret__take(&v, q) : NULL;
+	view_done(&v); /* who is answered may let go of the definition */
+	if (w)
+		secret__ask(p, w);
+	else
+		params__answer(q);
 }
 
 /* --- questions --------------------------------------------------------------------------- */
-
-static void params_answer(struct param_question *q)
-{
-	q->letter.deliver = q->answered;
-	if (actor_post_credit(q->reply_to, &q->letter) < 0)
-		param_question_free(q);
-}
 
 /* The ledger's answer finds its way back by this. */
 struct asked {
@@ -301,13 +307,11 @@ static void on_data(struct letter *l, void *self)
 	struct param_question *q = a->q;
 
 	q->code = a->data.code;
-	if (q->code == 0) {
-		q->data = &a->data;
-		q->code = params_fill(self, q, a->def);
-		q->data = NULL;
-	}
+	if (q->code == 0)
+		params_fill(self, q, a->def, &a->data);
+	else
+		params__answer(q);
 	asked_free(a);
-	params_answer(q);
 }
 
 static void ask_ledger(struct params *p, struct param_question *q, const struct task *def)
@@ -353,33 +357,12 @@ static void on_ask(struct letter *l, void *self)
 		ask_ledger(p, q, def);
 		return;
 	}
-	q->code = def ? params_fill(p, q, def) : E_NOT_FOUND;
-	log_debug("params.fill", "instance=%u.%lld code=%d", q->key.task,
-	          (long long)q->key.run_date, q->code);
-	params_answer(q);
-}
-
-void param_question_clear(struct param_question *q)
-{
-	for (size_t i = 0; i < q->n; i++) {
-		free(q->values[i].name);
-		vault_forget(q->values[i].value); /* may be a secret */
+	if (def) {
+		params_fill(p, q, def, NULL);
+		return;
 	}
-	for (size_t i = 0; i < q->n_given; i++)
-		free(q->given[i]);
-	q->n = q->n_given = 0;
-}
-
-void param_question_free(struct param_question *q)
-{
-	for (char **n = q->names; n && *n; n++)
-		free(*n);
-	free(q->names);
-	param_question_clear(q);
-	free(q->values);
-	free(q->given);
-	task_unref(q->def);
-	free(q);
+	q->code = E_NOT_FOUND;
+	params__answer(q);
 }
 
 static void params_discard(struct letter *l)
@@ -448,7 +431,8 @@ static void load_task(void *ctx, const struct ledger_task *t)
 }
 
 int params_new(struct thread *th, struct ledger *ledger, struct store *store,
-               const char *secrets_key_file, struct params **ret_params, struct err *err)
+               const char *secrets_key_file, struct secrets *secrets, struct params **ret_params,
+               struct err *err)
 {
 	struct params *p = mem_new(sizeof *p);
 
@@ -462,6 +446,7 @@ int params_new(struct thread *th, struct ledger *ledger, struct store *store,
 		return r;
 	}
 	p->vault = vault_new(secrets_key_file);
+	p->secrets = secrets;
 	p->ledger = ledger;
 	p->me = actor_new(th, &ops, p);
 	p->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, p->me);

@@ -14,6 +14,7 @@
 struct err;
 struct param_value;
 struct params;
+struct secrets;
 struct store;
 struct store_doc;
 struct task;
@@ -35,8 +36,10 @@ struct param_question {
 	size_t n;
 	char **given; /* target servers whose passwords are among the values; heap */
 	size_t n_given;
-	int code; /* E_INVALID, E_LIMIT: the job cannot run, `text` says why; E_BUSY: ask again */
+	int code; /* E_INVALID, E_LIMIT: the job cannot run, `text` says why; E_BUSY: ask again;
+	           * E_SECRET: a secret cannot be had before wait_us, `text` says which */
 	char text[400];
+	int64_t wait_us;
 	/* of a job that waits for its values: the worker's own */
 	const struct task *def; /* counted, or NULL */
 	struct instance inst;
@@ -49,10 +52,12 @@ void param_question_clear(struct param_question *q); /* of its values */
 
 /* Loads the parameters of projects and of all, and the target servers.
  *
- *   secrets_key_file  vault.h, copied; NULL: no secrets
+ *   secrets_key_file  vault.h, copied; NULL: none is sealed
+ *   secrets           those from outside, borrowed
  *   errors            those of the store, E_CORRUPT */
 int params_new(struct thread *th, struct ledger *ledger, struct store *store,
-               const char *secrets_key_file, struct params **ret_params, struct err *err);
+               const char *secrets_key_file, struct secrets *secrets, struct params **ret_params,
+               struct err *err);
 void params_free(struct params *p);                         /* NULL is fine */
 int params_ask(struct params *p, struct param_question *q); /* thread: any */
 /* Parameters of a project or of all, or a target server, are different from now on: the document

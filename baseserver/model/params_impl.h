@@ -7,7 +7,11 @@
 #include "baseserver/model/targets.h"
 #include "util/buf.h"
 
+struct secret_question;
+struct secret_wish;
+struct secrets;
 struct vault;
+struct wanted;
 
 struct params {
 	struct actor *me;
@@ -17,6 +21,7 @@ struct params {
 	size_t cap;
 	struct docs scopes, targets;
 	struct vault *vault;
+	struct secrets *secrets; /* from outside */
 };
 
 /* All that a name is looked up in. */
@@ -34,18 +39,35 @@ struct view {
 		size_t at; /* of its row in the question's values */
 	} * bound;         /* values bound to code: CODE_VALUE N is the Nth */
 	size_t n_bound;
+	/* Secrets from outside that it wants, and the name that each is told by; NULL: it is to be
+	 * had when the job asks. */
+	struct secret_wish *wishes;
+	char **wish_names;
+	size_t n_wishes;
 };
 
 /* params_view.c. Of this run, else of the instance; NULL: neither. */
 const char *view__over(const struct view *v, const char *name);
 void view__add(struct param_question *q, const char *name, const char *value);
+void params__answer(struct param_question *q);
 
 /* params_target.c: target servers. */
 /* "NAME.KEY" of ${server.NAME.KEY}; NULL: v->missing says why. Borrowed until the next call. */
 const char *target__lookup(struct view *v, const char *name);
 /* P.host and kin of each parameter P that is the name of one. errors  E_INVALID, in q->text */
 int target__fill(struct view *v, struct param_question *q);
-/* "secret.NAME" and "secret.P.password": added where the job may have it, else left out. */
-void target__secret(struct view *v, struct param_question *q, const char *name);
+
+/* params_secret.c */
+/* "secret.NAME" and "secret.P.password": added, or wished for, where the job may have it, else left
+ * out. errors  E_SECRET it does not open, in q->text */
+int secret__named(struct view *v, struct param_question *q, const char *name);
+/* A job is about to begin: all that it will ask for is to be had, or is wished for. errors  as
+ * secret__named() */
+int secret__ahead(struct view *v, struct param_question *q);
+/* What v wishes, as a question of its own; v has no wishes then. */
+struct wanted *secret__take(struct view *v, struct param_question *q);
+/* Ask for it; the answer goes to who asked. Owns w, and the question in it. */
+void secret__ask(struct params *p, struct wanted *w);
+void secret__forget_wishes(struct view *v);
 
 #endif

@@ -57,6 +57,21 @@ const char *target_sealed(const struct doc *t)
 	return jv_text(doc_json(t), "sealed");
 }
 
+static bool target_ref(const struct jval *v, struct secret_ref *ret)
+{
+	*ret = (struct secret_ref){ jv_str(v, "from"), jv_str(v, "path"), jv_str(v, "key") };
+	return jv_is(v, JV_OBJECT);
+}
+
+bool target_secret(const struct doc *t, const char *name, struct target_secret *ret)
+{
+	*ret = (struct target_secret){ 0 };
+	if (strcmp(name, TARGET_PASSWORD) != 0)
+		return false;
+	ret->sealed = target_sealed(t);
+	return ret->sealed || target_ref(jv_get(doc_json(t), TARGET_PASSWORD), &ret->ref);
+}
+
 bool target_allows(const struct doc *t, const char *project)
 {
 	const struct jval *list = jv_get(doc_json(t), "projects");
@@ -68,11 +83,13 @@ bool target_allows(const struct doc *t, const char *project)
 const char *target_refusal(const struct docs *t, const char *project, const char *name, bool secret)
 {
 	const struct doc *at = docs_find(t, name);
+	struct target_secret has;
 
-	return !at                            ? "is unknown"
-	       : !target_allows(at, project)  ? "is not for this project"
-	       : secret && !target_sealed(at) ? "has no password"
-	                                      : NULL;
+	if (!at)
+		return "is unknown";
+	if (!target_allows(at, project))
+		return "is not for this project";
+	return secret && !target_secret(at, TARGET_PASSWORD, &has) ? "has no password" : NULL;
 }
 
 void target_about(const char *name, struct buf *out)

@@ -7,6 +7,7 @@
 #include "baseserver/model/job.h"
 #include "baseserver/model/params.h"
 #include "baseserver/net/worker_impl.h"
+#include "baseserver/secret/secrets.h"
 #include "baseserver/sort/sorter.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -60,6 +61,17 @@ static void credit_back(struct conn *c)
 	worker__touch(c);
 }
 
+/* Longer each time: whoever is asked has other things to do. */
+static int64_t secret_wait_us(const struct param_question *q)
+{
+	int64_t wait_us = US_PER_S;
+
+	for (unsigned i = 0; i < q->inst.infra && wait_us < SECRET_WAIT_MAX_US; i++)
+		wait_us *= 2;
+	wait_us = wait_us < SECRET_WAIT_MAX_US ? wait_us : SECRET_WAIT_MAX_US;
+	return wait_us > q->wait_us ? wait_us : q->wait_us;
+}
+
 /* A job whose parameters could not be had must not run without them, nor be tried again as it
  * is: what its parents gave does not change by itself. */
 static void fail_values(struct worker *w, const struct param_question *q)
@@ -74,8 +86,12 @@ static void fail_values(struct worker *w, const struct param_question *q)
 		p->session = 0; /* no machine's fault */
 		return;
 	}
-	p->end = AE_FATAL;
+	p->end = q->code == E_SECRET ? AE_WITHOUT : AE_FATAL;
 	p->reason = RE_PARAMS;
+	if (q->code == E_SECRET) {
+		p->session = 0; /* no machine's fault */
+		p->wait_us = secret_wait_us(q);
+	}
 	p->note = mem_str(q->text);
 }
 

@@ -242,6 +242,17 @@ static void say_looks(struct why *w, const struct instance *i)
 	why_number(w->line, "looks", i->looks);
 }
 
+/* What did not begin for want of a secret has the words in its last event: who reads the store
+ * fills them in. */
+static void say_retry(struct why *w, const struct instance *i)
+{
+	bool is_secret = i->reason == RE_PARAMS;
+
+	say_until(w, is_secret ? WHY_SECRET : WHY_RETRY, i->retry_at_us);
+	if (is_secret)
+		why_text(w->line, "note", "waits for a secret");
+}
+
 /* Until a person ends it. */
 static void say_quarantine(struct why *w)
 {
@@ -346,7 +357,7 @@ static void say_live(struct why *w)
 	else if (i->flags & IF_FROZEN)
 		why_set(w->line, WHY_FROZEN);
 	else if (i->state == ST_FAILED)
-		say_until(w, WHY_RETRY, i->retry_at_us);
+		say_retry(w, i);
 	else if (inst_looks_again(i))
 		say_looks(w, i);
 	else if (i->state == ST_READY && i->eff_due_us > now)

@@ -111,7 +111,9 @@ static int64_t ask_server(struct job *j, const char *name, char *ret_value, uint
 	pthread_mutex_unlock(&l->mu);
 	if (!a.is_answered)
 		return RUNNER_E_SYSTEM;
-	r = a.code < 0 || !a.value ? RUNNER_E_NONE : plugin_copy_out(a.value, ret_value, cap);
+	r = a.code == E_SECRET       ? RUNNER_E_SYSTEM
+	    : a.code < 0 || !a.value ? RUNNER_E_NONE
+	                             : plugin_copy_out(a.value, ret_value, cap);
 	if (a.value)
 		explicit_bzero(a.value, strlen(a.value));
 	free(a.value);
@@ -145,6 +147,8 @@ int loader_take_params(struct loader *l, const Sirdar__ParamGive *m)
 		if (a->id != m->id || a->is_answered)
 			continue;
 		a->code = m->code;
+		if (m->code == E_SECRET && !a->job->no_secret)
+			a->job->no_secret = mem_str(m->text);
 		if (m->n_params)
 			a->value = mem_str(m->params[0]->value);
 		a->is_answered = true;

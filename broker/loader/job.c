@@ -116,6 +116,7 @@ void job_clear(struct job *j)
 	}
 	free(j->outputs);
 	free(j->progress_text);
+	free(j->no_secret);
 	lines_done(&j->lines);
 	for (int i = 0; i < 2; i++) {
 		buf_done(&j->logs[i].text);

@@ -146,6 +146,7 @@ struct job {
 	bool has_text;       /* [shared] in loader.texts */
 	struct mask *mask;   /* [shared] the secrets it was told; NULL: none */
 	char *progress_text; /* [shared] */
+	char *no_secret;     /* [shared] it asked for one that cannot be had: why; or NULL */
 	struct job_log logs[2];
 	struct lines lines;      /* of a process's standard output */
 	struct failure *failure; /* why it ended badly; NULL: it did not, or has not ended */

@@ -21,6 +21,20 @@ static int64_t wall_us(void)
 	return clock_wall_us(&clock_machine);
 }
 
+/* It could not have a secret when it asked, and failed: that was not its fault. */
+static void judge_secret(struct job *j)
+{
+	struct loader *l = j->loader;
+
+	pthread_mutex_lock(&l->mu);
+	if (j->no_secret && j->result.verdict != RUNNER_NOT_YET &&
+	    (j->answer < 0 || j->result.exit_code != 0 || j->result.verdict != RUNNER_BY_CODE)) {
+		j->result.verdict = RUNNER_INFRA;
+		result_set_text(&j->result, j->no_secret);
+	}
+	pthread_mutex_unlock(&l->mu);
+}
+
 /* What the plugin answered, as the report will say it. */
 static void loader_run_settle(struct job *j)
 {
@@ -49,6 +63,7 @@ static void loader_run_settle(struct job *j)
 	}
 	if (r->verdict > RUNNER_NOT_YET)
 		r->verdict = RUNNER_INFRA;
+	judge_secret(j);
 	j->report_kind = r->verdict == RUNNER_NOT_YET ? REPORT_NOT_YET : REPORT_ENDED;
 }
 

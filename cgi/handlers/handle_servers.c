@@ -40,6 +40,20 @@ static void put_key(struct buf *b, const char *sealed)
 	put_text(b, "key", to ? name : NULL);
 }
 
+/* Where it is kept, when that is outside: no secret. */
+static void put_from(struct buf *b, const cJSON *ref)
+{
+	if (!cJSON_IsObject(ref)) {
+		put_null(b, "password_from");
+		return;
+	}
+	put_open(b, "password_from", '{');
+	put_text(b, "from", json_text(ref, "from"));
+	put_text(b, "path", json_text(ref, "path"));
+	put_text(b, "key", json_text(ref, "key"));
+	put_close(b, '}');
+}
+
 /* All of it but what is sealed. */
 static int target_put(void *ctx, const struct store_doc *d)
 {
@@ -54,7 +68,8 @@ static int target_put(void *ctx, const struct store_doc *d)
 	put_extra(b, json_get(root, "extra"));
 	put_int(b, "concurrency", servers_number(root, "concurrency"));
 	put_texts(b, "projects", json_get(root, "projects"));
-	put_bool(b, "has_password", json_text(root, "sealed") != NULL);
+	put_bool(b, "has_password", json_text(root, "sealed") || json_get(root, "password"));
+	put_from(b, json_get(root, "password"));
 	put_key(b, json_text(root, "sealed"));
 	doc_close(b, d, root);
 	return 0;

@@ -29,7 +29,7 @@ static struct attempt_verdict infra(enum event event, enum reason reason, int64_
 static struct attempt_verdict judge_found(const struct task *t, const struct instance *i,
                                           enum attempt_end end, enum reason reason, int64_t wait_us)
 {
-	bool machine = end == AE_INFRA || end == AE_RETURN || end == AE_BACK;
+	bool machine = end == AE_INFRA || end == AE_RETURN || end == AE_BACK || end == AE_WITHOUT;
 
 	CHECK(i->intent == KI_NONE);
 	if (end == AE_NOT_YET)
@@ -90,6 +90,9 @@ struct attempt_verdict attempt_judge(const struct task *t, const struct instance
 		return unburnt(EV_RETURN, reason, 0);
 	if (end == AE_RETURN && i->flags & IF_PROBE)
 		return unburnt(EV_RETURN, reason, 0);
+	if (end == AE_WITHOUT)
+		return i->infra + 1 > t->infra_max ? infra(EV_FAIL_FINAL, RE_INFRA, 0)
+		                                   : infra(EV_FAIL_RETRY, reason, wait_us);
 	if (end == AE_INFRA || end == AE_RETURN)
 		return judge_infra(t, i, end == AE_INFRA, reason);
 	if (end == AE_NOT_YET)

@@ -19,6 +19,7 @@ enum attempt_end {
 	AE_RETURN,  /* never started: rejected, fork failed; burns none */
 	AE_NOT_YET, /* a sensor: it looks again after a while; burns none, fails nothing */
 	AE_BACK,    /* never left the server, or met a loader about to end: counts nowhere */
+	AE_WITHOUT, /* never left the server, lacked what it needs: burns none, pauses */
 };
 
 struct attempt_verdict {
@@ -29,7 +30,8 @@ struct attempt_verdict {
 	bool infra; /* else: it counts against infra_max */
 };
 
-/* `reason` says more about the end (RE_EXIT, RE_LOST, ...). `wait_us`: AE_NOT_YET's. */
+/* `reason` says more about the end (RE_EXIT, RE_LOST, ...). `wait_us`: of AE_NOT_YET and
+ * AE_WITHOUT. */
 struct attempt_verdict attempt_judge(const struct task *t, const struct instance *i,
                                      enum attempt_end end, enum reason reason, int64_t wait_us);
 

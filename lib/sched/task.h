@@ -46,6 +46,7 @@ struct task_param {
 	bool apart;               /* values in it are data: sched/code.h */
 	bool is_json;             /* of apart: it is a list or a map */
 	uint8_t code;             /* enum code_kind, of apart */
+	bool secret;              /* names of target servers whose secrets are meant, by its type */
 };
 
 #define TASK_SERVER_POOL "server:" /* and its name: the pool of a target server's slots */

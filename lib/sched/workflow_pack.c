@@ -69,6 +69,13 @@ static bool is_server(const struct wf_made *m, const char *name)
 	return p && p->kind == TYPE_SERVER;
 }
 
+static bool is_secret(const struct wf_made *m, const char *name)
+{
+	const struct type_param *p = m->type ? type_param_find(m->type, name) : NULL;
+
+	return p && p->secret;
+}
+
 /* What is no text as people write it: values in it get the escapes of JSON. */
 static bool is_json(const struct wf_pair *p)
 {
@@ -96,6 +103,7 @@ static void put_params(struct packer *p, struct task *t, const struct wf_made *m
 				.name = name,
 				.value = value,
 				.server = is_server(m, name),
+				.secret = is_secret(m, name),
 				.apart = is_apart(m, &from->items[i]),
 				.is_json = is_json(&from->items[i]),
 				.code = (uint8_t)wf__code_of(m, name)

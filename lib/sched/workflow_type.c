@@ -155,11 +155,12 @@ static void check_servers(struct wf_compiler *c, const struct wf_made *m, const 
 	}
 }
 
+/* Something that the server must have at hand before the job begins. */
 static bool uses_server(const struct type *t, const struct wf_pairs *pairs)
 {
 	for (size_t i = 0; i < pairs->n; i++) {
 		const struct type_param *declared = type_param_find(t, pairs->items[i].name);
-		if (declared && declared->kind == TYPE_SERVER)
+		if (declared && (declared->kind == TYPE_SERVER || declared->secret))
 			return true;
 	}
 	return false;

@@ -136,6 +136,45 @@ static int etcd_check(const struct param_list *endpoints, const char *prefix, co
 	return 0;
 }
 
+static bool is_header(const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if (*p <= 0x20 || *p >= 0x7f)
+			return false;
+	return true;
+}
+
+/* What is asked there are secrets, with a token: in the clear on this machine at most. */
+static int vault_check(const struct param_baseserver *p, struct err *err)
+{
+	const char *url = p->vault_url, *auth = p->vault_auth;
+	bool is_http = strncmp(url, "http://", 7) == 0, is_token = strcmp(auth, "token") == 0;
+
+	if (!url[0])
+		return 0;
+	if (strpbrk(url, "@?#") || !is_header(url) || url[strlen(url) - 1] == '/' ||
+	    (!is_http && strncmp(url, "https://", 8) != 0))
+		return err_set(err, E_INVALID,
+		               "vault_url is '%.100s', want https://HOST[:PORT] without user and "
+		               "without a / at its end",
+		               strchr(url, '@') ? "an address with '@'" : url);
+	if (is_http && !is_loopback(url + 7))
+		return err_set(err, E_INVALID,
+		               "vault_url is '%.100s', which is not loopback: that needs https://",
+		               url);
+	if (!is_header(p->vault_namespace) || !is_header(p->vault_mount) ||
+	    strpbrk(p->vault_mount, "?#%") || strstr(p->vault_mount, ".."))
+		return err_set(err, E_INVALID,
+		               "vault_namespace and vault_mount are one word of plain letters");
+	if (!is_token && !p->vault_role[0])
+		return err_set(err, E_INVALID, "vault_url with vault_auth %s needs vault_role",
+		               auth);
+	if (strcmp(auth, "kubernetes") != 0 && !p->vault_credential_file[0])
+		return err_set(err, E_INVALID,
+		               "vault_url with vault_auth %s needs vault_credential_file", auth);
+	return 0;
+}
+
 static int listen_check(const struct param_baseserver *p, struct err *err)
 {
 	for (size_t i = 0; i < p->listen.n; i++) {
@@ -218,7 +257,9 @@ static int baseserver_check(const void *self, struct err *err)
 		               ", want at least %d with etcd_lead: etcd counts "
 		               "in seconds",
 		               p->lead_ms, ETCD_LEAD_MS_MIN);
-	r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
+	r = vault_check(p, err);
+	if (r == 0)
+		r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
 	return r < 0 ? r : level_check(p->log_level, err);
 }
 

@@ -1,6 +1,7 @@
 /* Documents of target servers in files of workflows. They are taken out of the text before it
  * is sent, with empty lines in their place so that findings keep their lines, and go to the
- * server as commands of their own. A document names the file of its password; the password is
+ * server as commands of their own. A document names the file of its password, or where it is kept
+ * outside, which is no secret; the password is
  * read only when it is sent, and never shown or compared: a server that has one keeps it unless
  * it is asked for again. */
 #include "admin-console/cli/documents/targets.h"
@@ -105,14 +106,16 @@ static void check_keys(const struct reading *r, const struct yaml_node *root)
 
 		while (k < N_MEMBERS && strcmp(members[k].name, key) != 0)
 			k++;
-		if (strcmp(key, "password") == 0)
-			diag_error(r->d,
-			           (struct place){ r->file, root->keys[i]->line,
-			                           root->keys[i]->column, key },
-			           "secret", "password_file: FILE, or sirdar target set --password",
-			           "a document has no password in it");
+		if (strcmp(key, "password") == 0 && root->items[i]->kind != YAML_MAP)
+			diag_error(
+				r->d,
+				(struct place){ r->file, root->keys[i]->line, root->keys[i]->column,
+			                        key },
+				"secret",
+				"password_file: FILE, or password: {from: vault, path: P, key: K}",
+				"a document has no password in it");
 		else if (k == N_MEMBERS && strcmp(key, "target") != 0 &&
-		         strcmp(key, "password_file") != 0)
+		         strcmp(key, "password") != 0 && strcmp(key, "password_file") != 0)
 			diag_error(r->d,
 			           (struct place){ r->file, root->keys[i]->line,
 			                           root->keys[i]->column, key },
@@ -133,7 +136,8 @@ static char *beside(const char *file, const char *path)
 static void read_root(const struct reading *r, const struct yaml_node *root)
 {
 	const struct yaml_node *name = yaml_get(root, "target");
-	const struct yaml_node *password = yaml_get(root, "password_file");
+	const struct yaml_node *password = yaml_get(root, "password_file"),
+			       *outside = yaml_get(root, "password");
 	cJSON *o = cJSON_CreateObject();
 
 	check_keys(r, root);
@@ -145,7 +149,11 @@ static void read_root(const struct reading *r, const struct yaml_node *root)
 		cJSON_AddItemToObject(o, members[i].name,
 		                      read_member(r, yaml_get(root, members[i].name),
 		                                  members[i].name, members[i].shape));
-	if (password && password->kind == YAML_SCALAR) {
+	if (outside && outside->kind == YAML_MAP)
+		cJSON_AddItemToObject(o, "password", read_map(r, outside, "password"));
+	if (outside && password) {
+		targets_wrong(r, password, "password_file", "no password beside it");
+	} else if (password && password->kind == YAML_SCALAR) {
 		char *path = beside(r->file, password->text);
 		cJSON_AddStringToObject(o, "password_file", path);
 		free(path);
@@ -284,6 +292,27 @@ static void targets_compare(const cJSON *is, const cJSON *wanted, cJSON *fields)
 	}
 }
 
+/* "vault:PATH#KEY" of a reference; "" of none. */
+static char *ref_shown(const cJSON *ref)
+{
+	const char *key = json_text(ref, "key");
+
+	return cJSON_IsObject(ref) ? mem_fmt("%s:%s%s%s", text_of(ref, "from"),
+	                                     text_of(ref, "path"), key ? "#" : "", key ? key : "")
+	                           : mem_str("");
+}
+
+static void compare_ref(const cJSON *is, const cJSON *wanted, cJSON *fields)
+{
+	char *before = ref_shown(json_get(is, "password_from")),
+	     *after = ref_shown(json_get(wanted, "password"));
+
+	if (after[0] && strcmp(before, after) != 0)
+		add_field(fields, "password", before, after);
+	free(before);
+	free(after);
+}
+
 static const cJSON *server_of(const cJSON *servers, const char *name)
 {
 	const cJSON *s;
@@ -326,6 +355,7 @@ static int send_one(struct online *o, const cJSON *is, const cJSON *wanted, bool
 	                     (again || !is || !json_true(is, "has_password"));
 
 	targets_compare(is, wanted, fields);
+	compare_ref(is, wanted, fields);
 	if (with_password)
 		add_field(fields, "password", "", text_of(wanted, "password_file"));
 	bool same = is && !fields->child;
@@ -384,6 +414,20 @@ static void print_member(const cJSON *v, const char *name, struct buf *out)
 	buf_putc(out, '\n');
 }
 
+static void print_ref(const cJSON *ref, struct buf *out)
+{
+	const cJSON *m;
+
+	buf_puts(out, "password:\n");
+	cJSON_ArrayForEach(m, ref) {
+		if (!cJSON_IsString(m))
+			continue;
+		buf_printf(out, "  %s: ", m->string);
+		print_text(out, m->valuestring);
+		buf_putc(out, '\n');
+	}
+}
+
 void target_print(const cJSON *server, struct buf *out)
 {
 	buf_puts(out, "target: ");
@@ -397,7 +441,9 @@ void target_print(const cJSON *server, struct buf *out)
 			print_member(v, members[i].name, out);
 		free(text);
 	}
-	if (json_true(server, "has_password"))
+	if (cJSON_IsObject(json_get(server, "password_from")))
+		print_ref(json_get(server, "password_from"), out);
+	else if (json_true(server, "has_password"))
 		buf_puts(out,
 		         "# it has a password, which is not exported; a new installation needs "
 		         "password_file: FILE\n");

@@ -4,6 +4,7 @@
 
 #include "admin-console/cli/documents/targets.h"
 #include "admin-console/cli/online/ask.h"
+#include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -18,6 +19,16 @@ static void check_extra(struct asked *q, const struct opt *o, const char *arg,
 	(void)o;
 	if (*arg != '\0' && (*arg == '=' || !strchr(arg, '=')))
 		argp_error(state, "--extra wants KEY=VALUE, not '%s'", arg);
+}
+
+static void check_from(struct asked *q, const struct opt *o, const char *arg,
+                       struct argp_state *state)
+{
+	(void)q;
+	(void)o;
+	if (!strchr(arg, ':') || *arg == ':')
+		argp_error(state, "--password-from wants FROM:PATH or FROM:PATH#KEY, not '%s'",
+		           arg);
 }
 
 static const struct opt options[] = {
@@ -36,6 +47,9 @@ static const struct opt options[] = {
 	  "projects" },
 	{ "password", 0, NULL, "ask for its password, or read it from a pipe" },
 	{ "password-file", 0, "FILE", "the password is the file's first line" },
+	{ "password-from", 0, "FROM:PATH[#KEY]",
+	  "it is kept outside: vault:kv/data/name#key, file:PATH, env:NAME or exec:PATH",
+	  .check = check_from },
 	{ "no-password", 0, NULL, "it has none any more" },
 	{ 0 },
 };
@@ -54,7 +68,9 @@ static void cell_where(const cJSON *s, const char *key, struct buf *out)
 
 static void cell_password(const cJSON *s, const char *key, struct buf *out)
 {
-	buf_puts(out, json_true(s, key) ? "kept" : "none");
+	const char *from = json_text(json_get(s, "password_from"), "from");
+
+	buf_puts(out, from ? from : json_true(s, key) ? "kept" : "none");
 }
 
 static void cell_limit(const cJSON *s, const char *key, struct buf *out)
@@ -101,6 +117,22 @@ int password_of_file(const char *path, char *ret, size_t size)
 	return r < 0 ? cli_fail(CLI_USAGE, "%s", err.text) : CLI_OK;
 }
 
+/* Where it is kept, instead of the value. */
+static void from_put(struct asked *q, const char *arg)
+{
+	char *from = mem_str(arg), *path = strchr(from, ':'), *key;
+
+	*path++ = '\0';
+	key = strchr(path, '#');
+	if (key)
+		*key++ = '\0';
+	body_text(q, "password.from", from);
+	body_text(q, "password.path", path);
+	if (key)
+		body_text(q, "password.key", key);
+	free(from);
+}
+
 static int password_put(struct online *o, struct asked *q)
 {
 	char password[PASSWORD_MAX] = "";
@@ -109,6 +141,10 @@ static int password_put(struct online *o, struct asked *q)
 	(void)o;
 	if (given(q, "no-password"))
 		body_text(q, "password", "");
+	if (given(q, "password-from")) {
+		from_put(q, given(q, "password-from"));
+		return CLI_OK;
+	}
 	if (given(q, "password-file"))
 		code = password_of_file(given(q, "password-file"), password, sizeof password);
 	else if (!given(q, "password"))

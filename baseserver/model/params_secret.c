@@ -1,0 +1,267 @@
+/* Secrets of a job: told only to who asks with its lease. A job gets those that its own parameters
+ * name, of target servers that are for its project.
+ *
+ * One that is sealed here is opened here. One that is kept outside is wished for, and the question
+ * waits for the answer of the secrets' own thread (baseserver/secret). A job that is about to begin
+ * is asked about, too: what its parameters of type `server` and those with names of secrets mean
+ * must be at hand, else it does not begin. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/model/params_impl.h"
+#include "baseserver/model/vault.h"
+#include "baseserver/secret/secrets.h"
+#include "sched/task.h"
+#include "sched/type.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/err.h"
+#include "util/json_read.h"
+#include "util/log.h"
+
+#define SECRET_RETRY_US ((int64_t)1000000) /* what is sealed may be opened by another key soon */
+
+/* --- which ------------------------------------------------------------------------------- */
+
+static bool names(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = text ? text : ""; *(at += strspn(at, TYPE_NAMES_APART));) {
+		size_t word = strcspn(at, TYPE_NAMES_APART);
+		if (word == n && memcmp(at, name, n) == 0)
+			return true;
+		at += word;
+	}
+	return false;
+}
+
+static bool any_names(const struct jval *values, const char *name)
+{
+	JV_EACH(c, values)
+		if (c->kind == JV_TEXT && names(c->text, name))
+			return true;
+	return false;
+}
+
+static bool is_named(const struct view *v, const char *name)
+{
+	for (size_t i = 0; i < v->def->n_params; i++)
+		if (names(v->def->params[i].value, name))
+			return true;
+	return any_names(v->over, name) || any_names(v->own, name);
+}
+
+static const char *param_value(const struct view *v, const char *name, size_t bytes)
+{
+	for (size_t i = 0; i < v->def->n_params; i++)
+		if (strlen(v->def->params[i].name) == bytes &&
+		    memcmp(v->def->params[i].name, name, bytes) == 0) {
+			const char *over = view__over(v, v->def->params[i].name);
+			return over ? over : v->def->params[i].value;
+		}
+	return NULL;
+}
+
+/* "P.password" is of the server that the parameter P names, "NAME" of that server. */
+static const struct doc *target_whose(const struct view *v, const char *name)
+{
+	static const char end[] = "." TARGET_PASSWORD;
+	size_t n = strlen(name), m = sizeof end - 1;
+	const char *value = NULL;
+
+	if (n > m && strcmp(name + n - m, end) == 0)
+		value = param_value(v, name, n - m);
+	if (value && docs_find(&v->p->targets, value))
+		return docs_find(&v->p->targets, value);
+	return is_named(v, name) ? docs_find(&v->p->targets, name) : NULL;
+}
+
+/* --- where ------------------------------------------------------------------------------- */
+
+/* Whoever is told the values is told this one: which peers were given it is kept. */
+static void note_given(struct param_question *q, const struct doc *t)
+{
+	q->given = mem_grow(q->given, q->n_given + 1, sizeof *q->given);
+	q->given[q->n_given++] = mem_str(t->name);
+}
+
+static int open_sealed(const struct view *v, struct param_question *q, const struct doc *t,
+                       const char *sealed, const char *as)
+{
+	struct err err = { 0 };
+	struct buf about;
+	char *text = NULL;
+
+	buf_init(&about);
+	target_about(t->name, &about);
+	int r = vault_open(v->p->vault, buf_str(&about), sealed, &text, &err);
+	if (r == 0 && as) {
+		view__add(q, as, text);
+		note_given(q, t);
+	}
+	vault_forget(text);
+	buf_done(&about);
+	if (r == 0)
+		return 0;
+	log_warn("secret.sealed", "server=%s task=%s text=\"%s\"", t->name, v->def->name, err.text);
+	snprintf(q->text, sizeof q->text, "waits for the secret %s of target server %.100s: %.200s",
+	         TARGET_PASSWORD, t->name, err.text);
+	q->wait_us = SECRET_RETRY_US;
+	return E_SECRET;
+}
+
+static void add_wish(struct view *v, const struct doc *t, const struct secret_ref *ref,
+                     const char *as)
+{
+	size_t n = v->n_wishes;
+
+	v->wishes = mem_grow(v->wishes, n + 1, sizeof *v->wishes);
+	v->wish_names = mem_grow(v->wish_names, n + 1, sizeof *v->wish_names);
+	v->wishes[n] = (struct secret_wish){
+		.from = mem_str(ref->from),
+		.path = mem_str(ref->path),
+		.key = mem_str(ref->key),
+		.what = mem_fmt("the secret %s of target server %.100s", TARGET_PASSWORD, t->name)
+	};
+	v->wish_names[n] = as ? mem_str(as) : NULL;
+	v->n_wishes++;
+}
+
+/* `as` NULL: only whether it is to be had. */
+static int have(struct view *v, struct param_question *q, const struct doc *t, const char *as)
+{
+	struct target_secret secret;
+
+	if (!t || !target_allows(t, v->project) || !target_secret(t, TARGET_PASSWORD, &secret))
+		return 0;
+	if (secret.sealed)
+		return open_sealed(v, q, t, secret.sealed, as);
+	add_wish(v, t, &secret.ref, as);
+	if (as)
+		note_given(q, t);
+	return 0;
+}
+
+int secret__named(struct view *v, struct param_question *q, const char *name)
+{
+	return have(v, q, target_whose(v, name + strlen("secret.")), name);
+}
+
+/* Names of secrets, as the type means them. */
+static int have_words(struct view *v, struct param_question *q, const char *text)
+{
+	size_t n;
+	int r = 0;
+
+	for (const char *at = text; r == 0 && *(at += strspn(at, TYPE_NAMES_APART)); at += n) {
+		n = strcspn(at, TYPE_NAMES_APART);
+		char *name = mem_strn(at, n);
+		r = have(v, q, target_whose(v, name), NULL);
+		free(name);
+	}
+	return r;
+}
+
+int secret__ahead(struct view *v, struct param_question *q)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < v->def->n_params && r == 0; i++) {
+		const struct task_param *p = &v->def->params[i];
+		const char *over = view__over(v, p->name), *value = over ? over : p->value;
+
+		if (p->server)
+			r = have(v, q, docs_find(&v->p->targets, value), NULL);
+		else if (p->secret)
+			r = have_words(v, q, value);
+	}
+	return r;
+}
+
+/* --- from outside ------------------------------------------------------------------------ */
+
+/* The answer finds its way back by this. */
+struct wanted {
+	struct secret_question ask;
+	struct param_question *q;
+	char **names; /* one a wish */
+};
+
+static void wanted_free(struct wanted *w)
+{
+	for (size_t i = 0; i < w->ask.n; i++)
+		free(w->names[i]);
+	free(w->names);
+	secret_question_done(&w->ask);
+	free(w);
+}
+
+static void wanted_discard(struct letter *l)
+{
+	struct wanted *w = (struct wanted *)l;
+
+	param_question_free(w->q);
+	wanted_free(w);
+}
+
+static void on_secrets(struct letter *l, void *self)
+{
+	struct wanted *w = (struct wanted *)l;
+	struct param_question *q = w->q;
+
+	(void)self;
+	q->code = w->ask.code;
+	q->wait_us = w->ask.wait_us;
+	if (q->code < 0)
+		snprintf(q->text, sizeof q->text, "%s", w->ask.text);
+	for (size_t i = 0; i < w->ask.n && q->code == 0; i++)
+		if (w->names[i])
+			view__add(q, w->names[i], w->ask.wishes[i].value);
+	wanted_free(w);
+	params__answer(q);
+}
+
+struct wanted *secret__take(struct view *v, struct param_question *q)
+{
+	struct wanted *w = mem_new(sizeof *w);
+
+	CHECK(v->n_wishes > 0 && q->code == 0);
+	w->q = q;
+	w->names = v->wish_names;
+	w->ask = (struct secret_question){ .answered = on_secrets,
+		                           .discard = wanted_discard,
+		                           .wishes = v->wishes,
+		                           .n = v->n_wishes,
+		                           .is_ahead = !q->names || !q->names[0] };
+	v->wishes = NULL;
+	v->wish_names = NULL;
+	v->n_wishes = 0;
+	return w;
+}
+
+void secret__ask(struct params *p, struct wanted *w)
+{
+	struct param_question *q = w->q;
+
+	w->ask.reply_to = p->me;
+	if (secrets_ask(p->secrets, &w->ask) == 0)
+		return;
+	q->code = E_BUSY;
+	wanted_free(w);
+	params__answer(q);
+}
+
+void secret__forget_wishes(struct view *v)
+{
+	struct secret_question none = { .wishes = v->wishes, .n = v->n_wishes };
+
+	for (size_t i = 0; i < v->n_wishes; i++)
+		free(v->wish_names[i]);
+	free(v->wish_names);
+	secret_question_done(&none);
+	v->wishes = NULL;
+	v->wish_names = NULL;
+	v->n_wishes = 0;
+}
