@@ -88,8 +88,9 @@ static void kept_done(struct kept *k)
 static void kept_expire(struct secrets *s, int64_t now)
 {
 	int64_t next = ALARM_OFF;
+	size_t n = 0;
 
-	for (size_t i = 0; i < s->n;) {
+	for (size_t i = 0; i < s->n; i++) {
 		struct kept *k = &s->kept[i];
 
 		if (k->value && now >= k->end_us) {
@@ -99,12 +100,12 @@ static void kept_expire(struct secrets *s, int64_t now)
 		int64_t end = k->value ? k->end_us : k->trouble.until_us + SECRET_WAIT_MAX_US;
 		if (!k->value && (!k->trouble.pause_us || now >= end)) {
 			kept_done(k);
-			*k = s->kept[--s->n];
 			continue;
 		}
 		next = end < next ? end : next;
-		i++;
+		s->kept[n++] = *k;
 	}
+	s->n = n;
 	actor_alarm(s->me, next);
 }
 

@@ -460,6 +460,17 @@ static void text_replace(cJSON *in, const char *key, const char *value)
 	cJSON_ReplaceItemInObjectCaseSensitive(in, key, cJSON_CreateString(value));
 }
 
+/* Owns `root`. */
+static void answer_replace(struct call *c, struct cJSON *root)
+{
+	char *text = cJSON_PrintUnformatted(root);
+
+	buf_clear(&c->out);
+	buf_puts(&c->out, text);
+	free(text);
+	json_free(root);
+}
+
 /* How it came to its end, from its last events. */
 struct ending {
 	uint8_t state;
@@ -537,11 +548,7 @@ static void over_put(struct call *c, const struct instance *i, const struct endi
 	text_replace(root, "code", "over");
 	text_replace(root, "line", buf_str(&line));
 	cJSON_ReplaceItemInObjectCaseSensitive(root, "args", args);
-	char *text = cJSON_PrintUnformatted(root);
-	buf_clear(&c->out);
-	buf_puts(&c->out, text);
-	free(text);
-	json_free(root);
+	answer_replace(c, root);
 	buf_done(&line);
 }
 
@@ -570,11 +577,7 @@ static void secret_put(struct call *c, const struct ending *w)
 	buf_printf(&line, "%s; it is tried again %s", note, at ? at : "");
 	text_replace((cJSON *)(uintptr_t)json_get(root, "args"), "note", note);
 	text_replace(root, "line", buf_str(&line));
-	char *text = cJSON_PrintUnformatted(root);
-	buf_clear(&c->out);
-	buf_puts(&c->out, text);
-	free(text);
-	json_free(root);
+	answer_replace(c, root);
 	buf_done(&line);
 }
 

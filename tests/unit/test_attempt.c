@@ -37,6 +37,7 @@ static void a_running_attempt_ends_as_the_table_says(void **state)
 		{ AE_RETURN, RE_REJECT, EV_RETURN, EV_RETURN, false },
 		{ AE_NOT_YET, RE_NONE, EV_LOOK, EV_LOOK, false },
 		{ AE_BACK, RE_STOPPING, EV_RETURN, EV_RETURN, false },
+		{ AE_WITHOUT, RE_PARAMS, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
 	};
 
 	(void)state;
@@ -78,15 +79,30 @@ static void what_comes_back_untouched_counts_nowhere_however_often(void **state)
 	assert_false(attempt_judge(&two, &i, AE_NOT_YET, RE_NONE, 0).infra);
 }
 
+static void what_lacks_what_it_needs_waits_as_told_and_ends_after_infra_max(void **state)
+{
+	struct instance i = { .state = ST_RUNNING, .attempt = 1 };
+	struct attempt_verdict v = attempt_judge(&two, &i, AE_WITHOUT, RE_PARAMS, 9000);
+
+	(void)state;
+	assert_int_equal(v.event, EV_FAIL_RETRY);
+	assert_int_equal(v.retry_after_us, 9000);
+	assert_true(v.infra && !v.burns);
+	i.infra = (uint16_t)two.infra_max;
+	v = attempt_judge(&two, &i, AE_WITHOUT, RE_PARAMS, 9000);
+	assert_int_equal(v.event, EV_FAIL_FINAL);
+	assert_int_equal(v.reason, RE_INFRA);
+}
+
 static void a_kill_ends_by_its_intent_whatever_the_exit(void **state)
 {
 	static const enum state killing[] = { ST_WAITKILL, ST_KILLING, ST_HANGED };
-	static const enum attempt_end ends[] = { AE_FAILED, AE_FATAL,   AE_INFRA,
-		                                 AE_RETURN, AE_NOT_YET, AE_BACK };
+	static const enum attempt_end ends[] = { AE_FAILED,  AE_FATAL, AE_INFRA,  AE_RETURN,
+		                                 AE_NOT_YET, AE_BACK,  AE_WITHOUT };
 
 	(void)state;
 	for (int s = 0; s < 3; s++)
-		for (int e = 0; e < 6; e++) {
+		for (int e = 0; e < 7; e++) {
 			enum attempt_end end = ends[e];
 			assert_int_equal(judge(&two, killing[s], KI_USER, 1, end, RE_SIGNAL).event,
 			                 EV_DEAD_KILLED);
@@ -236,6 +252,7 @@ int main(void)
 		cmocka_unit_test(a_running_attempt_ends_as_the_table_says),
 		cmocka_unit_test(a_try_where_nothing_starts_burns_nothing_however_often),
 		cmocka_unit_test(what_comes_back_untouched_counts_nowhere_however_often),
+		cmocka_unit_test(what_lacks_what_it_needs_waits_as_told_and_ends_after_infra_max),
 		cmocka_unit_test(a_kill_ends_by_its_intent_whatever_the_exit),
 		cmocka_unit_test(who_replaces_comes_after_a_redo_and_before_a_person),
 		cmocka_unit_test(an_exit_0_before_the_signal_is_a_success),
