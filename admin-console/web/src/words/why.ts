@@ -26,7 +26,8 @@ export const en = {
 	'why.pool_missing': 'No such pool: {pool}.',
 	'why.pool_small': 'It needs {slots} slots of pool {pool}, which has {size}.',
 	'why.project_full': 'Quota of project {project}: {running} of {limit} are running.',
-	'why.project_turn': '{projects} projects take turns at the slots. Of project {project}, {waiting} instances wait for its turns.',
+	'why.project_turn':
+		'{projects} projects take turns at the slots. Of project {project}, {waiting} instances wait for its turns.',
 	'why.quarantine': 'Its workflow is in quarantine since {at}: it held up the server. An administrator can release it.',
 	'why.replaces': 'The earlier {date}{task} must finish first, it is {state}.',
 	'why.retry': 'An attempt failed. The next attempt is due {at}.',
@@ -91,7 +92,8 @@ export const zh: Same<typeof en> = {
 	'why.server_disk': '服务器磁盘仅剩 {free} 字节，低于 {min} 时不再启动任务。',
 	'why.server_full': '目标服务器 {server}：{size} 个槽位已占 {taken} 个。',
 	'why.slots': '任务类型 {type} 的槽位已占满。',
-	'why.slots_turn': '任务类型 {type} 的槽位已全部占用；空出后 {projects} 个项目轮流使用，项目 {project} 有 {waiting} 个实例在等轮到它。',
+	'why.slots_turn':
+		'任务类型 {type} 的槽位已全部占用；空出后 {projects} 个项目轮流使用，项目 {project} 有 {waiting} 个实例在等轮到它。',
 	'why.starts': '没有阻碍，马上开始。',
 	'why.starts_fail': '任务类型 {type} 在 {broker} 上无法启动：{text}。{at} 再试。',
 	'why.store_away': '存储没有应答：它原为 {state}。决定要等保存后才显示。',
