@@ -188,10 +188,10 @@ static void say_class(const struct sorter *s, const struct klass *k, const struc
 		why_text(w, "type", "%s", k->type);
 	} else if (k->open == 0) {
 		struct why_line kept;
-		bool no_taker = takes_none(k);
-		why_set(w, has_turns && !no_taker ? WHY_SLOTS_TURN : WHY_SLOTS);
+		bool no_taker = takes_none(k), by_turns = has_turns && !no_taker;
+		why_set(w, by_turns ? WHY_SLOTS_TURN : WHY_SLOTS);
 		why_text(w, "type", "%s", k->type);
-		if (w->code == WHY_SLOTS_TURN)
+		if (by_turns)
 			say_turns(l, w);
 		w->expected_us = end_in_class(s, k);
 		w->is_narrow = no_taker && sorter__bound_explain(s, k, def, &kept);

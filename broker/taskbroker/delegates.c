@@ -162,9 +162,10 @@ void delegates_close(struct broker *b)
 
 	if (!d)
 		return;
-	while (d->askers) {
-		session_drop(d->askers->session);
-		asker_free(d->askers);
+	for (struct asker *a = d->askers, *next; a; a = next) {
+		next = a->next;
+		session_drop(a->session);
+		asker_free(a);
 	}
 	listener_close(d->door);
 	free(d);
