@@ -83,6 +83,16 @@ static void take_end(struct loader *l, const struct job *j, int stream, struct e
 
 /* --- the line ------------------------------------------------------------------------------ */
 
+/* Of a long line that shows where what was found stands, with the words before it. */
+static size_t shown_from(const char *line, size_t at)
+{
+	size_t from = at - LONG_LINE;
+
+	while (from < at && line[from] != ' ')
+		from++;
+	return from < at ? from + 1 : at - LONG_LINE;
+}
+
 static bool line_fits(const struct cause_pattern *list, size_t n_list, const char *line, size_t n,
                       struct found *ret)
 {
@@ -90,7 +100,7 @@ static bool line_fits(const struct cause_pattern *list, size_t n_list, const cha
 		size_t at;
 		if (!pattern_fits(list[i].text, line, n, &at))
 			continue;
-		at = at > LONG_LINE ? at : 0; /* of a long line what was found shows */
+		at = at > LONG_LINE ? shown_from(line, at) : 0;
 		*ret = (struct found){ line + at, n - at, list[i].class, 0 };
 		return true;
 	}

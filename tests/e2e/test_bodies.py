@@ -35,13 +35,13 @@ def schemas():
     text = (ROOT / "schema/openapi.yaml").read_text()
     for name in BODIES:
         block = re.search(rf"^    {name}:\n((?:      .*\n)+)", text, re.M).group(1)
-        for key, rest in re.findall(r"^        (\w+): \{type: (.*)\}$", block, re.M):
-            yield name, key, rest.split(",")[0].split("}")[0].strip()
+        for key, kind, rest in re.findall(r"^        (\w+): \{(type|oneOf): (.*)\}$", block, re.M):
+            yield name, key, "either" if kind == "oneOf" else rest.split(",")[0].split("}")[0].strip()
 
 
 WRONG = {"string": [7, True, ["x"], {"x": "y"}, "x" * 70_000], "integer": ["many", True, [1], {"x": 1}, 10 ** 15],
          "boolean": ["yes", 1, [True], {"x": True}], "array": ["word", 7, True, {"x": 1}, [7], [["x"]]],
-         "object": ["word", 7, True, ["x"]]}
+         "object": ["word", 7, True, ["x"]], "either": [7, True, ["x"], {"x": "y"}, "x" * 70_000]}
 
 
 def post(s, path, text):

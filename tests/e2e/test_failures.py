@@ -84,6 +84,12 @@ def a_command_that_is_not_there_is_named(s):
 
 
 @test
+def of_a_long_line_the_words_before_what_was_found_show(s):
+    i = ended(s, "longline", script("printf '%0300d no-such-tool: not found\\n' 0 >&2; exit 127"))
+    assert shown(i, stream="stderr")["line"] == "no-such-tool: not found"
+
+
+@test
 def of_a_traceback_the_exception_shows(s):
     i = ended(s, "python", {"type": "python", "params": {"script": "import sys\ndef f():\n    raise ValueError('no such shop: 17')\nf()"}})
     shown(i, **{"class": "user", "exit": "exit code 1", "stream": "stderr", "line": "ValueError: no such shop: 17"})

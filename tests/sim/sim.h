@@ -111,7 +111,8 @@ extern struct swarm swarm;
 	X(TWINS, "twins", "two machines with one name") \
 	X(SICK, "sick", "machines on which no start goes well") \
 	X(LIARS, "liars", "a broker that lies of its own jobs and of others'") \
-	X(LOOKS, "looks", "sensors that look again, and all that can happen between two looks")
+	X(LOOKS, "looks", "sensors that look again, and all that can happen between two looks") \
+	X(MEMBERS, "members", "what commands name together, while links are edited and servers die")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
