@@ -278,15 +278,15 @@ static bool same_body(const struct doc *was, struct buf *body)
 static int target_set(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_SERVER], cmd->o.server);
-	const struct jval *password = jv_get(cmd->o.args, "password");
+	const bool says = jv_get(cmd->o.args, "password") != NULL;
+	const char *password = jv_text(cmd->o.args, "password"); /* else it is kept outside */
 	char *pool = mem_fmt(POOL_SERVER "%s", cmd->o.server), *sealed = NULL;
-	int r = jv_is(password, JV_TEXT) ? target_seal(c, cmd->o.server, password->text, &sealed, f)
-	                                 : 0;
+	int r = password ? target_seal(c, cmd->o.server, password, &sealed, f) : 0;
 	struct buf body;
 
 	buf_init(&body);
 	if (r == 0) {
-		if (!password && was && target_sealed(was))
+		if (!says && was && target_sealed(was))
 			sealed = mem_str(target_sealed(was));
 		print_body(cmd->o.args, was ? doc_json(was) : NULL, sealed, &body);
 		cmd->edit = mem_new(sizeof *cmd->edit);

@@ -54,7 +54,7 @@ def cppcheck(path):
                           "--suppress=unknownMacro", "--suppress=*:build/*", "--suppress=normalCheckLevelMaxBranches",
                           "--suppress=varFuncNullUB",  # ours take a format: the compiler checks them
                           "--template={file}:{line}: {severity}: {message} [{id}]",
-                          *FLAGS, path], cwd=ROOT, capture_output=True, text=True)
+                          "-D__x86_64__", *FLAGS, path], cwd=ROOT, capture_output=True, text=True)
     return out.stderr.splitlines() if out.returncode else []
 
 
