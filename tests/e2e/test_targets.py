@@ -131,10 +131,10 @@ def files_of_jobs_stay_out_of_what_is_the_brokers_own(s):
     tries = [{"database": f"{where}/x.db", "sql": "CREATE TABLE x (a)"}
              for where in (state, s.dir / "plugins", at_home / "way", f"{at_home}/../{name}")]
     tries += [{"database": str(at_home / "leaf.db"), "sql": "CREATE TABLE x (a)"}]
-    tries += [{"database": home, "sql": sql} for sql in (
+    tries += [{"database": f"{home}{n}", "sql": sql} for n, sql in enumerate((  # one each: they run side by side
         f"ATTACH '{state}/x.db' AS y; CREATE TABLE y.x (a)", f"ATTACH '{at_home}/leaf.db' AS y; CREATE TABLE y.x (a)",
         f"ATTACH 'file:{state}/x.db' AS y; CREATE TABLE y.x (a)", f"ATTACH '{at_home}/' || 'way/x.db' AS y; CREATE TABLE y.x (a)",
-        f"VACUUM INTO '{state}/x.db'", f"VACUUM INTO '{at_home}/way/x.db'", f"PRAGMA temp_store_directory = '{state}'")]
+        f"VACUUM INTO '{state}/x.db'", f"VACUUM INTO '{at_home}/way/x.db'", f"PRAGMA temp_store_directory = '{state}'"))]
     tries += [{"database": home, "sql": "SELECT 1", "csv_file": str(path)} for path in (
         state / "x.csv", at_home / "way/x.csv", s.dir / "plugins/noop.so", s.dir / f"{name}.key")]
     tasks = [f"t{i}: {{type: sql, params: {json.dumps({'kind': 'sqlite', **params})}}}" for i, params in enumerate(tries)]

@@ -29,6 +29,7 @@
 #include "cgi/who/budget.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
+#include "cgi/who/signs.h"
 #include "rt/thread.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -111,6 +112,7 @@ static inline void fuzz_actors(struct cgi *cgi)
 	cgi->traffic = traffic_new(cgi->routes->items, cgi->routes->n);
 	cgi->people = people_new();
 	cgi->budget = budget_new();
+	cgi->signs = signs_new();
 	CHECK(auth_open(cgi, &cgi->auth, &err) == 0);
 	cgi->net_thread = thread_new("net", &clock_machine);
 	cgi->disk_thread = thread_new("disk", &clock_machine);
