@@ -256,7 +256,7 @@ static void work_off(struct resolver *r)
 		ledger_mark(r->ledger, r->start_mark);
 		r->start_mark = 0;
 	}
-	if (r->need_mark && left == 0) {
+	if (r->need_mark && left == 0 && !r->start_mark) {
 		outbox_flush(&r->out);
 		ledger_mark(r->ledger, stream_seen(r->in));
 		r->need_mark = false;
