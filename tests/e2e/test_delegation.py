@@ -170,7 +170,9 @@ def it_is_shown_before_any_other_frame_and_by_nobody_who_has_a_key(s):
     with Peer(s, "held", pair=by) as p:
         p.delegated(by)
         p.wait_gone()
+    mark = s.base.log.stat().st_size
     s.add_key("shared", "broker")
+    until("the key is known", lambda: "settings.reloaded" in s.base.text(mark))
     with Peer(s, "shared") as p:
         p.pair = by
         p.delegated(by, name="held")
