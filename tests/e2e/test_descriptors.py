@@ -83,6 +83,8 @@ def a_baseserver_out_of_descriptors_rests_says_so_and_goes_on(s):
     assert share < BUSY_MAX, share
     assert 1 <= s.base.text().count("listen.paused") < 6, s.base.tail()  # not one each try
     until("it answers", s.up)
+    # A key is read by a SIGHUP, which must find a descriptor free: it has seen that they all went.
+    until("it has let go of them", lambda: len(os.listdir(f"/proc/{s.base.pid}/fd")) < FILES / 2)
     s.add_broker("b1", types=("noop:4",))
 
 

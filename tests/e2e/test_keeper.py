@@ -745,7 +745,7 @@ def an_idle_keeper_is_small(k, a):
     if SANITIZED:
         raise Skip("a sanitizer build is not small")
     print(f"# idle RSS {k.rss_kb()} kB")
-    assert k.rss_kb() <= 2816, k.rss_kb()  # of it 140 are libunistring's
+    assert k.rss_kb() <= 2944, k.rss_kb()  # 2,720 to 2,852: pages of files come as the kernel reads ahead; 140 are libunistring's
     if os.geteuid() == 0:  # its memory is shut to its own user
         maps = open(f"/proc/{k.process.pid}/maps").read()
         assert "gnutls" not in maps and "sqlite" not in maps
