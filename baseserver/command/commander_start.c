@@ -33,20 +33,36 @@ int start_parse(struct order *o, struct refusal *f)
 
 /* --- which tasks --------------------------------------------------------------------------- */
 
+/* They are in the order of their numbers (model/select.c). */
 static size_t place_of(const struct selection *s, uint32_t task)
 {
-	for (size_t i = 0; i < s->n_tasks; i++)
-		if (s->tasks[i] == task)
-			return i;
-	return SIZE_MAX;
+	size_t lo = 0, hi = s->n_tasks;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (s->tasks[mid] < task)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->n_tasks && s->tasks[lo] == task ? lo : SIZE_MAX;
 }
 
-static bool is_parent(const struct cat_task *child, uint32_t task)
+/* What is to be kept, and whose neighbours have not been looked at. */
+struct reach {
+	const struct selection *s;
+	bool *keep;
+	size_t *todo, n_todo;
+};
+
+static void reach_add(struct reach *r, uint32_t task)
 {
-	for (size_t k = 0; k < child->def->n_links; k++)
-		if (child->def->links[k].parent == task)
-			return true;
-	return false;
+	size_t at = place_of(r->s, task);
+
+	if (at == SIZE_MAX || r->keep[at])
+		return;
+	r->keep[at] = true;
+	r->todo[r->n_todo++] = at;
 }
 
 /* `name` and, step by step along links, what it waits for (up), or what waits for it; the others
@@ -55,31 +71,27 @@ static int keep_reach(const struct commander *c, struct selection *s, const char
                       const char *at, bool up, struct refusal *f)
 {
 	const struct cat_task *t = catalog_find(&c->cat, name);
-	size_t first = t ? place_of(s, t->id) : SIZE_MAX, n = 0;
-	bool *keep, changed = true;
+	struct reach r = { .s = s };
+	size_t n = 0;
 
-	if (first == SIZE_MAX)
+	if (!t || place_of(s, t->id) == SIZE_MAX)
 		return refuse(f, E_NOT_FOUND, at, NULL,
 		              "%s: '%.200s' is no task of what is started", at, name);
-	keep = mem_array(s->n_tasks + 1, sizeof *keep);
-	keep[first] = true;
-	while (changed) {
-		changed = false;
-		for (size_t i = 0; i < s->n_tasks; i++) {
-			const struct cat_task *a = catalog_task(&c->cat, s->tasks[i]);
-			for (size_t k = 0; k < s->n_tasks && keep[i]; k++) {
-				const struct cat_task *b = catalog_task(&c->cat, s->tasks[k]);
-				if (keep[k] || !(up ? is_parent(a, b->id) : is_parent(b, a->id)))
-					continue;
-				keep[k] = changed = true;
-			}
-		}
+	r.keep = mem_array(s->n_tasks, sizeof *r.keep);
+	r.todo = mem_array(s->n_tasks, sizeof *r.todo);
+	reach_add(&r, t->id);
+	while (r.n_todo > 0) {
+		t = catalog_task(&c->cat, s->tasks[r.todo[--r.n_todo]]);
+		size_t links = up ? t->def->n_links : t->n_children;
+		for (size_t k = 0; k < links; k++)
+			reach_add(&r, up ? t->def->links[k].parent : t->children[k]);
 	}
 	for (size_t i = 0; i < s->n_tasks; i++)
-		if (keep[i])
+		if (r.keep[i])
 			s->tasks[n++] = s->tasks[i];
 	s->n_tasks = n;
-	free(keep);
+	free(r.keep);
+	free(r.todo);
 	return 0;
 }
 

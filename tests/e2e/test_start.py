@@ -189,5 +189,17 @@ def run_wait_waits_for_what_it_names(s):
     s.sirdar("run", "wait", f"{flow}/b", DATE, expect=FAILED)
 
 
+@test
+def a_part_of_a_long_chain_is_found_at_once(s):
+    """Nobody else is served while it is looked for: it is one walk over links, not one for each task (that took 30 s)."""
+    n = 5000
+    s.apply("workflow: chain\nproject: p\ntimezone: UTC\nstart_date: 2026-01-01\ndefaults: {type: noop, cycle: day, catchup: {mode: none}}\ntasks:\n"
+            + "".join(f"  t{i}: {{needs: [{f't{i - 1}' if i else ''}]}}\n" for i in range(n)), "chain.yaml")
+    for part, at, kept in (("up_to", n - 1, n), ("up_to", 1200, 1201), ("from_task", 0, n), ("from_task", n - 3, 3)):
+        status, plan = s.ask("POST", "/api/v1/commands", {"kind": "run-start", "dry_run": True, "request_id": f"chain-{part}-{at}",
+                                                          "args": {"selection": {"workflow": "p/chain"}, part: f"p/chain/t{at}"}})
+        assert status == 200 and plan["total"] == kept, (part, at, status, plan.get("total"), plan.get("error"))
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("start").start(types=("shell:32", "noop:8"))))
