@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
+#include "baseserver/plan/instantiator.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -122,16 +123,6 @@ static int keep_online(const struct commander *c, struct order *o, struct refusa
 
 /* --- which dates --------------------------------------------------------------------------- */
 
-/* The last date of it that has come due; PLAN_BEFORE: none. */
-static int64_t last_due(const struct plan *p, int64_t now)
-{
-	int64_t at = plan_prev(p, now + 1);
-
-	while (at != PLAN_BEFORE && plan_due(p, at) > now)
-		at = plan_prev(p, at);
-	return at;
-}
-
 /* The longest period that came due last, [lo, hi), of equals the earlier. False: none has. */
 static bool last_period(const struct commander *c, const struct selection *s, int64_t now,
                         int64_t *ret_lo, int64_t *ret_hi)
@@ -140,7 +131,7 @@ static bool last_period(const struct commander *c, const struct selection *s, in
 
 	for (size_t i = 0; i < s->n_tasks; i++) {
 		const struct plan *p = catalog_task(&c->cat, s->tasks[i])->def->plan;
-		int64_t lo = last_due(p, now);
+		int64_t lo = instantiator_last_due(p, now);
 		int64_t hi = lo == PLAN_BEFORE ? lo : plan_period_end(p, lo);
 		if (lo == PLAN_BEFORE)
 			continue;
