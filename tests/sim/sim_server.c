@@ -85,9 +85,10 @@ static size_t load_tasks(struct task *ret_tasks[TASKS], struct store_task rows[T
 	for (uint32_t i = 0; i < TASKS; i++) {
 		const struct task *t = task_version(i + 1, rows[i].version);
 		CHECK(t);
+		check_task(t, &rows[i]);
+		t = task_version(i + 1, rows[i].version); /* by the begin of its row */
 		ret_tasks[i] = (struct task *)(uintptr_t)t;
 		rows[i].name = t->name;
-		check_task(t, &rows[i]);
 	}
 	return TASKS;
 }

@@ -27,7 +27,7 @@ struct made {
 static struct task *versions[TASKS + 1][VERSIONS];
 static uint32_t n_versions[TASKS + 1];
 
-static int64_t begins[TASKS + 1]; /* of its plan: whatever it is edited to */
+static int64_t begins[TASKS + 1]; /* of its plan, whatever it is edited to: task_begins_at() */
 
 static struct plan *plan_of(int32_t step, int64_t begin)
 {
@@ -264,6 +264,19 @@ struct task *task_edit(uint32_t id)
 	random_place(t);
 	note_task(t);
 	return t;
+}
+
+void task_begins_at(uint32_t id, int64_t from)
+{
+	for (uint32_t v = 0; v < n_versions[id]; v++) {
+		struct task *was = versions[id][v];
+		if (plan_begin(was->plan) >= from)
+			continue;
+		struct plan *plan = plan_of(plan_step(was->plan), from);
+		versions[id][v] = task_with_plan(was, plan);
+		task_unref(was);
+	}
+	begins[id] = from > begins[id] ? from : begins[id];
 }
 
 void tasks_free(void)
