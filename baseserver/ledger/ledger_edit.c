@@ -147,6 +147,14 @@ static uint64_t apply_pool(struct ledger *l, const struct store_doc *d, uint64_t
 	return ledger__publish(l, &tr);
 }
 
+/* Dates that steps after it wait for may be none of its plan any more, or be so now. */
+static bool dates_change(const struct ltask *t, const struct task *def)
+{
+	return t && t->def &&
+	       (plan_begin(t->def->plan) != plan_begin(def->plan) ||
+	        !plan_same_dates(t->def->plan, def->plan));
+}
+
 /* One after the other into memory; what the others learn of them goes into a pack. */
 static uint64_t apply_tasks(struct ledger *l, const struct edit *e, size_t from, size_t to)
 {
@@ -157,6 +165,7 @@ static uint64_t apply_tasks(struct ledger *l, const struct edit *e, size_t from,
 		struct ltask *t = ledger__task_of(l, e->tasks[i]->id);
 		p->items[i - from].def = task_ref(e->tasks[i]);
 		bool spreads = task_spreads(e->tasks[i]) || (t && t->def && task_spreads(t->def));
+		bool replans = spreads && dates_change(t, e->tasks[i]);
 		ledger__put_task(l, e->tasks[i], &e->rows[i]);
 		t = ledger__task_of(l, e->tasks[i]->id);
 		ledger__touch_task(l, t);
@@ -164,6 +173,8 @@ static uint64_t apply_tasks(struct ledger *l, const struct edit *e, size_t from,
 		p->items[i - from].row = t->row;
 		if (spreads)
 			ledger__list_parts(l, t->row.id);
+		if (replans)
+			ledger__parts_left_out(l, t);
 	}
 	struct transition tr = { .kind = TK_TASK, .row = p, .cause = e->cause };
 	tr.inst.key.task = e->tasks[from]->id;

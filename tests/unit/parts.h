@@ -223,7 +223,7 @@ HELPER struct task_link strong_2 = {
 	.parent = 2, .kind = LK_SAME, .on = ON_STRONG, .by_node = true
 };
 
-HELPER void put_step(struct scene *s, uint32_t id, struct task_link *link)
+HELPER void put_step_from(struct scene *s, uint32_t id, struct task_link *link, int64_t begin)
 {
 	struct task t = { .id = id,
 		          .workflow_id = 9,
@@ -237,7 +237,12 @@ HELPER void put_step(struct scene *s, uint32_t id, struct task_link *link)
 		          .overlap_run = true,
 		          .fails_only = link == &failed_1 };
 
-	put_task(&s->f, &t);
+	put_task_from(&s->f, &t, begin);
+}
+
+HELPER void put_step(struct scene *s, uint32_t id, struct task_link *link)
+{
+	put_step_from(s, id, link, INT64_MIN);
 }
 
 /* Steps 1 and 2, 3 after 2; 4 is `failed`. */

@@ -125,7 +125,8 @@ static inline void end(struct fixture *f)
 }
 
 /* Ledger and sorter take it over; its barrier is passed. `t`: what is not the same for all. */
-static inline void put_task(struct fixture *f, const struct task *t)
+/* Online, its plan begins at `begin`. */
+static inline void put_task_from(struct fixture *f, const struct task *t, int64_t begin)
 {
 	struct schedule s = {
 		.unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0, .end = PLAN_NEVER
@@ -146,6 +147,7 @@ static inline void put_task(struct fixture *f, const struct task *t)
 	own->refs = 1;
 	own->memory = own;
 	assert_int_equal(plan_new(&s, &own->plan, NULL), 0);
+	plan_begin_at(own->plan, begin);
 	e->tasks = mem_array(1, sizeof *e->tasks);
 	e->rows = mem_array(1, sizeof *e->rows);
 	e->tasks[0] = own;
@@ -153,12 +155,18 @@ static inline void put_task(struct fixture *f, const struct task *t)
 		                          .workflow_id = own->workflow_id,
 		                          .version = own->version,
 		                          .state = TS_ONLINE,
-		                          .planned_through = INT64_MIN };
+		                          .planned_through = INT64_MIN,
+		                          .online_from = begin };
 	e->n_tasks = 1;
 	assert_int_equal(ledger_edit(f->ledger, e), 0);
 	thread_sim_run(f->th);
 	assert_int_equal(ledger_mark(f->ledger, stream_last(ledger_stream(f->ledger))), 0);
 	thread_sim_run(f->th);
+}
+
+static inline void put_task(struct fixture *f, const struct task *t)
+{
+	put_task_from(f, t, INT64_MIN);
 }
 
 /* A task of every minute, online. */

@@ -133,6 +133,25 @@ static void what_a_cancel_gives_back_in_a_pipeline_is_judged_again(void **state)
 	scene_end(&s);
 }
 
+/* Put offline before anything of its plan came due, step 1 goes online again and begins later. */
+static void parts_wait_no_longer_for_a_step_that_begins_after_their_date(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_begin(&s);
+	sit(&s, 1, "one", false);
+	sit(&s, 2, "two", false);
+	put_step(&s, 1, NULL);
+	put_step(&s, 2, &strong_1);
+	create(&s, 2);
+	assert_int_equal(state_at(&s, 2, 1), ST_READY);
+	put_step_from(&s, 1, NULL, 120);
+	assert_int_equal(state_at(&s, 2, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 2, 2), ST_RUNNING);
+	scene_end(&s);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -140,6 +159,7 @@ int main(void)
 		cmocka_unit_test(a_part_that_began_anew_ends_with_a_whole_that_has_no_more_of_it),
 		cmocka_unit_test(a_part_begins_anew_once_a_command_that_has_its_whole_too),
 		cmocka_unit_test(what_a_cancel_gives_back_in_a_pipeline_is_judged_again),
+		cmocka_unit_test(parts_wait_no_longer_for_a_step_that_begins_after_their_date),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
