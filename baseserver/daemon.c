@@ -98,6 +98,7 @@ struct daemon {
 	_Atomic bool is_fatal, fatal_set; /* the first one writes, then says so */
 	int64_t revision;                 /* of our key in etcd when we began: the fence */
 	bool lost;                        /* the lease may be another's */
+	bool reads_again;                 /* no descriptor was free for settings or keys */
 	struct err fatal;
 };
 
@@ -442,10 +443,11 @@ static int wait_signal(const struct daemon *d)
 	return sigtimedwait(&set, NULL, &wait);
 }
 
-/* A key that is gone takes its sessions with it. */
+/* A key that is gone takes its sessions with it. Strangers who hold all descriptors do not keep one
+ * that was taken away: the files are read again until there is room. */
 static void daemon_reload(struct daemon *d)
 {
-	d->site->reload(d->site->reload_ctx);
+	d->reads_again = d->site->reload(d->site->reload_ctx) == E_LIMIT;
 	for (size_t i = 0; i < d->n_workers; i++)
 		worker_peer(d->workers[i], NULL);
 }
@@ -464,6 +466,8 @@ int daemon_run(struct daemon *d, struct err *err)
 			watch_threads(d,
 			              now - watched_us > STOOD_LOOKS * watch_ms(d->p) * US_PER_MS);
 			watched_us = now;
+			if (d->reads_again)
+				daemon_reload(d);
 		}
 		if (sig == SIGTERM || sig == SIGINT)
 			break;

@@ -41,7 +41,8 @@ static int main_die(int code, const struct err *err)
 	return advice ? soundness_exit(err->code) : code;
 }
 
-static void main_reload(void *ctx)
+/* Returns 0, E_LIMIT when no descriptor was free for what it reads, or what is wrong with that. */
+static int main_reload(void *ctx)
 {
 	struct run *run = ctx;
 	struct param_baseserver fresh = { 0 };
@@ -62,8 +63,10 @@ static void main_reload(void *ctx)
 			log_level_set(level);
 	}
 	param_done(&param_baseserver_table, &fresh);
-	if (keys_reload(run->site.keys, &err) < 0)
+	int read = keys_reload(run->site.keys, &err);
+	if (read < 0)
 		log_error("keys.refused", "text=\"%s\"", err.text);
+	return r < 0 ? r : read;
 }
 
 /* The keys are the server's, whose user the owner of state_dir is: where root adds one, it must be

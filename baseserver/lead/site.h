@@ -28,7 +28,7 @@ struct site {
 	uint32_t epoch;
 	struct warm *warm; /* what was followed while it waited; NULL: nothing */
 	/* Signals while it waits or leads. */
-	void (*reload)(void *ctx);
+	int (*reload)(void *ctx); /* 0 or an error; E_LIMIT: no descriptor was free */
 	void *reload_ctx;
 };
 

@@ -2,6 +2,7 @@
 behave as a test asks: answer badly, or not at all. Standard library only."""
 import base64
 import json
+import socket
 import socketserver
 import ssl
 import subprocess
@@ -16,10 +17,18 @@ class Http:
 
     def __init__(self):
         self.got, self.answers, self.hold = [], {}, threading.Event()
+        self.moves, self.at_work = threading.Condition(), 0
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def handle(self):
+                receiver.count(1)
+                try:
+                    super().handle()
+                finally:
+                    receiver.count(-1)
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -28,7 +37,9 @@ class Http:
                 answer = plan.pop(0) if plan else (200, '{"errcode":0,"code":0}')
                 receiver.got.append((self.path, dict(self.headers), json.loads(body), body, answer))
                 if answer is None:
+                    receiver.count(-1)
                     receiver.hold.wait(60)
+                    receiver.count(1)
                     self.close_connection = True
                     return
                 text = answer[1].encode()
@@ -44,6 +55,21 @@ class Http:
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def count(self, n):
+        with self.moves:
+            self.at_work += n
+            self.moves.notify_all()
+
+    def settle(self):
+        """Whoever asked is gone: wait until what he had sent is answered as planned, or held. A new plan
+        would be his answer else. Connections are taken in order: who comes now comes last."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as last:
+            last.sendall(b"POST /last HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+            while last.recv(4096):
+                pass
+        with self.moves:
+            assert self.moves.wait_for(lambda: self.at_work == 0, 60), self.at_work
 
     def url(self, path):
         return f"http://127.0.0.1:{self.port}{path}"

@@ -195,6 +195,7 @@ def receivers_away_for_an_hour_lose_no_alert_and_delay_no_job(s):
             raise AssertionError(f"{e}: {alerts(s, workflow=f'al/hour{wave}')[0]} {s.notifier.tail(8)}") from e
     assert not [b for p in ("/hook", "/team") for b in s.web.taken(p) for a in b["alerts"] if "hour" in a["task"]]
     s.notifier.kill()
+    s.web.settle()
     s.notifier = s.make(**FAST).start()  # a slow machine's answer is no hanging one
     relay.awake.set()
     s.web.answers["/hook"], s.web.answers["/team"] = [], []
