@@ -16,6 +16,8 @@
 /* Answers of a step: 0; E_BUSY, the ring has no room; what the store said when it could not tell
  * whether there is a row. With those the step is taken again. */
 enum { ROOM = 16 }; /* records that one step may write, with some to spare */
+/* Rows of history that are asked for together: nothing else is applied while one is read. */
+enum { AHEAD = 64 };
 
 enum verdict { NODE_OPEN, NODE_MET, NODE_DEAD };
 
@@ -658,6 +660,17 @@ static void try_later(struct ledger *l, int code)
 	actor_alarm(l->me, actor_mono_us(l->me) + l->set.retry_us);
 }
 
+/* The first of the list waits for its row: so will most that come after it. */
+static void ask_ahead(struct ledger *l)
+{
+	const struct parts_list *p = &l->parts;
+	uint32_t index;
+
+	for (size_t i = p->at + 1; i < p->n && i - p->at < AHEAD; i++)
+		if (!table_find(&l->table, p->keys[i], &index))
+			ledger__ask_row(l, p->keys[i]);
+}
+
 void ledger__work_parts(struct ledger *l)
 {
 	struct parts_list *p = &l->parts;
@@ -672,7 +685,9 @@ void ledger__work_parts(struct ledger *l)
 		l->unread = false;
 		p->at++;
 	}
-	if (r < 0 && r != E_BUSY && !ledger_awaits_rows(l))
+	if (r < 0 && ledger_awaits_rows(l))
+		ask_ahead(l);
+	else if (r < 0 && r != E_BUSY)
 		try_later(l, r);
 	if (p->at < p->n)
 		return;

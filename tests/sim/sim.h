@@ -221,7 +221,7 @@ void tasks_free(void);
 const struct task *task_version(uint32_t id, uint32_t version); /* NULL: no such */
 const struct task *task_now(uint32_t id);                       /* the newest made */
 struct task *task_edit(uint32_t id);                            /* another version */
-/* All its versions, and those to come: it went online before anything of its plan had come due. */
+/* All its versions, and those to come: it goes online, and nothing of its plan has come due. */
 void task_begins_at(uint32_t id, int64_t from);
 
 /* sim_flow.c: the pipeline of a seed. */

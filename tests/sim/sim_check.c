@@ -317,7 +317,6 @@ static void forget_dates(const struct task *t, struct known *k, int64_t from)
 	     d = plan_next(t->plan, d))
 		if (!row_of((struct inst_key){ d, t->id, 0 }, false) && !unplanned(k, d))
 			k->unplanned[k->n_unplanned++] = d;
-	k->online_from = from;
 }
 
 void check_task(const struct task *t, const struct store_task *row)
@@ -330,10 +329,10 @@ void check_task(const struct task *t, const struct store_task *row)
 	if (t->version < k->version)
 		break_invariant("P4", "the edit of task %u to version %u was undone: %u", t->id,
 		                k->version, t->version);
-	if (row->online_from > k->online_from) {
+	if (row->online_from > k->online_from)
 		forget_dates(t, k, row->online_from);
-		task_begins_at(t->id, row->online_from);
-	}
+	k->online_from = row->online_from;
+	task_begins_at(t->id, row->online_from);
 	k->version = t->version;
 	k->state = row->state;
 	k->frozen = row->frozen;

@@ -270,13 +270,13 @@ void task_begins_at(uint32_t id, int64_t from)
 {
 	for (uint32_t v = 0; v < n_versions[id]; v++) {
 		struct task *was = versions[id][v];
-		if (plan_begin(was->plan) >= from)
+		if (plan_begin(was->plan) == from)
 			continue;
 		struct plan *plan = plan_of(plan_step(was->plan), from);
 		versions[id][v] = task_with_plan(was, plan);
 		task_unref(was);
 	}
-	begins[id] = from > begins[id] ? from : begins[id];
+	begins[id] = from;
 }
 
 void tasks_free(void)
