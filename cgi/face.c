@@ -404,7 +404,7 @@ static void introduce(struct cgi *cgi)
 {
 	cgi->waiters[FOR_SERVER] = (struct waiter){ net_actor(cgi->net), net_ask };
 	cgi->waiters[FOR_LOG] = (struct waiter){ net_actor(cgi->net), net_log };
-	cgi->waiters[FOR_DISK] = (struct waiter){ disk_actor(cgi->disk), disk_work };
+	cgi->waiters[FOR_DISK] = (struct waiter){ .post = disk_post };
 	cgi->waiters[FOR_HASH] = (struct waiter){ hash_actor(cgi->hash), hash_work };
 	if (cgi->ways)
 		cgi->waiters[FOR_WAY] = (struct waiter){ ways_actor(cgi->ways), hash_work };

@@ -166,16 +166,15 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	if (r < 0)
 		return r;
 	cgi->net_thread = thread_new("net", &clock_machine);
-	cgi->disk_thread = thread_new("disk", &clock_machine);
 	cgi->hash_thread = thread_new("hash", &clock_machine);
 	cgi->janitor = janitor_new(cgi->net_thread, (int)cgi->param.connections_max);
-	cgi->disk = disk_new(cgi->disk_thread, cgi);
+	cgi->disk = disk_new(cgi);
 	cgi->hash = hash_new(cgi->hash_thread, "hash");
 	r = net_new(cgi->net_thread, cgi, &cgi->net, err);
 	if (r == 0)
 		r = thread_start(cgi->net_thread, err);
 	if (r == 0)
-		r = thread_start(cgi->disk_thread, err);
+		r = disk_start(cgi->disk, err);
 	if (r == 0)
 		r = thread_start(cgi->hash_thread, err);
 	if (r == 0)
@@ -191,15 +190,16 @@ static int cgi_start(struct cgi *cgi, struct err *err)
  * connection suspended. Their threads are freed last: the face still posts to them. */
 static void cgi_stop(struct cgi *cgi)
 {
-	struct thread *threads[] = { cgi->hash_thread, cgi->disk_thread, cgi->net_thread };
+	struct thread *threads[] = { cgi->hash_thread, cgi->net_thread };
 
 	member_close(cgi->member);
 	ways_stop(cgi->ways);
-	for (size_t i = 0; i < 3; i++)
+	disk_stop(cgi->disk);
+	for (size_t i = 0; i < 2; i++)
 		if (threads[i])
 			thread_stop(threads[i]);
 	face_stop(cgi);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 2; i++)
 		thread_free(threads[i]);
 	net_free(cgi->net);
 	disk_free(cgi->disk);
@@ -251,7 +251,8 @@ static void cgi_reload(struct cgi *cgi, const struct param_args *args)
 static void threads_ping(const struct cgi *cgi)
 {
 	thread_ping(cgi->net_thread);
-	thread_ping(cgi->disk_thread);
+	for (size_t i = 0; i < DISK_READERS; i++)
+		thread_ping(disk_thread(cgi->disk, i));
 	thread_ping(cgi->hash_thread);
 }
 

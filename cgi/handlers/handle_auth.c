@@ -1,5 +1,5 @@
 /* Sign-in, sign-out, the session, one's own password. A sign-in goes through several threads, a
- * function for each step: the users are read anew on the disk thread, the password is verified
+ * function for each step: the users are read anew on a thread that reads, the password is verified
  * on the hash thread (or by LDAP on the way's), and only login_done() decides what the person
  * may: his role as it is now, never more. Passwords are wiped as soon as they were used.
  * `admin` is no document: he signs in without a store. Sessions and failed tries are kept by

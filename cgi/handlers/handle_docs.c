@@ -1,5 +1,5 @@
 /* One shape for documents that have a list and a name (struct doc_noun): read from the store on
- * the disk thread, printed by the noun, never kept. Changes go to the server as commands; their
+ * a thread that reads, printed by the noun, never kept. Changes go to the server as commands; their
  * arguments may hold a secret and are wiped after they were sent. What was removed is answered
  * as absent, not as it was. */
 #include "cgi/handlers/handle_docs.h"

@@ -12,6 +12,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/prometheus.h"
 #include "cgi/http/traffic.h"
+#include "cgi/server/disk.h"
 #include "cgi/server/list.h"
 #include "cgi/server/net.h"
 #include "rt/thread.h"
@@ -130,19 +131,34 @@ int health_get(struct call *c)
 	return server_ask(c, "health");
 }
 
+struct watched {
+	struct thread *thread;
+	const char *name;
+	bool is_reader;
+};
+
+enum { THREADS_N = 2 + DISK_READERS };
+
+static struct watched watched_thread(const struct cgi *cgi, size_t i)
+{
+	if (i < 2)
+		return i == 0 ? (struct watched){ cgi->net_thread, "net", false }
+		              : (struct watched){ cgi->hash_thread, "hash", false };
+	return (struct watched){ disk_thread(cgi->disk, i - 2), disk_thread_name(i - 2), true };
+}
+
 /* How long a thread of ours has stalled, us; 0: none does. Who reads the store may take longer. */
 static int64_t stalls(const struct cgi *cgi, const char **ret_name)
 {
-	struct thread *const threads[] = { cgi->net_thread, cgi->hash_thread, cgi->disk_thread };
-	static const char *const names[] = { "net", "hash", "disk" };
 	int64_t now = clock_mono_us(&clock_machine);
 	const char *actor;
 
-	for (size_t i = 0; i < 3; i++) {
-		int64_t us = thread_silent_us(threads[i], now, &actor);
+	for (size_t i = 0; i < THREADS_N; i++) {
+		const struct watched w = watched_thread(cgi, i);
+		int64_t us = thread_silent_us(w.thread, now, &actor);
 
-		*ret_name = actor ? actor : names[i];
-		if (us > cgi->param.stall_ms * US_PER_MS * (i < 2 ? 1 : DISK_SLOW))
+		*ret_name = actor ? actor : w.name;
+		if (us > cgi->param.stall_ms * US_PER_MS * (w.is_reader ? DISK_SLOW : 1))
 			return us;
 	}
 	return 0;
@@ -222,22 +238,23 @@ static void actor_print(void *ctx, const struct actor_figures *f)
 
 static void threads_print(const struct cgi *cgi, struct buf *out)
 {
-	struct thread *const threads[] = { cgi->net_thread, cgi->hash_thread, cgi->disk_thread };
-	static const char *const names[] = { "net", "hash", "disk" };
 	int64_t now = clock_mono_us(&clock_machine);
 	struct listing l = { .out = out };
 	const char *actor;
 
 	for (l.m = METRIC_CGI_ACTOR_LETTERS; l.m <= METRIC_CGI_ACTOR_BUSY; l.m++) {
 		prometheus_head(out, l.m);
-		for (size_t i = 0; i < 3; i++)
-			thread_each_actor(threads[i], now, actor_print, &l);
+		for (size_t i = 0; i < THREADS_N; i++)
+			thread_each_actor(watched_thread(cgi, i).thread, now, actor_print, &l);
 	}
 	prometheus_head(out, METRIC_CGI_SILENT);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < THREADS_N; i++) {
+		const struct watched w = watched_thread(cgi, i);
+
 		prometheus_put(out, METRIC_CGI_SILENT,
-		               (const char *const[]){ "thread", names[i], NULL },
-		               thread_silent_us(threads[i], now, &actor));
+		               (const char *const[]){ "thread", w.name, NULL },
+		               thread_silent_us(w.thread, now, &actor));
+	}
 }
 
 static void own_print(struct cgi *cgi, struct buf *out)

@@ -178,7 +178,7 @@ static int call_wait(struct call *c, enum waits_for what)
 	const struct waiter *to = &c->cgi->waiters[what];
 	int r;
 
-	CHECK(to->actor && to->deliver);
+	CHECK(to->post || (to->actor && to->deliver));
 	CHECK(c->streaming || (!c->suspended && !c->answered)); /* a call waits for one */
 	c->letter.deliver = to->deliver;
 	c->letter.discard = call__discard;
@@ -186,12 +186,12 @@ static int call_wait(struct call *c, enum waits_for what)
 	                 param_now(c->cgi->param.request_ms) * US_PER_MS;
 	c->suspended = true;
 	MHD_suspend_connection(c->conn);
-	r = actor_post(to->actor, &c->letter);
-	if (r < 0) {
+	r = to->post ? to->post(c->cgi, c) : actor_post(to->actor, &c->letter);
+	if (r < 0 && c->err.code == 0)
 		err_set(&c->err, r, "%s",
 		        r == E_BUSY ? "too many requests wait already" : err_text(r));
+	if (r < 0)
 		call_resume(c);
-	}
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "util/err.h"
 
 #include "cgi/http/role.h"
+#include "cgi/http/turns.h"
 #include "sched/instance.h"
 
 struct cJSON;
@@ -39,7 +40,7 @@ struct watch;
 
 /* What a route does. 0: the answer is queued or will be; negative: the error is in c->err. */
 typedef int (*call_fn)(struct call *c);
-/* What runs on the disk thread; `r` is NULL for work that needs no store. */
+/* What runs on a thread that reads the store; `r` is NULL for work that needs no store. */
 typedef int (*call_work_fn)(struct call *c, struct reader *r);
 
 struct route {
@@ -131,6 +132,7 @@ struct call {
 	size_t sent;    /* of them, bytes */
 	char ask_request[80];
 	struct call *next; /* in the waiting list of an actor */
+	struct turn turn;  /* while it waits for a reader of the store */
 	void *extra;       /* of the handler; freed with free() */
 };
 
@@ -140,7 +142,7 @@ int call_command(struct call *c, const char *kind, const char *args, bool dry_ru
                  const char *request_id);
 /* Wait for a piece of a log: `extra` begins with a struct log_ask. */
 int call_log(struct call *c);
-/* Wait for work on the disk thread, or on the one that hashes passwords. */
+/* Wait for work on a thread that reads the store, or on the one that hashes passwords. */
 int call_read(struct call *c, call_work_fn work);
 int call_hash(struct call *c, call_work_fn work);
 /* Or on the one that waits for a directory or a provider (cgi/who/ways.h). */

@@ -2,7 +2,7 @@
  *
  * Threads: HTTP (libmicrohttpd's own, `threads` of them, a connection always the same one's: every
  * handler, never blocks), net (the session with the
- * BaseServer, streams, the janitor of connections), disk (reads of the store), hash
+ * BaseServer, streams, the janitor of connections), disk, disk-2, disk-3 (reads of the store), hash
  * (passwords). `param` is fixed once the threads run, but for what atomics below carry.
  */
 #ifndef CGI_CGI_H
@@ -37,11 +37,13 @@ struct thread;
 struct ways;
 struct traffic;
 
-/* What a call can wait for: an actor, and what it does with the letter. */
+/* What a call can wait for: an actor, and what it does with the letter; or `post`, which has it
+ * wait elsewhere. */
 enum waits_for { FOR_SERVER, FOR_LOG, FOR_DISK, FOR_HASH, FOR_WAY, WAITS_N };
 struct waiter {
 	struct actor *actor;
 	void (*deliver)(struct letter *l, void *self);
+	int (*post)(struct cgi *cgi, struct call *c); /* as actor_post(); NULL: to the actor */
 };
 
 struct cgi {
@@ -51,7 +53,7 @@ struct cgi {
 	struct proxies *proxies; /* cgi/http/proxy.h; fixed */
 	struct buf certificate, certificate_key; /* PEM, NUL-terminated */
 
-	struct thread *net_thread, *disk_thread, *hash_thread;
+	struct thread *net_thread, *hash_thread;
 	struct net *net;         /* cgi/server/net.h */
 	struct janitor *janitor; /* cgi/http/janitor.h */
 	struct disk *disk;       /* cgi/server/disk.h */

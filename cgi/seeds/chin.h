@@ -1,7 +1,7 @@
 /* chin.h — the steps of chin's paths; the table of them is in chin.c.
  *
- * What is answered as `data` is written to c->details. Steps named _work run on the disk thread,
- * the others on the HTTP thread.
+ * What is answered as `data` is written to c->details. Steps named _work run on a thread that
+ * reads, the others on the HTTP thread.
  */
 #ifndef CGI_SEEDS_CHIN_H
 #define CGI_SEEDS_CHIN_H

@@ -1,7 +1,7 @@
 /* seed.h — what the interfaces of the seeds share: a table of paths with their fields, and the
  * steps of a call.
  *
- * A path is a row: least role, fields, what is read on the disk thread, what is done then. The
+ * A path is a row: least role, fields, what is read on a thread that reads, what is done then. The
  * handlers of a seed translate fields to commands, queries and rows, and back; nothing is
  * decided here that the API's own handlers decide otherwise. Threads: `work` disk, the rest
  * HTTP.
@@ -48,7 +48,7 @@ struct seed_row {
 	const char *path;
 	enum role role;
 	struct seed_field fields[SEED_FIELDS_MAX];
-	call_work_fn work;  /* on the disk thread; NULL: nothing is read */
+	call_work_fn work;  /* on a thread that reads; NULL: nothing is read */
 	call_fn then;       /* on the HTTP thread */
 	bool is_credential; /* no token may: auth_credential() */
 };

@@ -1,16 +1,28 @@
-/* The one thread that reads the store. A call brings its work, which runs here with the reader
- * and fills the answer; a call that waited longer than request_ms is not begun. Names that an
- * answer missed are loaded and the work is done once more. A reader that failed on its file is
- * closed and opened again at the next need, for the file may be another one by then. Nothing is
- * ever written. */
+/* The threads that read the store, each with a reader of its own. A call brings its work, which
+ * runs on a thread that is free and fills the answer; whose call is next is the turns' (turns.h),
+ * so that nobody's heavy reads hold all of them. What a read took is booked for its person; a
+ * person whose time is used up is refused before the call waits, and a call that waited longer than
+ * request_ms is not begun. Names that an answer missed are loaded and the work is done once more. A
+ * reader that failed on its file is closed and opened again at the next need, for the file may be
+ * another one by then. Nothing is ever written.
+ *
+ *   HTTP: disk_post() -> turns -> a reader that is idle is woken
+ *   reader: the next turn -> its work -> call_resume() -> the next turn
+ *
+ * disk->mu guards turns and who is idle; nothing waits while it is held. */
 #include "cgi/server/disk.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "cgi/http/turns.h"
 #include "cgi/server/names.h"
+#include "cgi/who/budget.h"
 #include "cgi/who/people.h"
+#include "rt/thread.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -20,11 +32,26 @@
 #define ROUND_US    (US_PER_S)
 #define WAITING_MAX 1024
 
-struct disk {
+static const char *const reader_names[DISK_READERS] = { "disk", "disk-2", "disk-3" };
+
+struct disk_reader {
+	struct disk *disk;
 	struct cgi *cgi;
+	struct thread *thread;
 	struct actor *me;
 	struct actor_ops ops;
-	struct reader *reader;
+	struct reader *reader; /* NULL: not open */
+	bool is_idle;          /* disk->mu: it sleeps until it is woken */
+};
+
+struct disk {
+	struct cgi *cgi;
+	bool is_timed_by_clock;  /* the work is another process's, not this thread's */
+	pthread_mutex_t opening; /* held while a reader is opened: drivers begin once */
+	pthread_mutex_t mu;      /* guards the next two, and who is idle */
+	struct turns *turns;
+	bool is_closed;
+	struct disk_reader readers[DISK_READERS];
 };
 
 static int task_named(void *ctx, const struct store_task *t)
@@ -39,7 +66,7 @@ static int broker_named(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
-static void names_load(struct disk *d)
+static void names_read(struct disk_reader *d)
 {
 	const struct read_task_filter all = { 0 };
 	struct read_answer at = { 0 };
@@ -58,13 +85,24 @@ static void names_load(struct disk *d)
 	          d->cgi->names, NULL);
 }
 
-static int reader_need(struct disk *d, struct err *err)
+/* What was missed until now is looked for; what is missed meanwhile is the next one's. */
+static void names_load(struct disk_reader *d)
+{
+	uint64_t misses = names_misses(d->cgi->names);
+
+	names_read(d);
+	names_loaded(d->cgi->names, misses);
+}
+
+static int reader_need(struct disk_reader *d, struct err *err)
 {
 	int r;
 
 	if (d->reader)
 		return 0;
+	pthread_mutex_lock(&d->disk->opening);
 	r = reader_open(d->cgi->param.store, &d->reader, err);
+	pthread_mutex_unlock(&d->disk->opening);
 	if (r == E_NOT_FOUND)
 		return err_set(err, E_AGAIN, "there is no store at %s yet", d->cgi->param.store);
 	if (r == 0)
@@ -73,7 +111,7 @@ static int reader_need(struct disk *d, struct err *err)
 }
 
 /* Does something here read differently now? */
-static bool names_new_ones(struct disk *d)
+static bool names_new_ones(struct disk_reader *d)
 {
 	uint32_t before = names_changes(d->cgi->names);
 
@@ -82,7 +120,7 @@ static bool names_new_ones(struct disk *d)
 }
 
 /* A reader that failed on its file is opened again: the file may be another one now. */
-static void reader_doubt(struct disk *d, int code)
+static void reader_doubt(struct disk_reader *d, int code)
 {
 	if (code != E_IO && code != E_CORRUPT)
 		return;
@@ -90,10 +128,8 @@ static void reader_doubt(struct disk *d, int code)
 	d->reader = NULL;
 }
 
-void disk_work(struct letter *l, void *self)
+static void call_do(struct disk_reader *d, struct call *c)
 {
-	struct disk *d = self;
-	struct call *c = (struct call *)l;
 	int r = 0;
 
 	CHECK(c->work && c->suspended); /* nobody else touches it */
@@ -112,14 +148,87 @@ void disk_work(struct letter *l, void *self)
 	if (r < 0 && c->err.code == 0)
 		err_set(&c->err, r, "%s", err_text(r));
 	reader_doubt(d, r);
-	call_resume(c);
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+/* Locked. Of those that sleep the first: on a quiet machine the others never open a reader. */
+static void wake_idle(struct disk *d)
+{
+	if (!turns_has_next(d->turns))
+		return;
+	for (size_t i = 0; i < DISK_READERS; i++) {
+		struct disk_reader *r = &d->readers[i];
+
+		if (!r->is_idle)
+			continue;
+		r->is_idle = false;
+		actor_wake(r->me);
+		return;
+	}
+}
+
+static struct call *call_next(struct disk_reader *r)
+{
+	struct disk *d = r->disk;
+	struct turn *t;
+
+	pthread_mutex_lock(&d->mu);
+	t = turns_take(d->turns);
+	r->is_idle = !t;
+	if (t)
+		wake_idle(d);
+	pthread_mutex_unlock(&d->mu);
+	return t ? (struct call *)((char *)t - offsetof(struct call, turn)) : NULL;
+}
+
+static int64_t time_of_work(const struct disk *d)
+{
+	return d->is_timed_by_clock ? clock_mono_us(&clock_machine) : clock_thread_us();
+}
+
+/* One call; then letters and others on this thread, then the next one. */
+static void reader_turn(void *self)
+{
+	struct disk_reader *r = self;
+	struct disk *d = r->disk;
+	struct call *c = call_next(r);
+	int64_t began;
+
+	if (!c)
+		return;
+	began = time_of_work(d);
+	call_do(r, c);
+	const void *who = c->purse;
+	int64_t spent = budget_read(c, time_of_work(d) - began);
+	call_resume(c); /* it is the HTTP thread's from here on */
+	pthread_mutex_lock(&d->mu);
+	turns_end(d->turns, who, spent);
+	pthread_mutex_unlock(&d->mu);
+	actor_wake(r->me);
+}
+
+int disk_post(struct cgi *cgi, struct call *c)
+{
+	struct disk *d = cgi->disk;
+	int64_t spent;
+	int r = budget_may_read(c, &spent);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&d->mu);
+	r = d->is_closed ? E_CLOSED : turns_put(d->turns, &c->turn, c->purse, spent);
+	if (r == 0)
+		wake_idle(d);
+	pthread_mutex_unlock(&d->mu);
+	return r;
 }
 
 /* Streams show names too: what they missed is fetched within a second. So are people somebody
  * asked for: another daemon may have changed them. */
 static void round_alarm(void *self)
 {
-	struct disk *d = self;
+	struct disk_reader *d = self;
 	struct err err = { 0 };
 
 	if (people_wanted(d->cgi->people)) {
@@ -135,44 +244,98 @@ static void round_alarm(void *self)
 	actor_alarm(d->me, actor_mono_us(d->me) + ROUND_US);
 }
 
+/* The rounds are the last one's, which is asked least. */
 static int disk_init(void *self, struct actor *me, struct err *err)
 {
-	struct disk *d = self;
+	struct disk_reader *d = self;
 
 	(void)err;
 	d->me = me;
-	actor_alarm(me, actor_mono_us(me));
+	if (d == &d->disk->readers[DISK_READERS - 1])
+		actor_alarm(me, actor_mono_us(me));
 	return 0;
 }
 
 static void disk_fini(void *self)
 {
-	struct disk *d = self;
+	struct disk_reader *d = self;
 
 	reader_close(d->reader);
 	d->reader = NULL;
 }
 
-struct disk *disk_new(struct thread *th, struct cgi *cgi)
+struct disk *disk_new(struct cgi *cgi)
 {
 	struct disk *d = mem_new(sizeof *d);
 
 	d->cgi = cgi;
-	d->ops = (struct actor_ops){ .name = "disk",
-		                     .letters_max = WAITING_MAX,
-		                     .init = disk_init,
-		                     .alarm = round_alarm,
-		                     .fini = disk_fini };
-	d->me = actor_new(th, &d->ops, d);
+	d->is_timed_by_clock = strncmp(cgi->param.store, "sqlite:", strlen("sqlite:")) != 0;
+	pthread_mutex_init(&d->mu, NULL);
+	pthread_mutex_init(&d->opening, NULL);
+	d->turns = turns_new(DISK_READERS, WAITING_MAX);
+	for (size_t i = 0; i < DISK_READERS; i++) {
+		struct disk_reader *r = &d->readers[i];
+
+		*r = (struct disk_reader){ .disk = d, .cgi = cgi, .is_idle = true };
+		r->ops = (struct actor_ops){ .name = reader_names[i],
+			                     .letters_max = 1,
+			                     .init = disk_init,
+			                     .turn = reader_turn,
+			                     .alarm = round_alarm,
+			                     .fini = disk_fini };
+		r->thread = thread_new(reader_names[i], &clock_machine);
+		r->me = actor_new(r->thread, &r->ops, r);
+	}
 	return d;
+}
+
+int disk_start(struct disk *d, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < DISK_READERS && r == 0; i++)
+		r = thread_start(d->readers[i].thread, err);
+	return r;
+}
+
+void disk_stop(struct disk *d)
+{
+	struct turn *t;
+
+	if (!d)
+		return;
+	pthread_mutex_lock(&d->mu);
+	d->is_closed = true;
+	pthread_mutex_unlock(&d->mu);
+	for (size_t i = 0; i < DISK_READERS; i++)
+		thread_stop(d->readers[i].thread);
+	while ((t = turns_drain(d->turns))) {
+		struct call *c = (struct call *)((char *)t - offsetof(struct call, turn));
+
+		c->letter.discard(&c->letter);
+	}
 }
 
 void disk_free(struct disk *d)
 {
+	if (!d)
+		return;
+	for (size_t i = 0; i < DISK_READERS; i++)
+		thread_free(d->readers[i].thread);
+	turns_free(d->turns);
+	pthread_mutex_destroy(&d->opening);
+	pthread_mutex_destroy(&d->mu);
 	free(d);
 }
 
-struct actor *disk_actor(struct disk *d)
+struct thread *disk_thread(const struct disk *d, size_t i)
 {
-	return d->me;
+	CHECK(i < DISK_READERS);
+	return d->readers[i].thread;
+}
+
+const char *disk_thread_name(size_t i)
+{
+	CHECK(i < DISK_READERS);
+	return reader_names[i];
 }

@@ -1,18 +1,27 @@
-/* disk.h — the thread that reads the store: lists, history, documents. An actor; the reader
- * is opened at the first need and again after it failed. */
+/* disk.h — the threads that read the store: lists, history, documents. People take turns at them
+ * (turns.h). A thread opens its reader at the first need and again after it failed. */
 #ifndef CGI_DISK_H
 #define CGI_DISK_H
 
-#include "rt/actor.h"
+#include <stddef.h>
 
+struct call;
 struct cgi;
 struct disk;
+struct err;
 struct thread;
 
-struct disk *disk_new(struct thread *th, struct cgi *cgi);
-void disk_free(struct disk *d); /* after the thread has stopped; NULL is fine */
-struct actor *disk_actor(struct disk *d);
-/* deliver of a call that has `work`. */
-void disk_work(struct letter *l, void *self);
+#define DISK_READERS 3
+
+struct disk *disk_new(struct cgi *cgi);
+int disk_start(struct disk *d, struct err *err); /* the threads */
+void disk_stop(struct disk *d); /* and give back every call that waits; NULL is fine */
+void disk_free(struct disk *d); /* when nobody posts any more; NULL is fine */
+/* A suspended call that has `work` waits for its turn. E_BUSY, E_CLOSED; E_LIMIT, in c->err: its
+ * person has read for too long. Thread: HTTP. */
+int disk_post(struct cgi *cgi, struct call *c);
+/* The i-th of DISK_READERS, for who watches threads. */
+struct thread *disk_thread(const struct disk *d, size_t i);
+const char *disk_thread_name(size_t i); /* static */
 
 #endif

@@ -1,6 +1,7 @@
 /* Names by id, added and replaced but never taken out: an id keeps its meaning for good. A name
- * that is asked for and absent sets a mark, and the disk thread, which is the only writer, then
- * reads all names anew. Readers get a copy under the lock, never a pointer. */
+ * that is asked for and absent counts as a miss, and a thread that reads the store then reads all
+ * names anew. Misses are counted, so that one that comes while another thread reads names is not
+ * taken for looked for. Readers get a copy under the lock, never a pointer. */
 #include "cgi/server/names.h"
 
 #include <pthread.h>
@@ -31,7 +32,7 @@ struct names {
 	uint32_t n;
 	size_t cap;
 	uint32_t changes;
-	bool missed;
+	uint64_t misses, looked_for;
 };
 
 struct names *names_new(void)
@@ -110,7 +111,7 @@ void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_d
 	if (at != MAP_NONE)
 		e = n->entries[at];
 	if (at == MAP_NONE || e.version < version || e.is_bare)
-		n->missed = true;
+		n->misses++;
 	pthread_mutex_unlock(&n->mu);
 	if (e.tz)
 		label_print(e.tz, e.grain, run_date, ret);
@@ -126,7 +127,7 @@ const struct tz *names_zone(struct names *n, uint32_t task)
 	uint32_t at = map_get(&n->by_id[NAMES_TASK], task);
 	if (at != MAP_NONE)
 		tz = n->entries[at].tz;
-	n->missed = n->missed || at == MAP_NONE;
+	n->misses += at == MAP_NONE;
 	pthread_mutex_unlock(&n->mu);
 	return tz ? tz : tz_utc();
 }
@@ -140,7 +141,7 @@ bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAME
 	if (at != MAP_NONE)
 		snprintf(ret, NAMES_MAX, "%s", n->entries[at].text);
 	else
-		n->missed = true;
+		n->misses++;
 	pthread_mutex_unlock(&n->mu);
 	return at != MAP_NONE;
 }
@@ -150,10 +151,27 @@ bool names_missed(struct names *n)
 	bool missed;
 
 	pthread_mutex_lock(&n->mu);
-	missed = n->missed;
-	n->missed = false;
+	missed = n->misses > n->looked_for;
 	pthread_mutex_unlock(&n->mu);
 	return missed;
+}
+
+uint64_t names_misses(struct names *n)
+{
+	uint64_t misses;
+
+	pthread_mutex_lock(&n->mu);
+	misses = n->misses;
+	pthread_mutex_unlock(&n->mu);
+	return misses;
+}
+
+void names_loaded(struct names *n, uint64_t misses)
+{
+	pthread_mutex_lock(&n->mu);
+	if (misses > n->looked_for)
+		n->looked_for = misses;
+	pthread_mutex_unlock(&n->mu);
 }
 
 uint32_t names_changes(struct names *n)

@@ -1,6 +1,6 @@
 /* names.h — names of tasks and brokers by id, for what shows ids to people.
  *
- * Filled by the disk thread, read by it and by net. A lock, held for a copy.
+ * Filled by the threads that read the store, read by them and by net. A lock, held for a copy.
  */
 #ifndef CGI_NAMES_H
 #define CGI_NAMES_H
@@ -31,7 +31,10 @@ void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_d
 /* Of what is not known UTC, in which it is labelled too. */
 const struct tz *names_zone(struct names *n, uint32_t task);
 uint32_t names_changes(struct names *n); /* how often something here became another */
-/* Was anything missed since the last time this was asked? */
+/* Was anything missed that no load has looked for? */
 bool names_missed(struct names *n);
+/* How many misses there were; all names were read after there were so many. */
+uint64_t names_misses(struct names *n);
+void names_loaded(struct names *n, uint64_t misses);
 
 #endif

@@ -1,8 +1,9 @@
 /* A purse for each person who asks, and for each app: a person's tokens and sessions share one,
- * from however many addresses they come. It counts requests since its window began, those that are
- * being answered, and streams; what is over its limit is refused before anything is done for it.
- * A purse in which nothing is booked and whose window is over is forgotten when another of its
- * bucket is made, so there are no more of them than of people. b->mu guards all.
+ * from however many addresses they come. It counts requests and time of reading the store since its
+ * window began, requests that are being answered, and streams; what is over its limit is refused
+ * before anything is done for it. A purse in which nothing is booked and whose window is over is
+ * forgotten when another of its bucket is made, so there are no more of them than of people. b->mu
+ * guards all.
  */
 #include "cgi/who/budget.h"
 
@@ -26,8 +27,8 @@ struct purse {
 	struct purse *next; /* in its bucket */
 	char who[136];
 	bool is_app;
-	int64_t began_us; /* monotonic: of the window */
-	int64_t requests; /* in it */
+	int64_t began_us;             /* monotonic: of the window */
+	int64_t requests, reading_us; /* in it */
 	int64_t running, streams, large;
 };
 
@@ -115,7 +116,7 @@ int budget_take(struct call *c)
 	struct purse *p = purse_of(b, c, now, window);
 	if (now - p->began_us >= window) {
 		p->began_us = now;
-		p->requests = 0;
+		p->requests = p->reading_us = 0;
 	}
 	is_app = p->is_app;
 	wait = (p->began_us + window - now) / US_PER_S + 1;
@@ -138,6 +139,42 @@ int budget_take(struct call *c)
 		                    0, "too many requests of %s are being answered, wait for one",
 		                    c->actor_text);
 	return 0;
+}
+
+int budget_may_read(struct call *c, int64_t *ret_spent_us)
+{
+	const struct param_cgi *set = &c->cgi->param;
+	struct purse *p = c->purse;
+	int64_t most, wait;
+
+	*ret_spent_us = 0;
+	if (!p)
+		return 0;
+	pthread_mutex_lock(&c->cgi->budget->mu);
+	*ret_spent_us = p->reading_us;
+	wait = p->began_us + param_now(set->person_window_ms) * US_PER_MS -
+	       clock_mono_us(&clock_machine);
+	pthread_mutex_unlock(&c->cgi->budget->mu);
+	most = p->is_app ? param_now(set->app_reading_ms) : param_now(set->person_reading_ms);
+	if (*ret_spent_us < most * US_PER_MS || wait <= 0)
+		return 0;
+	wait = wait / US_PER_S + 1;
+	return limit_refuse(c, p->is_app ? LIMIT_APP_READING : LIMIT_PERSON_READING, most, wait,
+	                    "what %s asked for took too long to read, wait %lld s", c->actor_text,
+	                    (long long)wait);
+}
+
+int64_t budget_read(struct call *c, int64_t us)
+{
+	int64_t spent;
+
+	if (!c->purse)
+		return 0;
+	CHECK(us >= 0);
+	pthread_mutex_lock(&c->cgi->budget->mu);
+	spent = c->purse->reading_us += us;
+	pthread_mutex_unlock(&c->cgi->budget->mu);
+	return spent;
 }
 
 int budget_stream(struct call *c)

@@ -1,7 +1,10 @@
 /* budget.h — what one person, or one app, may cost the others. A budget bounds requests in a time,
- * requests that wait for their answer at once, and open streams. Thread: any. */
+ * requests that wait for their answer at once, time of reading the store, and open streams. Thread:
+ * any. */
 #ifndef CGI_BUDGET_H
 #define CGI_BUDGET_H
+
+#include <stdint.h>
 
 struct budget;
 struct call;
@@ -14,6 +17,11 @@ void budget_free(struct budget *b); /* NULL is fine */
 int budget_take(struct call *c);
 /* It goes on as a stream: booked as that instead. E_LIMIT */
 int budget_stream(struct call *c);
+/* May it read the store? E_LIMIT: its person, or app, has read for too long in this time. A call
+ * that nobody is booked for may. *ret_spent_us: what they have read for so far. */
+int budget_may_read(struct call *c, int64_t *ret_spent_us);
+/* Book what a read took, us; returns what they have read for now. */
+int64_t budget_read(struct call *c, int64_t us);
 /* Its body is large: one person has no more than half of applies_max under way. E_LIMIT */
 int budget_large(struct call *c);
 /* The call is over. Nothing, if nothing is booked. */

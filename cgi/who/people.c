@@ -3,7 +3,7 @@
  *
  * A roster never changes. A newer one takes its place under a mutex, and a call keeps the person
  * and the token that it took until it is done with them. The documents are read in people_read.c,
- * on the disk thread.
+ * on a thread that reads.
  */
 #include "cgi/who/people.h"
 
@@ -27,6 +27,8 @@
 struct people {
 	pthread_mutex_t mu;    /* guards all below */
 	struct roster *roster; /* NULL: not read yet */
+	uint64_t reads;        /* refreshes that have begun ... */
+	uint64_t read;         /* ... and which of them read the roster */
 	bool wanted;
 };
 
@@ -72,9 +74,20 @@ static int changes_now(struct reader *r, uint64_t ret[ROSTER_KINDS], struct err 
 	return code;
 }
 
+static uint64_t read_begins(struct people *p)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&p->mu);
+	n = ++p->reads;
+	pthread_mutex_unlock(&p->mu);
+	return n;
+}
+
 int people_refresh(struct people *p, struct reader *r, struct err *err)
 {
 	uint64_t changes[ROSTER_KINDS] = { 0 };
+	uint64_t mine = read_begins(p); /* before it looks: it sees all that was so by now */
 	struct roster *old = roster_now(p, false), *fresh = NULL;
 	int code = changes_now(r, changes, err);
 	bool same = old && memcmp(old->changes, changes, sizeof changes) == 0;
@@ -89,8 +102,12 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	memcpy(fresh->changes, changes,
 	       sizeof changes); /* of before: what came since is read again */
 	pthread_mutex_lock(&p->mu);
-	old = p->roster;
-	p->roster = fresh;
+	old = fresh;
+	if (mine > p->read) { /* else one that began later is there already */
+		p->read = mine;
+		old = p->roster;
+		p->roster = fresh;
+	}
 	pthread_mutex_unlock(&p->mu);
 	roster__unref(old);
 	return 0;

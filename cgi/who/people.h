@@ -1,8 +1,8 @@
 /* people.h — who may sign in, and what they may do: users, groups and tokens of the store, in
  * memory.
  *
- * Loaded on the disk thread as one roster that never changes; asked on the HTTP and hash threads,
- * which hold what they got. What changed is seen at once when it changed through this daemon, else
+ * Loaded on a thread that reads as one roster that never changes; asked on the HTTP and hash
+ * threads, which hold what they got. What changed is seen at once when it changed through this daemon, else
  * within a second of being asked for.
  */
 #ifndef CGI_PEOPLE_H

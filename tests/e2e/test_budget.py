@@ -251,6 +251,29 @@ def requests_of_an_app_at_once_are_limited_by_its_own_setting(s):
 
 
 @test
+def who_has_read_for_too_long_waits_with_reading_and_nobody_else_does(s):
+    set_up(s)
+    mia, ned = token(s, "mia"), token(s, "ned")
+    set_up(s, person_reading_ms=1, person_window_ms=DAY * 1000)
+    until("mia's reading is used up", lambda: ask(s, "GET", "/api/v1/tasks?limit=500", **mia)[0] == 429)
+    status, answer = ask(s, "GET", "/api/v1/tasks", **mia)
+    limited(s, status, answer, "person_reading_ms", 1, True)
+    assert ask(s, "GET", "/api/v1/session", **mia)[0] == 200  # it reads nothing
+    assert ask(s, "GET", "/api/v1/tasks", **ned)[0] == 200
+    assert counted(s, "person_reading_ms") >= 2 and counted(s, "app_reading_ms") == 0
+
+
+@test
+def an_app_reads_within_a_time_of_its_own(s):
+    set_up(s, app_reading_ms=1, person_window_ms=DAY * 1000, jarvis2_project="jarvis2")
+    done = s.run([*s.cgi.argv, "--make-app", f"app-{os.urandom(3).hex()}", "admin"])
+    status = f"/api/job/status?{urllib.parse.urlencode({'app_name': done.args[-2], 'app_key': done.stdout.strip(), 'job_id': 4000000})}"
+    assert ask(s, "GET", status)[0] == 404
+    until("its reading is used up", lambda: ask(s, "GET", status)[0] == 429)
+    assert counted(s, "app_reading_ms") >= 1 and counted(s, "person_reading_ms") == 0
+
+
+@test
 def a_refused_login_says_which_limit_and_until_when(s):
     set_up(s)
     for _ in range(5):

@@ -115,14 +115,12 @@ static inline void fuzz_actors(struct cgi *cgi)
 	cgi->signs = signs_new();
 	CHECK(auth_open(cgi, &cgi->auth, &err) == 0);
 	cgi->net_thread = thread_new("net", &clock_machine);
-	cgi->disk_thread = thread_new("disk", &clock_machine);
 	cgi->hash_thread = thread_new("hash", &clock_machine);
 	cgi->janitor = janitor_new(cgi->net_thread, (int)cgi->param.connections_max);
-	cgi->disk = disk_new(cgi->disk_thread, cgi);
+	cgi->disk = disk_new(cgi);
 	cgi->hash = hash_new(cgi->hash_thread, "hash");
 	CHECK(net_new(cgi->net_thread, cgi, &cgi->net, &err) == 0);
-	CHECK(thread_start(cgi->net_thread, &err) == 0 &&
-	      thread_start(cgi->disk_thread, &err) == 0 &&
+	CHECK(thread_start(cgi->net_thread, &err) == 0 && disk_start(cgi->disk, &err) == 0 &&
 	      thread_start(cgi->hash_thread, &err) == 0 && face_start(cgi, &err) == 0);
 }
 
