@@ -2,8 +2,8 @@
  * memory.
  *
  * Loaded on a thread that reads as one roster that never changes; asked on the HTTP and hash
- * threads, which hold what they got. What changed is seen at once when it changed through this daemon, else
- * within a second of being asked for.
+ * threads, which hold what they got. What changed is seen at once when it changed through this
+ * daemon, else within a second of being asked for.
  */
 #ifndef CGI_PEOPLE_H
 #define CGI_PEOPLE_H
