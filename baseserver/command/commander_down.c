@@ -1,5 +1,9 @@
 /* What depends on the chosen instances: links are followed on plans, and only dates that
- * have a row count, for the rest has not begun. */
+ * have a row count, for the rest has not begun. It works in pieces: down__step() looks at so many
+ * dates and goes on in another turn, for all who share the thread wait meanwhile. A pass follows
+ * one link from one task's dates to one child's, in ascending order; the dates it finds are merged
+ * into the child's when it is over, but are seen by the pass itself, which may follow a link to the
+ * task itself. Definitions may change between two pieces: they are looked up anew in each. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +18,40 @@
 
 enum { DOWN_DATES_MAX = 1000000, DOWN_RANGES_MAX = 20000 };
 
-/* Dates of one task, ascending. */
-struct dates_of {
-	uint32_t task;
+/* Ascending. */
+struct date_list {
 	int64_t *at;
 	size_t n, cap;
-	bool chosen, queued;
 };
+
+/* Dates of one task. */
+struct dates_of {
+	uint32_t task;
+	struct date_list all, found; /* found: by the pass under way */
+	size_t n_chosen;             /* how many there were when the chosen ones were in */
+	int64_t *chosen;             /* these, where they are to be left out at the end */
+	bool is_chosen, is_queued;
+};
+
+enum down_phase { DOWN_CHOOSE, DOWN_SPREAD, DOWN_LEAVE_OUT, DOWN_FOUND };
 
 struct closure {
 	const struct commander *c;
 	const struct order *o;
+	int scope;
+	bool leaves_chosen_out;
+	enum down_phase phase;
 	struct dates_of *sets;
 	size_t n, total;
+	struct feed *feed; /* of the pass under way; NULL: none is */
+	/* Where it is: links of a child of the task of a set. */
+	size_t at, child, link;
+	bool is_spreading, has_changed; /* has_changed: the child's dates */
+	struct selection sel;           /* of the feed: the child */
+	uint32_t sel_task;
+	/* Of down__picks(). */
+	struct pick *picks;
+	size_t n_picks, pick_set, pick_date, ranges;
 };
 
 static struct dates_of *set_of(struct closure *cl, uint32_t task)
@@ -39,7 +64,7 @@ static struct dates_of *set_of(struct closure *cl, uint32_t task)
 	return &cl->sets[cl->n++];
 }
 
-static size_t first_from(const struct dates_of *d, int64_t t)
+static size_t first_from(const struct date_list *d, int64_t t)
 {
 	size_t lo = 0, hi = d->n;
 
@@ -53,164 +78,244 @@ static size_t first_from(const struct dates_of *d, int64_t t)
 	return lo;
 }
 
+static bool is_within(const struct date_list *d, int64_t lo, int64_t hi)
+{
+	size_t i = first_from(d, lo);
+
+	return i < d->n && d->at[i] < hi;
+}
+
+/* A pass goes forward. */
 static bool set_add(struct closure *cl, struct dates_of *d, int64_t t)
 {
-	size_t i = first_from(d, t);
+	struct date_list *l = &d->found;
 
-	if (i < d->n && d->at[i] == t)
+	if (is_within(&d->all, t, t + 1) || (l->n && l->at[l->n - 1] == t))
 		return false;
-	d->at = mem_room(d->at, &d->cap, d->n + 1, sizeof *d->at);
-	memmove(d->at + i + 1, d->at + i, (d->n - i) * sizeof *d->at);
-	d->at[i] = t;
-	d->n++;
+	CHECK(l->n == 0 || l->at[l->n - 1] < t);
+	l->at = mem_room(l->at, &l->cap, l->n + 1, sizeof *l->at);
+	l->at[l->n++] = t;
 	cl->total++;
-	CHECK(i == 0 || d->at[i - 1] < t); /* first_from() */
-	CHECK(i + 1 == d->n || t < d->at[i + 1]);
 	return true;
+}
+
+/* What the pass found: from the end on, so that nothing is moved twice. */
+static void set_merge(struct dates_of *d)
+{
+	size_t a = d->all.n, b = d->found.n, to = a + b;
+
+	if (b == 0)
+		return;
+	d->all.at = mem_room(d->all.at, &d->all.cap, to, sizeof *d->all.at);
+	d->all.n = to;
+	while (b > 0) {
+		bool old = a > 0 && d->all.at[a - 1] > d->found.at[b - 1];
+		d->all.at[--to] = old ? d->all.at[--a] : d->found.at[--b];
+	}
+	free(d->found.at);
+	d->found = (struct date_list){ 0 };
 }
 
 static bool in_scope(const struct closure *cl, const struct cat_task *a, const struct cat_task *b)
 {
 	size_t n = strcspn(a->def->name, "/");
 
-	if (cl->o->scope == SCOPE_WORKFLOW)
+	if (cl->scope == SCOPE_WORKFLOW)
 		return a->row.workflow_id == b->row.workflow_id;
-	return cl->o->scope == SCOPE_ALL ||
+	return cl->scope == SCOPE_ALL ||
 	       (strncmp(a->def->name, b->def->name, n) == 0 && b->def->name[n] == '/');
 }
 
 static bool picks_any(const struct dates_of *parent, const struct link_span *spans, int n)
 {
-	for (int k = 0; k < n; k++) {
-		size_t i = first_from(parent, spans[k].lo);
-		if (i < parent->n && parent->at[i] < spans[k].hi)
+	for (int k = 0; k < n; k++)
+		if (is_within(&parent->all, spans[k].lo, spans[k].hi) ||
+		    is_within(&parent->found, spans[k].lo, spans[k].hi))
 			return true;
+	return false;
+}
+
+static int64_t last_of(const struct dates_of *d)
+{
+	int64_t last = d->all.at[d->all.n - 1];
+
+	return d->found.n && d->found.at[d->found.n - 1] > last ? d->found.at[d->found.n - 1]
+	                                                        : last;
+}
+
+/* The link that the pass follows; NULL: it is there no more. */
+static const struct task_link *link_now(const struct closure *cl, const struct cat_task **ret_p,
+                                        const struct cat_task **ret_child)
+{
+	const struct cat_task *p = catalog_task(&cl->c->cat, cl->sets[cl->at].task);
+	const struct cat_task *ch = catalog_task(&cl->c->cat, cl->sel_task);
+
+	*ret_p = p;
+	*ret_child = ch;
+	if (!p || !ch || cl->link >= ch->def->n_links)
+		return NULL;
+	return ch->def->links[cl->link].parent == p->id ? &ch->def->links[cl->link] : NULL;
+}
+
+/* The child's rows that the link joins to a date of the parent's set: some of them. */
+static bool follow_some(struct closure *cl, size_t *budget)
+{
+	const struct cat_task *p, *ch;
+	const struct task_link *l = link_now(cl, &p, &ch);
+	struct dates_of *d = set_of(cl, cl->sel_task), *from = &cl->sets[cl->at];
+	struct link_span spans[LINK_SPANS_MAX];
+	struct item it;
+
+	for (; l && *budget > 0 && cl->total <= DOWN_DATES_MAX; (*budget)--) {
+		if (!feed_next(cl->feed, &it))
+			return false;
+		int n = link_spans_ever(l, p->def->plan, ch->def->plan, it.key.run_date, spans);
+		if (n > 0 && spans[0].lo > last_of(from))
+			return false; /* windows move with the child: the rest is later still */
+		if (n > 0 && picks_any(from, spans, n) && set_add(cl, d, it.key.run_date))
+			cl->has_changed = true;
+	}
+	return l && cl->total <= DOWN_DATES_MAX;
+}
+
+static void pass_begin(struct closure *cl, const struct cat_task *p, const struct cat_task *ch)
+{
+	int64_t lead = link_lead(&ch->def->links[cl->link], p->def->plan, ch->def->plan);
+
+	set_of(cl, ch->id);
+	cl->sel_task = ch->id;
+	cl->sel = (struct selection){ .tasks = &cl->sel_task, .n_tasks = 1 };
+	if (lead > -(INT64_C(1) << 40) && lead < INT64_C(1) << 40) {
+		cl->sel.has_from = true;
+		cl->sel.from.at = cl->sets[cl->at].all.at[0] - lead;
+	}
+	cl->feed = feed_open(&cl->c->cat, &cl->sel, FEED_LIVE | FEED_DONE, FEED_BY_TASK);
+}
+
+/* The next link of the next child of the task that spreads; false: there is none. */
+static bool link_next(struct closure *cl)
+{
+	const struct cat_task *p = catalog_task(&cl->c->cat, cl->sets[cl->at].task);
+
+	for (; p && cl->child < p->n_children; cl->child++, cl->link = 0) {
+		const struct cat_task *ch = catalog_task(&cl->c->cat, p->children[cl->child]);
+		if (!ch || catalog_retired(ch) || !in_scope(cl, p, ch))
+			continue;
+		for (; cl->link < ch->def->n_links; cl->link++) {
+			if (ch->def->links[cl->link].parent != p->id)
+				continue;
+			pass_begin(cl, p, ch);
+			return true;
+		}
+		if (cl->has_changed && ch != p)
+			set_of(cl, ch->id)->is_queued = true;
+		cl->has_changed = false;
 	}
 	return false;
 }
 
-/* The child's rows that the link joins to a date of the parent's set. */
-static bool down_follow(struct closure *cl, size_t parent, uint32_t child,
-                        const struct task_link *l)
+/* The next task whose dates are to be followed, after the one that was; false: all were. */
+static bool spread_next(struct closure *cl)
 {
-	const struct cat_task *p = catalog_task(&cl->c->cat, cl->sets[parent].task);
-	const struct cat_task *ch = catalog_task(&cl->c->cat, child);
-	int64_t lead = link_lead(l, p->def->plan, ch->def->plan);
-	struct selection sel = { .tasks = &child, .n_tasks = 1 };
-	struct link_span spans[LINK_SPANS_MAX];
-	struct item it;
-	bool changed = false;
+	for (size_t i = 1; i <= cl->n; i++) {
+		struct dates_of *d = &cl->sets[(cl->at + i) % cl->n];
 
-	set_of(cl, child);
-	struct dates_of *d = set_of(cl, child), *from = &cl->sets[parent];
-	if (lead > -(INT64_C(1) << 40) && lead < INT64_C(1) << 40) {
-		sel.has_from = true;
-		sel.from.at = from->at[0] - lead;
-	}
-	struct feed *f = feed_open(&cl->c->cat, &sel, FEED_LIVE | FEED_DONE, FEED_BY_TASK);
-	while (cl->total <= DOWN_DATES_MAX && feed_next(f, &it)) {
-		int n = link_spans_ever(l, p->def->plan, ch->def->plan, it.key.run_date, spans);
-		if (n > 0 && spans[0].lo > from->at[from->n - 1])
-			break; /* windows move with the child: the rest is later still */
-		if (n > 0 && picks_any(from, spans, n))
-			changed = set_add(cl, d, it.key.run_date) || changed;
-	}
-	feed_close(f);
-	return changed;
-}
-
-static void down_spread(struct closure *cl, size_t at)
-{
-	const struct cat_task *p = catalog_task(&cl->c->cat, cl->sets[at].task);
-
-	for (size_t i = 0; i < p->n_children; i++) {
-		const struct cat_task *ch = catalog_task(&cl->c->cat, p->children[i]);
-		if (!ch || catalog_retired(ch) || !in_scope(cl, p, ch))
+		if (!d->is_queued || d->all.n == 0)
 			continue;
-		bool changed = false;
-		for (size_t k = 0; k < ch->def->n_links; k++)
-			if (ch->def->links[k].parent == p->id)
-				changed = down_follow(cl, at, ch->id, &ch->def->links[k]) ||
-				          changed;
-		if (changed && ch != p)
-			set_of(cl, ch->id)->queued = true;
+		d->is_queued = false;
+		cl->at = (cl->at + i) % cl->n;
+		cl->child = cl->link = 0;
+		cl->has_changed = false;
+		return true;
+	}
+	return false;
+}
+
+static bool spread_some(struct closure *cl, size_t *budget)
+{
+	while (*budget > 0 && cl->total <= DOWN_DATES_MAX) {
+		(*budget)--;
+		if (cl->feed) {
+			if (follow_some(cl, budget))
+				continue;
+			feed_close(cl->feed);
+			cl->feed = NULL;
+			set_merge(set_of(cl, cl->sel_task));
+			cl->link++;
+		} else if (!cl->is_spreading || !link_next(cl)) {
+			cl->is_spreading = spread_next(cl);
+			if (!cl->is_spreading)
+				return false;
+		}
+	}
+	return cl->total <= DOWN_DATES_MAX;
+}
+
+static void chosen_end(struct closure *cl)
+{
+	for (size_t i = 0; i < cl->n; i++) {
+		struct dates_of *d = &cl->sets[i];
+
+		set_merge(d);
+		d->n_chosen = d->all.n;
+		if (!cl->leaves_chosen_out)
+			continue;
+		d->chosen = mem_array(d->n_chosen + 1, sizeof *d->chosen);
+		memcpy(d->chosen, d->all.at, d->n_chosen * sizeof *d->chosen);
 	}
 }
 
-static void down_choose(struct closure *cl)
+/* Instances that were named come in any order; they are few. */
+static void choose_add(struct closure *cl, struct dates_of *d, int64_t t)
 {
-	struct feed *f = feed_open(&cl->c->cat, &cl->o->sel, commander__sources(cl->o),
-	                           FEED_BY_TASK);
+	struct date_list *l = &d->found;
+	size_t i = first_from(l, t);
+
+	if (i < l->n && l->at[i] == t)
+		return;
+	l->at = mem_room(l->at, &l->cap, l->n + 1, sizeof *l->at);
+	memmove(l->at + i + 1, l->at + i, (l->n - i) * sizeof *l->at);
+	l->at[i] = t;
+	l->n++;
+	cl->total++;
+}
+
+static bool choose_some(struct closure *cl, size_t *budget)
+{
 	struct item it;
 
-	while (cl->total <= DOWN_DATES_MAX && feed_next(f, &it)) {
+	if (!cl->feed)
+		cl->feed = feed_open(&cl->c->cat, &cl->o->sel, commander__sources(cl->o),
+		                     FEED_BY_TASK);
+	for (; *budget > 0 && cl->total <= DOWN_DATES_MAX; (*budget)--) {
+		if (!feed_next(cl->feed, &it)) {
+			feed_close(cl->feed);
+			cl->feed = NULL;
+			chosen_end(cl);
+			return false;
+		}
 		if (!it.task || it.key.part != 0)
 			continue;
 		struct dates_of *d = set_of(cl, it.key.task);
-		set_add(cl, d, it.key.run_date);
-		d->chosen = d->queued = true;
+		choose_add(cl, d, it.key.run_date);
+		d->is_chosen = d->is_queued = true;
 	}
-	feed_close(f);
-}
-
-static void close_over(struct closure *cl)
-{
-	for (bool any = true; any && cl->total <= DOWN_DATES_MAX;) {
-		any = false;
-		for (size_t i = 0; i < cl->n; i++) {
-			if (!cl->sets[i].queued || cl->sets[i].n == 0)
-				continue;
-			cl->sets[i].queued = false;
-			any = true;
-			down_spread(cl, i);
-		}
-	}
-}
-
-/* Neighbours on the plan become one range. */
-static size_t to_pick(const struct closure *cl, const struct dates_of *d, struct pick *p)
-{
-	const struct plan *plan = catalog_task(&cl->c->cat, d->task)->def->plan;
-
-	*p = (struct pick){ .task = d->task, .downstream = !d->chosen };
-	for (size_t i = 0; i < d->n; i++) {
-		struct pick_range *last = p->n ? &p->ranges[p->n - 1] : NULL;
-		if (last && plan_has(plan, last->hi) && plan_next(plan, last->hi) == d->at[i]) {
-			last->hi = d->at[i];
-			continue;
-		}
-		p->ranges = mem_room(p->ranges, &p->cap, p->n + 1, sizeof *p->ranges);
-		p->ranges[p->n++] = (struct pick_range){ d->at[i], d->at[i] };
-	}
-	return p->n;
+	return true;
 }
 
 /* Both ascend: one pass, for they may be a million. */
-static void dates_without(struct dates_of *d, const struct dates_of *less)
+static void leave_out(struct dates_of *d)
 {
 	size_t kept = 0, k = 0;
 
-	for (size_t i = 0; i < d->n; i++) {
-		while (k < less->n && less->at[k] < d->at[i])
+	for (size_t i = 0; i < d->all.n; i++) {
+		while (k < d->n_chosen && d->chosen[k] < d->all.at[i])
 			k++;
-		if (k == less->n || less->at[k] != d->at[i])
-			d->at[kept++] = d->at[i];
+		if (k == d->n_chosen || d->chosen[k] != d->all.at[i])
+			d->all.at[kept++] = d->all.at[i];
 	}
-	d->n = kept;
-}
-
-static void drop_chosen(struct closure *cl)
-{
-	struct closure own = { .c = cl->c, .o = cl->o };
-
-	down_choose(&own);
-	for (size_t i = 0; i < own.n; i++) {
-		struct dates_of *d = set_of(cl, own.sets[i].task);
-		dates_without(d, &own.sets[i]);
-		d->chosen = false;
-		free(own.sets[i].at);
-	}
-	free(own.sets);
+	d->all.n = kept;
+	d->is_chosen = false;
 }
 
 static bool have_children(const struct commander *c, const struct selection *sel)
@@ -223,30 +328,128 @@ static bool have_children(const struct commander *c, const struct selection *sel
 	return sel->n_tasks == 0; /* all tasks */
 }
 
-int commander__downstream(struct commander *c, struct cmd *cmd, struct refusal *f)
+struct closure *down__open(const struct commander *c, const struct order *o, int mode, int scope)
 {
-	struct closure cl = { .c = c, .o = &cmd->o };
-	size_t ranges = 0;
+	struct closure *cl = mem_new(sizeof *cl);
 
-	if (cmd->o.mode != REDO_DOWNSTREAM || have_children(c, &cmd->o.sel)) {
-		down_choose(&cl);
-		close_over(&cl);
+	cl->c = c;
+	cl->o = o;
+	cl->scope = scope;
+	cl->leaves_chosen_out = mode == REDO_DOWNSTREAM;
+	if (cl->leaves_chosen_out && !have_children(c, &o->sel))
+		cl->phase = DOWN_FOUND;
+	return cl;
+}
+
+void down__close(struct closure *cl)
+{
+	if (!cl)
+		return;
+	feed_close(cl->feed);
+	for (size_t i = 0; i < cl->n; i++) {
+		free(cl->sets[i].all.at);
+		free(cl->sets[i].found.at);
+		free(cl->sets[i].chosen);
 	}
-	bool too_many = cl.total > DOWN_DATES_MAX;
-	if (!too_many && cmd->o.mode == REDO_DOWNSTREAM)
-		drop_chosen(&cl);
-	cmd->picks = mem_array(cl.n + 1, sizeof *cmd->picks);
-	for (size_t i = 0; i < cl.n; i++) {
-		if (cl.sets[i].n && !too_many)
-			ranges += to_pick(&cl, &cl.sets[i], &cmd->picks[cmd->n_picks++]);
-		free(cl.sets[i].at);
+	free(cl->sets);
+	picks__free(cl->picks, cl->n_picks);
+	free(cl);
+}
+
+int down__step(struct closure *cl, size_t *budget)
+{
+	if (cl->phase == DOWN_CHOOSE && !choose_some(cl, budget)) {
+		cl->phase = DOWN_SPREAD;
+		cl->at = cl->n ? cl->n - 1 : 0; /* spread_next() begins after it, with the first */
 	}
-	free(cl.sets);
-	if (too_many || ranges > DOWN_RANGES_MAX)
-		return refuse(f, E_LIMIT, "args.selection", "a narrower selection",
-		              "more than %d instances, or %d stretches of them, at once",
-		              DOWN_DATES_MAX, DOWN_RANGES_MAX);
+	if (cl->phase == DOWN_SPREAD && !spread_some(cl, budget)) {
+		cl->phase = cl->leaves_chosen_out ? DOWN_LEAVE_OUT : DOWN_FOUND;
+		cl->at = 0;
+	}
+	if (cl->total > DOWN_DATES_MAX)
+		return E_LIMIT;
+	for (; cl->phase == DOWN_LEAVE_OUT && *budget > 0; cl->at++) {
+		if (cl->at == cl->n) {
+			cl->phase = DOWN_FOUND;
+			break;
+		}
+		struct dates_of *d = &cl->sets[cl->at];
+		if (d->n_chosen)
+			leave_out(d);
+		*budget -= *budget > d->all.n / 64 ? d->all.n / 64 : *budget;
+	}
+	return cl->phase == DOWN_FOUND ? 0 : 1;
+}
+
+size_t down__count(const struct closure *cl, size_t i, uint32_t *ret_task)
+{
+	CHECK(cl->phase == DOWN_FOUND);
+	if (i >= cl->n)
+		return SIZE_MAX;
+	*ret_task = cl->sets[i].task;
+	return cl->sets[i].all.n;
+}
+
+/* Neighbours on the plan become one range. */
+static void pick_add(struct closure *cl, struct pick *p, const struct plan *plan, int64_t at)
+{
+	struct pick_range *last = p->n ? &p->ranges[p->n - 1] : NULL;
+
+	if (last && plan_has(plan, last->hi) && plan_next(plan, last->hi) == at) {
+		last->hi = at;
+		return;
+	}
+	p->ranges = mem_room(p->ranges, &p->cap, p->n + 1, sizeof *p->ranges);
+	p->ranges[p->n++] = (struct pick_range){ at, at };
+	cl->ranges++;
+}
+
+static void pick_some(struct closure *cl, const struct dates_of *d, size_t *budget)
+{
+	const struct plan *plan = catalog_task(&cl->c->cat, d->task)->def->plan;
+
+	if (cl->pick_date == 0)
+		cl->picks[cl->n_picks++] = (struct pick){ .task = d->task,
+			                                  .downstream = !d->is_chosen };
+	for (; cl->pick_date<d->all.n && * budget> 0; (*budget)--)
+		pick_add(cl, &cl->picks[cl->n_picks - 1], plan, d->all.at[cl->pick_date++]);
+	if (cl->pick_date < d->all.n)
+		return;
+	cl->pick_date = 0;
+	cl->pick_set++;
+}
+
+int down__picks(struct closure *cl, size_t *budget, struct pick **ret_picks, size_t *ret_n)
+{
+	CHECK(cl->phase == DOWN_FOUND);
+	if (!cl->picks)
+		cl->picks = mem_array(cl->n + 1, sizeof *cl->picks);
+	while (cl->pick_set < cl->n) {
+		const struct dates_of *d = &cl->sets[cl->pick_set];
+
+		if (cl->ranges > DOWN_RANGES_MAX)
+			return E_LIMIT;
+		if (*budget == 0)
+			return 1;
+		if (d->all.n)
+			pick_some(cl, d, budget);
+		else
+			cl->pick_set++;
+	}
+	if (cl->ranges > DOWN_RANGES_MAX)
+		return E_LIMIT;
+	*ret_picks = cl->picks;
+	*ret_n = cl->n_picks;
+	cl->picks = NULL;
+	cl->n_picks = 0;
 	return 0;
+}
+
+int down__refuse(struct refusal *f)
+{
+	return refuse(f, E_LIMIT, "args.selection", "a narrower selection",
+	              "more than %d instances, or %d stretches of them, at once", DOWN_DATES_MAX,
+	              DOWN_RANGES_MAX);
 }
 
 void picks__free(struct pick *picks, size_t n)

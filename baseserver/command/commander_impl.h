@@ -30,6 +30,7 @@ struct query;
 struct tz;
 struct vault;
 struct workflow;
+struct closure;
 struct workflow_set;
 
 enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
@@ -149,6 +150,7 @@ struct tally {
 	int64_t states[ST_COUNT]; /* ST_NONE: planned, no row */
 	struct tally_why why[WHY_MAX];
 	size_t n_why;
+	bool is_outside_unknown;
 	bool too_deep;   /* more depends on it than is counted */
 	int64_t outside; /* redo: instances that depend on it beyond its scope */
 	struct tally_task *tasks;
@@ -174,6 +176,9 @@ struct flight {
 };
 
 enum phase { PH_SURVEY, PH_EDIT, PH_RUN, PH_GONE, PH_RETIRE, PH_OTHER, PH_OVER };
+
+/* In this order: what depends on it; of a redo all of that, and what is within its scope. */
+enum preview_step { PREVIEW_NONE, PREVIEW_DOWNSTREAM, PREVIEW_ALL, PREVIEW_OWN, PREVIEW_OVER };
 
 struct cmd {
 	struct cmd *next; /* of those at work */
@@ -205,7 +210,9 @@ struct cmd {
 	bool feed_over;
 	struct pick *picks; /* redo with downstream */
 	size_t n_picks;
-	struct inst_key last; /* cursor: all up to it have their outcome */
+	struct closure *down;      /* what depends on it, while that is looked for */
+	enum preview_step preview; /* of a dry run: what is counted, once its own instances are */
+	struct inst_key last;      /* cursor: all up to it have their outcome */
 	size_t index;
 	bool has_cursor;
 	struct tally tally;
@@ -327,8 +334,17 @@ struct verdict verdict__join(void);
 struct verdict verdict__no_row(const struct look *l);
 int64_t look__due(const struct look *l); /* s, UTC; now where it is not planned */
 
-/* commander_down.c: the chosen ones and, or, what depends on them, as picks. E_LIMIT. */
-int commander__downstream(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* commander_down.c: the chosen ones and what depends on them, or (REDO_DOWNSTREAM) these alone. `o`
+ * and what it points to are borrowed until down__close(). */
+struct closure *down__open(const struct commander *c, const struct order *o, int mode, int scope);
+/* Look at so many dates; *budget goes down by them. 1: there is more; E_LIMIT: too much. */
+int down__step(struct closure *cl, size_t *budget);
+/* Once all is found: dates of the i-th task; SIZE_MAX: there are no more tasks. */
+size_t down__count(const struct closure *cl, size_t i, uint32_t *ret_task);
+/* The same as picks, which are the caller's. 1, E_LIMIT as above. */
+int down__picks(struct closure *cl, size_t *budget, struct pick **ret_picks, size_t *ret_n);
+int down__refuse(struct refusal *f);  /* of that E_LIMIT */
+void down__close(struct closure *cl); /* NULL is fine */
 void picks__free(struct pick *picks, size_t n);
 void picks__print(const struct cmd *cmd, struct buf *out);
 bool picks__parse(struct cmd *cmd, const char *text);
@@ -346,6 +362,9 @@ void order__tell_scope(struct commander *c, uint64_t command, const struct order
 /* commander_run.c: step by step. */
 void cmd__survey_share(struct commander *c); /* before the commands of a turn */
 void cmd__survey(struct commander *c, struct cmd *cmd);
+/* commander_preview.c: the instances of a dry run are counted; the rest, some a turn. */
+struct tally_task *tally__task(struct tally *t, uint32_t task); /* made at need */
+void cmd__preview(struct commander *c, struct cmd *cmd);
 void cmd__run(struct commander *c, struct cmd *cmd);
 void cmd__cancel_rows(struct commander *c, struct cmd *cmd);
 

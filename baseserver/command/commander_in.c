@@ -30,6 +30,7 @@ void cmd__free(struct cmd *cmd)
 		free(fl);
 	}
 	feed_close(cmd->feed);
+	down__close(cmd->down);
 	picks__free(cmd->picks, cmd->n_picks);
 	apply__drop(cmd);
 	edit_free(cmd->edit);

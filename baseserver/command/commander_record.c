@@ -219,6 +219,8 @@ static void work_done(struct commander *c, struct cmd *cmd)
 {
 	feed_close(cmd->feed);
 	cmd->feed = NULL;
+	down__close(cmd->down);
+	cmd->down = NULL;
 	cmd->phase = PH_OVER;
 	apply__drop(cmd);
 	edit_free(cmd->edit);

@@ -40,17 +40,6 @@ static bool watches(const struct cmd *cmd)
 
 /* --- counting -------------------------------------------------------------------- */
 
-static struct tally_task *tally_task(struct tally *t, uint32_t task)
-{
-	/* Feeds go task by task: the last one is nearly always it. */
-	for (size_t i = t->n_tasks; i > 0; i--)
-		if (t->tasks[i - 1].task == task)
-			return &t->tasks[i - 1];
-	t->tasks = mem_grow(t->tasks, t->n_tasks + 1, sizeof *t->tasks);
-	t->tasks[t->n_tasks] = (struct tally_task){ .task = task };
-	return &t->tasks[t->n_tasks++];
-}
-
 /* Feeds go task by task, dates ascending: the day is nearly always the last one or near it. */
 static struct tally_day *tally_day(struct tally *t, const struct item *it)
 {
@@ -115,7 +104,7 @@ static void run_count(struct commander *c, struct cmd *cmd, const struct item *i
 			t->refused[t->n_refused++] = shown;
 		return;
 	}
-	struct tally_task *task = tally_task(t, it->key.task);
+	struct tally_task *task = tally__task(t, it->key.task);
 	task->count++;
 	task->made += v.is_new;
 	task->running += v.runs;
@@ -126,108 +115,6 @@ static void run_count(struct commander *c, struct cmd *cmd, const struct item *i
 	t->total++;
 	if (t->n_sample < DRY_LIST_MAX)
 		t->sample[t->n_sample++] = shown;
-}
-
-static bool is_child(const struct cat_task *p, uint32_t task)
-{
-	for (size_t i = 0; i < p->n_children; i++)
-		if (p->children[i] == task)
-			return true;
-	return false;
-}
-
-/* Links away from what is chosen, task by task. */
-static void count_depths(const struct commander *c, struct tally *t)
-{
-	bool changed = true;
-
-	for (int depth = 0; changed && depth < 1000; depth++) {
-		changed = false;
-		for (size_t i = 0; i < t->n_tasks; i++) {
-			const struct tally_task *from = &t->tasks[i];
-			const struct cat_task *p = catalog_task(&c->cat, from->task);
-			if (!p || (depth == 0 ? from->count == 0 : from->depth != depth))
-				continue;
-			for (size_t k = 0; k < t->n_tasks; k++) {
-				struct tally_task *to = &t->tasks[k];
-				if (to->downstream == 0 || to->depth || !is_child(p, to->task))
-					continue;
-				to->depth = depth + 1;
-				changed = true;
-			}
-		}
-	}
-}
-
-/* What is not chosen, but would see the chosen ones' work anew. */
-static void count_downstream(struct commander *c, struct cmd *cmd)
-{
-	struct cmd other = { .kind = CK_REDO, .ops = cmd->ops, .o = cmd->o };
-	struct refusal f;
-	struct item it;
-
-	other.o.mode = REDO_DOWNSTREAM;
-	if (!cmd->ops->has_scope)
-		other.o.scope = SCOPE_ALL;
-	if (commander__downstream(c, &other, &f) == 0) {
-		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
-		while (feed_next(feed, &it))
-			tally_task(&cmd->tally, it.key.task)->downstream++;
-		feed_close(feed);
-	} else {
-		cmd->tally.too_deep = true;
-	}
-	picks__free(other.picks, other.n_picks);
-	count_depths(c, &cmd->tally);
-}
-
-/* Instances that depend on the chosen ones within a scope; -1: too many to count. */
-static int64_t count_within(struct commander *c, const struct cmd *cmd, int scope)
-{
-	struct cmd other = { .kind = CK_REDO, .ops = cmd->ops, .o = cmd->o };
-	int64_t n = -1;
-	struct refusal f;
-	struct item it;
-
-	other.o.mode = REDO_DOWNSTREAM;
-	other.o.scope = scope;
-	if (commander__downstream(c, &other, &f) == 0) {
-		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
-		for (n = 0; feed_next(feed, &it);)
-			n++;
-		feed_close(feed);
-	}
-	picks__free(other.picks, other.n_picks);
-	return n;
-}
-
-/* What a redo leaves as it is because it lies beyond its scope. */
-static void count_outside(struct commander *c, struct cmd *cmd)
-{
-	int64_t all = count_within(c, cmd, SCOPE_ALL), own = count_within(c, cmd, cmd->o.scope);
-
-	cmd->tally.outside = all < 0 || own < 0 ? 0 : all - own;
-	cmd->tally.too_deep = cmd->tally.too_deep || all < 0 || own < 0;
-}
-
-static void answer_dry(struct commander *c, struct cmd *cmd)
-{
-	struct buf out;
-
-	if (cmd->ops->has_children && cmd->o.mode == REDO_SELF)
-		count_downstream(c, cmd);
-	if (cmd->ops->has_scope && cmd->o.scope != SCOPE_ALL)
-		count_outside(c, cmd);
-	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
-		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);
-	if (cmd->o.on_tasks)
-		cmd->tally.tasks_changed = (int64_t)cmd__tasks_changed(c, cmd);
-	buf_init(&out);
-	cmd__print_dry(c, cmd, &out);
-	struct client_request *r = cmd->asked;
-	cmd->asked = NULL;
-	request_answer(r, 0, "", &out, stream_seen(c->in));
-	cmd->phase = PH_OVER;
 }
 
 static void counted(struct commander *c, struct cmd *cmd)
@@ -243,7 +130,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	if (cmd->dry) {
-		answer_dry(c, cmd);
+		cmd__preview(c, cmd);
 		return;
 	}
 	cmd->total = cmd->done + t->total + t->refusals;
@@ -283,20 +170,46 @@ void cmd__survey_share(struct commander *c)
 		c->slice = SURVEY_LEAST;
 }
 
+/* Of a kind that takes what depends on the chosen ones. 1: there is more to find. */
+static int find_downstream(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	size_t budget = c->slice;
+	int r;
+
+	if (cmd->o.mode == REDO_SELF || cmd->picks)
+		return 0;
+	if (!cmd->down)
+		cmd->down = down__open(c, &cmd->o, cmd->o.mode, cmd->o.scope);
+	r = down__step(cmd->down, &budget);
+	if (r == 0)
+		r = down__picks(cmd->down, &budget, &cmd->picks, &cmd->n_picks);
+	if (r > 0)
+		return r;
+	down__close(cmd->down);
+	cmd->down = NULL;
+	return r < 0 ? down__refuse(f) : 0;
+}
+
 void cmd__survey(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f;
 	struct item it;
 
+	CHECK(c->slice > 0); /* of this turn */
+	if (cmd->preview) {
+		cmd__preview(c, cmd);
+		return;
+	}
 	if (!cmd->feed) {
-		bool down = cmd->o.mode != REDO_SELF && !cmd->picks;
-		if (down && commander__downstream(c, cmd, &f) < 0) {
+		int r = find_downstream(c, cmd, &f);
+		if (r < 0)
 			cmd__fail(c, cmd, &f);
+		if (r > 0)
+			actor_wake(c->me);
+		if (r != 0)
 			return;
-		}
 		open_feed(c, cmd);
 	}
-	CHECK(c->slice > 0); /* of this turn */
 	for (size_t n = 0; n < c->slice; n++) {
 		if (!feed_next(cmd->feed, &it)) {
 			counted(c, cmd);

@@ -123,6 +123,43 @@ static void redo_downstream_leaves_what_lies_between(void **state)
 	place_free(p);
 }
 
+/* Its own instances are counted in three turns of 2,000; what depends on them is found in others,
+ * and in each of these somebody else's short preview is answered. */
+static void others_are_answered_while_what_depends_on_many_is_found(void **state)
+{
+	static const char text[] = "workflow: w\nproject: p\nstart_date: 2026-03-01\ndefaults: "
+				   "{type: noop, cycle: minute}\n"
+				   "tasks:\n  a: {}\n  b: {needs: [a]}\n  c: {}\n";
+	static const char days[] = "{\"selection\": {\"tasks\": [\"p/w/a\", \"p/w/b\"], "
+				   "\"from\": \"2026-03-01\", \"to\": \"2026-03-03\"}}";
+	static const char of_a[] = "{\"selection\": {\"tasks\": [\"p/w/a\"], "
+				   "\"from\": \"2026-03-01\", \"to\": \"2026-03-03\"}}";
+	static const char brief[] = "{\"selection\": {\"tasks\": [\"p/w/c\"], "
+				    "\"dates\": [\"2026-03-02T00:00\"]}}";
+	struct place *p = place_new(1000);
+	size_t others = 0;
+
+	(void)state;
+	apply(p, text);
+	ok(p, command(p, "force-success", days));
+	run(p);
+	assert_int_equal(look(p, "p/w/b", DAY(3)).state, ST_SUCC);
+	post(p, "redo", of_a, NULL, true);
+	for (size_t seen = p->answers;; seen = p->answers) {
+		post(p, "backfill", brief, NULL, true);
+		while (p->answers == seen)
+			thread_sim_step(p->th, 1000);
+		if (strstr(body(p), "\"total\":4320"))
+			break;
+		has(p, "\"total\":1");
+		others++;
+	}
+	has(p, "{\"task\":\"p/w/b\",\"owner\":\"\",\"count\":4320,\"depth\":1}");
+	assert_in_range(others, 8, 100);
+	run(p);
+	place_free(p);
+}
+
 static void backfill_makes_rows_and_redoes_the_rest(void **state)
 {
 	struct place *p = place_new(1000);
@@ -365,6 +402,7 @@ int main(void)
 		cmocka_unit_test(redo_reopens_downstream),
 		cmocka_unit_test(redo_of_downstream_alone_leaves_the_chosen),
 		cmocka_unit_test(redo_downstream_leaves_what_lies_between),
+		cmocka_unit_test(others_are_answered_while_what_depends_on_many_is_found),
 		cmocka_unit_test(backfill_makes_rows_and_redoes_the_rest),
 		cmocka_unit_test(what_is_so_already_is_no_failure),
 		cmocka_unit_test(backfill_holds_back_what_is_over_its_cap),
