@@ -18,6 +18,9 @@
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
+
+#define OFFSET_SURE_S (20 * 366 * DAY_S) /* no date is due later after it, but of long cycles */
+#define CLOCK_SET_S   (4 * 3600)
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/heap.h"
@@ -90,10 +93,45 @@ static void arm(struct instantiator *in, struct planned *p)
 	heap_set(&in->times, &p->node, plan_due(p->def->plan, p->next) * US_PER_S);
 }
 
+/* As dates rise their due times do, but for some hours where a clock is set: by halves, the last
+ * one from `lo` to `hi` that is due by `now`, then as far on as such hours reach. An offset may be
+ * years of seconds. PLAN_BEFORE: none is. */
+static int64_t last_due_between(const struct plan *plan, int64_t lo, int64_t hi, int64_t now)
+{
+	int64_t found = PLAN_BEFORE, last = hi;
+
+	for (lo--; lo < hi;) {
+		int64_t mid = lo + (hi - lo + 1) / 2, t = plan_prev(plan, mid + 1);
+
+		if (t == PLAN_BEFORE || t <= lo) {
+			lo = mid;
+		} else if (plan_due(plan, t) <= now) {
+			found = t;
+			lo = mid;
+		} else {
+			hi = t - 1;
+		}
+	}
+	if (found == PLAN_BEFORE)
+		return found;
+	return plan_prev(plan, (last - found < CLOCK_SET_S ? last : found + CLOCK_SET_S) + 1);
+}
+
 int64_t instantiator_last_due(const struct plan *plan, int64_t now)
 {
+	enum plan_shift shift = plan_schedule(plan)->shift;
+	int64_t since = plan_since(plan);
 	int64_t t = plan_prev(plan, now < PLAN_NEVER ? now + 1 : now);
 
+	/* A calendar may move a date's due time past the next one's: then date by date; so are the
+	 * dates of an earlier version. */
+	if (t != PLAN_BEFORE && t >= since && plan_due(plan, t) > now && shift != SHIFT_NEXT &&
+	    shift != SHIFT_PREVIOUS) {
+		int64_t lo = t - OFFSET_SURE_S > since ? t - OFFSET_SURE_S : since;
+		int64_t near = last_due_between(plan, lo, t, now);
+
+		t = near != PLAN_BEFORE ? near : plan_prev(plan, lo);
+	}
 	while (t != PLAN_BEFORE && plan_due(plan, t) > now)
 		t = plan_prev(plan, t);
 	return t;

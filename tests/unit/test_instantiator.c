@@ -13,6 +13,7 @@
 #include "baseserver/ledger/letters.h"
 #include "baseserver/plan/instantiator.h"
 #include "rt/thread.h"
+#include "sched/cron.h"
 #include "sched/task.h"
 #include "store/mem.h"
 #include "store/store.h"
@@ -460,6 +461,64 @@ static void few_dates_left_out_have_rows(void **state)
 	}
 }
 
+static int64_t walk_back(const struct plan *p, int64_t now)
+{
+	int64_t t = plan_prev(p, now + 1);
+
+	while (t != PLAN_BEFORE && plan_due(p, t) > now)
+		t = plan_prev(p, t);
+	return t;
+}
+
+static void what_came_due_last_is_what_a_walk_finds(void **state)
+{
+	struct schedule some[] = { every(7, CU_MINUTE, "Europe/Berlin"), every(1, CU_HOUR, "UTC"),
+		                   every(1, CU_DAY, "Europe/Berlin"),
+		                   every(1, CU_MONTH, "America/New_York"),
+		                   every(2, CU_YEAR, "UTC") };
+	const int64_t offsets[] = { 0, 59, 3 * DAY_S, 40 * DAY_S };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+		for (size_t k = 0; k < sizeof offsets / sizeof offsets[0]; k++) {
+			struct schedule s = some[i];
+			bool is_long = s.unit >= CU_DAY;
+			s.fire = k % 2 ? FIRE_END : FIRE_START;
+			s.offset.kind = is_long ? OFF_CLOCK : OFF_ELAPSED;
+			s.offset.days = is_long ? (int32_t)(offsets[k] / DAY_S) : 0;
+			s.offset.seconds = is_long ? 5400 : offsets[k];
+			s.start = local("UTC", "2026-02-10 08:00");
+			struct plan *p = plan_of(s);
+			for (int64_t at = local("UTC", "2026-02-09"), n = 0; n < 400; n++) {
+				assert_int_equal(instantiator_last_due(p, at), walk_back(p, at));
+				at += 86400 + n * 37;
+			}
+			int64_t back = local("Europe/Berlin", "2026-10-25 01:00");
+			for (int64_t at = back; at < back + 6 * 3600; at += 300)
+				assert_int_equal(instantiator_last_due(p, at), walk_back(p, at));
+			plan_free(p);
+		}
+}
+
+/* A walk over them would take minutes: there are 315 million, in each of a hundred calls. */
+static void what_came_due_last_is_found_behind_years_of_seconds(void **state)
+{
+	struct schedule s = every(1, CU_MINUTE, "UTC");
+	struct cron *each = NULL;
+
+	(void)state;
+	assert_int_equal(cron_parse("* * * * * *", NULL, &each, NULL), 0);
+	s.cron = each;
+	s.unit = CU_NONE;
+	s.offset.seconds = 3650 * DAY_S;
+	struct plan *p = plan_of(s);
+	int64_t now = local("UTC", "2026-06-01 12:00");
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(instantiator_last_due(p, now + i), now + i - 3650 * DAY_S);
+	plan_free(p);
+	cron_free(each);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +530,8 @@ int main(void)
 		cmocka_unit_test(a_clock_that_is_set_back_makes_nothing_twice_and_loses_nothing),
 		cmocka_unit_test(new_rules_of_a_zone_make_no_second_row_for_a_date),
 		cmocka_unit_test(an_offline_task_makes_nothing_and_catches_up_when_it_is_back),
+		cmocka_unit_test(what_came_due_last_is_what_a_walk_finds),
+		cmocka_unit_test(what_came_due_last_is_found_behind_years_of_seconds),
 		cmocka_unit_test(weeks_of_minutes_are_made_within_the_credit_of_a_small_ring),
 		cmocka_unit_test(a_large_catch_up_looks_no_further_back_than_what_was_missed),
 		cmocka_unit_test(ten_years_of_silence_are_one_record),
