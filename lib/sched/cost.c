@@ -2,7 +2,8 @@
  *
  * A window grows with the year, the month, the day: its width is taken at a date that is near, at
  * the last one of a year and at the first. A plan that has only begun has few dates to look back
- * on: so this year's, the next one's, and those of a year by which the windows are full. What is a
+ * on: so this year's, the next one's, and those of a year by which the windows are full; the same
+ * from the parent's start on, where that is in time to come, and where the parent ends. What is a
  * number of dates back is walked to, so it costs as many. */
 #include "sched/cost.h"
 
@@ -18,7 +19,7 @@
 
 enum { SUM_MAX_SHIFT = 60 };
 static const int64_t years_on[] = { 0, 1, 20 };
-#define PROBES  (1 + 2 * (int)(sizeof years_on / sizeof years_on[0]))
+#define PROBES  (2 + 2 * (int)(sizeof years_on / sizeof years_on[0]))
 #define SUM_MAX (INT64_C(1) << SUM_MAX_SHIFT)
 #define YEAR_S  (366 * DAY_S)
 
@@ -84,17 +85,44 @@ static int64_t width_at(const struct task_link *l, const struct plan *parent,
 	return dates;
 }
 
-static int64_t link_dates(const struct task_link *l, const struct plan *parent,
-                          const struct plan *child, const struct probes *p)
+static int64_t widest_at(const struct task_link *l, const struct plan *parent,
+                         const struct plan *child, const struct probes *p)
 {
 	int64_t widest = 1;
 
-	if (l->kind == LK_PREV)
-		return l->prev;
 	for (int i = 0; i < (l->kind == LK_WINDOW ? p->n : p->n > 0); i++) {
 		int64_t dates = width_at(l, parent, child, p->at[i]);
 		widest = dates > widest ? dates : widest;
 	}
+	return widest;
+}
+
+/* Of what the parent is in time to come the child's dates of now see nothing. */
+static struct probes probes_late(const struct plan *parent, const struct plan *child, int64_t from)
+{
+	const struct schedule *s = plan_schedule(parent);
+	struct probes p = { .n = 0 };
+
+	if (s->start > from)
+		p = probes_of(child, s->start);
+	if (s->end > from && s->end < PLAN_NEVER)
+		cost_probe(&p, plan_prev(child, s->end + 1));
+	return p;
+}
+
+static int64_t link_dates(const struct task_link *l, const struct plan *parent,
+                          const struct plan *child, const struct probes *p, int64_t from)
+{
+	int64_t widest, late = 1;
+
+	if (l->kind == LK_PREV)
+		return l->prev;
+	widest = widest_at(l, parent, child, p);
+	if (l->kind == LK_WINDOW) {
+		struct probes more = probes_late(parent, child, from);
+		late = widest_at(l, parent, child, &more);
+	}
+	widest = late > widest ? late : widest;
 	bool is_part = l->strategy == LS_FIRST || l->strategy == LS_LAST;
 	return is_part && l->n < widest ? l->n : widest;
 }
@@ -110,7 +138,7 @@ void cost_add(struct cost *c, const struct task *t, int64_t from,
 
 	for (size_t i = 0; i < t->n_links; i++) {
 		const struct task *p = parent(ctx, t->links[i].parent);
-		int64_t n = p ? link_dates(&t->links[i], p->plan, t->plan, &probes) : 1;
+		int64_t n = p ? link_dates(&t->links[i], p->plan, t->plan, &probes, from) : 1;
 		dates = cost_sum(dates, n);
 		if (n <= c->widest)
 			continue;

@@ -122,6 +122,21 @@ static void a_plan_that_has_only_begun_costs_what_it_will_cost(void **state)
 	     5 * 365);
 }
 
+/* The child is old by then: what it looks at is as wide as the parent lets it be. */
+static void a_parent_that_begins_in_a_far_year_costs_what_it_will_cost(void **state)
+{
+	const char *window = "window: \"[@day-300d, @day)\"";
+
+	(void)state;
+	near(widest("cycle: minute, start_date: 2060-01-01", "cycle: day", window), 432000);
+	near(widest("cycle: minute, start_date: 2060-01-01, end_date: 2060-03-01", "cycle: day",
+	            window),
+	     60 * 1440);
+	near(widest("cron: \"0 * * * * ? 2070\", start_date: 2060-01-01", "cycle: day", window),
+	     432000);
+	near(widest("cron: \"0 * * * * ? 2070\"", "cron: \"0 0 0 1 * ? 2070\"", window), 432000);
+}
+
 static void what_is_past_a_limit_is_named(void **state)
 {
 	bool within;
@@ -169,6 +184,7 @@ int main(void)
 		cmocka_unit_test(a_need_costs_the_dates_that_it_looks_at),
 		cmocka_unit_test(a_plan_that_has_only_begun_costs_what_it_will_cost),
 		cmocka_unit_test(a_window_that_grows_is_taken_at_its_widest),
+		cmocka_unit_test(a_parent_that_begins_in_a_far_year_costs_what_it_will_cost),
 		cmocka_unit_test(what_is_past_a_limit_is_named),
 		cmocka_unit_test(a_server_without_settings_has_the_limits_that_check_tells),
 	};
