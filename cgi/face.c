@@ -31,6 +31,7 @@
 #include "cgi/server/net.h"
 #include "cgi/who/auth.h"
 #include "cgi/who/budget.h"
+#include "cgi/who/factor.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
 #include "cgi/who/signs.h"
@@ -347,6 +348,9 @@ int face_check(const struct cgi *cgi, struct err *err)
 		               "listen is '%s', which is not loopback: that needs certificate_file "
 		               "and certificate_key_file",
 		               p->listen);
+	r = factor_check(p, err);
+	if (r < 0)
+		return r;
 	r = proxies_read(p, &proxies, err);
 	if (r == 0)
 		proxies_free(proxies);

@@ -227,6 +227,7 @@ void commander_free(struct commander *c)
 	manifests_free(c->types);
 	stored__done(c);
 	alerts__forget(c);
+	factors__forget(c);
 	vault_free(c->vault);
 	free(c->cmds);
 	free(c);

@@ -273,6 +273,8 @@ struct commander {
 	uint32_t notifier_session;
 	uint64_t last_ask;
 	struct vault *vault;
+	struct factor_tries *factor_tries; /* wrong codes of people, in a row */
+	size_t n_factor_tries;
 	int64_t alarm_us;   /* ALARM_OFF: none is set */
 	bool edit_out;      /* one edit at a time: the next builds on it */
 	struct cmd *judged; /* an apply that is judged piece by piece: other edits wait for it */
@@ -509,6 +511,14 @@ int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 int order__parse_web(struct order *o, struct refusal *f);
 int order__parse_signs(struct order *o, struct refusal *f);
 int preferences__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_factor.c: second factors of people. */
+int factor__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* He is gone: so is what he signed in with; joins cmd->edit. */
+void factor__gone(struct commander *c, const struct cmd *cmd, const char *user);
+/* Those that are not sealed with the vault's first key are now; joins cmd->edit. */
+int factors__seal_again(struct commander *c, const struct cmd *cmd, struct err *err);
+void factors__forget(struct commander *c);
 
 /* commander_target.c: target servers. On 0 target__begin() has set cmd->edit. */
 int order__parse_target(struct order *o, struct refusal *f);

@@ -154,6 +154,10 @@ bool own_thing(const struct commander *c, const struct order *o, const char *nam
 bool own_web(const struct commander *c, const struct order *o, const char *name);
 bool own_alert(const struct commander *c, const struct order *o, const char *name);
 
+/* commander_factor.c */
+int factor_parse(struct order *o, struct refusal *f);
+bool own_factor(const struct commander *c, const struct order *o, const char *name);
+
 /* commander_within.c */
 int within_later(const struct order *o, struct refusal *f); /* what it acts on is not known yet */
 int within_apply(const struct order *o, struct refusal *f);

@@ -221,6 +221,7 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum store_doc_kind 
 		end_owned(c, cmd, DOC_DEVICE, cmd->o.user);
 		leave_groups(c, cmd, cmd->o.user);
 		end_preferences(c, cmd, cmd->o.user);
+		factor__gone(c, cmd, cmd->o.user);
 	}
 	return 0;
 }

@@ -358,6 +358,8 @@ static int rekey(struct commander *c, struct cmd *cmd, struct refusal *f)
 	for (size_t i = 0; i < targets->n && r == 0; i++)
 		if (!targets->items[i].retired && target_sealed(&targets->items[i]))
 			r = seal_again(c, cmd, &targets->items[i], &err);
+	if (r == 0)
+		r = factors__seal_again(c, cmd, &err);
 	return r < 0 ? refuse(f, E_CONFLICT, "secrets_key_file", "docs/manual.md, Target servers",
 	                      "%s", err.text)
 	             : 0;

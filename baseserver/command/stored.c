@@ -75,6 +75,7 @@ static const struct {
 	[DOC_GROUP] = { "group", "group", "sirdar group list" },
 	[DOC_TOKEN] = { "token", "token", "sirdar app list" },
 	[DOC_DEVICE] = { "device", "device" },
+	[DOC_FACTOR] = { "user", "second factor of", "sirdar user list" },
 };
 
 int stored__missing(enum store_doc_kind kind, const char *name, struct refusal *f)

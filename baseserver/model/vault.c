@@ -64,6 +64,11 @@ void vault_free(struct vault *v)
 	free(v);
 }
 
+bool vault_is_set(const struct vault *v)
+{
+	return v->path[0] != '\0';
+}
+
 void vault_forget(char *text)
 {
 	if (text)

@@ -15,6 +15,8 @@ struct vault;
 struct vault *vault_new(const char *path); /* copied; NULL or "": there are no keys */
 void vault_free(struct vault *v);          /* NULL is fine */
 
+bool vault_is_set(const struct vault *v); /* there is a file with keys, by the settings */
+
 /* `about` is what the secret belongs to: sealed for one thing, it does not open as another's.
  *
  *   owns    *ret_sealed is the caller's: free()

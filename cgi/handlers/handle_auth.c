@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cgi/handlers/handle_docs.h"
+#include "cgi/handlers/handle_factor.h"
 #include "cgi/handlers/handle_sessions.h"
 #include "cgi/handlers/handle_tokens.h"
 #include "cgi/handlers/handle_users.h"
@@ -19,6 +20,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/guard.h"
 #include "cgi/who/auth.h"
+#include "cgi/who/factor.h"
 #include "cgi/who/outsider.h"
 #include "cgi/who/people.h"
 #include "cgi/who/signs.h"
@@ -33,8 +35,10 @@ struct login {
 	struct token_new made; /* with a name: a token instead of a session */
 	char user[64], password[513], other[513], secret[128];
 	char own[SESSION_ID_MAX]; /* of a change of password: the session that stays */
-	int64_t since;            /* of the person whose password was right */
-	const char *via;          /* static */
+	int64_t since;            /* of the person whose password was right ... */
+	int64_t factor;           /* ... and the mark of his second factor, 0: he has none */
+	char code[FACTOR_CODE_MAX];
+	const char *via; /* static */
 	struct outsider outsider;
 };
 
@@ -68,7 +72,9 @@ static int login_work(struct call *c, struct reader *r)
 	(void)r;
 	(void)people_find(c->cgi->people, l->user, &p);
 	code = auth_password_verify(c->cgi->auth, l->user, p, l->password, &c->err);
-	auth_tried(c->cgi->auth, c, code == 0);
+	l->factor = code == 0 ? factor_mark(c->cgi, l->user, p) : 0;
+	if (l->factor == 0) /* else the code is what makes it right */
+		auth_tried(c->cgi->auth, c, code == 0);
 	sodium_memzero(l->password, sizeof l->password);
 	l->since = p ? p->since : 0;
 	person_unref(p);
@@ -92,8 +98,10 @@ static int login_told(struct call *c)
 		signs_add(c, SIGN_IN, l->user);
 		sodium_memzero(l->made.token, sizeof l->made.token);
 	} else {
+		c->factor = l->factor;
 		auth_session_begin(c->cgi->auth, c, l->since, l->via, csrf);
 		put_text(&c->out, "csrf", csrf);
+		put_bool(&c->out, "must_enrol", c->must_enrol);
 	}
 	put_close(&c->out, '}');
 	log_info("login.done", "user=%s via=%s address=%s token=%s", l->user, l->via, c->address,
@@ -127,10 +135,13 @@ static int login_done(struct call *c)
 		l->made.since = l->since;
 		snprintf(l->made.owner, sizeof l->made.owner, "%s", l->user);
 	}
-	person_unref(p);
 	snprintf(c->user, sizeof c->user, "%s", l->user);
 	snprintf(c->actor_text, sizeof c->actor_text, "%s", l->user);
 	c->actor = c->actor_text;
+	c->must_enrol = l->factor == 0 && factor_is_missing(c->cgi, l->user, p);
+	person_unref(p);
+	if (c->must_enrol && l->made.name[0] != '\0')
+		return factor_refuse_missing(c);
 	if (l->made.role == ROLE_NONE || l->made.role > own)
 		l->made.role = own;
 	CHECK(l->made.role <= own); /* a token is never more than its owner */
@@ -141,6 +152,19 @@ static int login_done(struct call *c)
 		                                 ? "[\"backfill\",\"force-success\",\"unsafe\"]"
 		                                 : "[]");
 	return token_keep(c, &l->made, login_told);
+}
+
+/* The password was right. Who has a second factor shows a code of it; until then nothing was
+ * judged, so that nobody makes up for wrong codes with a password that he knows. */
+static int login_second(struct call *c)
+{
+	struct login *l = c->extra;
+
+	if (c->err.code < 0 || l->factor == 0)
+		return login_done(c);
+	snprintf(c->actor_text, sizeof c->actor_text, "%s", l->user);
+	c->actor = c->actor_text;
+	return factor_use(c, l->user, l->code, login_done);
 }
 
 static int ldap_work(struct call *c, struct reader *r)
@@ -190,18 +214,21 @@ static int login_read(struct call *c)
 		c->then = ldap_told;
 		return call_way(c, ldap_work);
 	}
-	c->then = login_done;
+	c->then = login_second;
 	return call_hash(c, login_work);
 }
 
 int login_post(struct call *c)
 {
-	static const char *const keys[] = { "user", "password", "name", "role", "days", NULL };
+	static const char *const keys[] = {
+		"user", "password", "code", "name", "role", "days", NULL
+	};
 	struct login *l = c->extra = mem_new(sizeof *l);
 
 	if (guard_origin(c) < 0 || call_members_only(c, keys) < 0 ||
 	    text_member(c, "user", true, l->user, sizeof l->user) < 0 ||
 	    text_member(c, "password", true, l->password, sizeof l->password) < 0 ||
+	    text_member(c, "code", false, l->code, sizeof l->code) < 0 ||
 	    token_members(c, &l->made, false) < 0)
 		return c->err.code;
 	if (l->made.name[0] == '\0')
@@ -237,6 +264,7 @@ int session_get(struct call *c)
 	put_raw(&c->out, "projects", within ? within : "null");
 	put_rights(&c->out, "rights", c->rights);
 	free(within);
+	put_bool(&c->out, "must_enrol", c->must_enrol);
 	put_text(&c->out, "csrf", csrf[0] != '\0' ? csrf : NULL);
 	put_close(&c->out, '}');
 	return reply_json(c, MHD_HTTP_OK);

@@ -41,6 +41,10 @@ static const struct {
 	          { "preferences-set", "PUT /api/v1/preferences" },
 	          { "peer-invite", "POST /api/v1/peers/NAME/invite" },
 	          { "peer-key", "no route: the server itself gives it" },
+	          { "factor-begin", "POST /api/v1/me/totp" },
+	          { "factor-confirm", "POST /api/v1/me/totp/confirm" },
+	          { "factor-use", "POST /api/v1/login" },
+	          { "factor-remove", "DELETE /api/v1/users/NAME/totp" },
 	          { "peer-exposed", "no route: the server itself gives it" } };
 
 /* Each changes what lets somebody in, or with what rights: RF_CREDENTIAL of commands. */

@@ -25,6 +25,7 @@ static int user_put(void *ctx, const struct store_doc *d)
 	struct buf *b = &c->out;
 	cJSON *root = doc_open(b, "user", d);
 	const char *source = json_text(root, "source");
+	int64_t mark;
 
 	put_text(b, "role", json_text(root, "role"));
 	put_texts(b, "projects", json_get(root, "projects"));
@@ -36,6 +37,7 @@ static int user_put(void *ctx, const struct store_doc *d)
 	put_bool(b, "disabled", json_true(root, "disabled"));
 	put_bool(b, "has_password", json_text(root, "secret") != NULL);
 	put_text(b, "source", source ? source : "local");
+	put_bool(b, "second_factor", people_factor(c->cgi->people, d->name, &mark) == 1);
 	people_effective_put(c->cgi->people, d->name, b);
 	doc_close(b, d, root);
 	return 0;

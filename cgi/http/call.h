@@ -62,6 +62,7 @@ enum route_flag {
 	RF_PAGE = 64,
 	RF_LARGE = 128,      /* a body of apply_bytes_max, of a few at once */
 	RF_CREDENTIAL = 256, /* changes passwords, tokens, people, secrets: auth_credential() */
+	RF_ENROL = 512,      /* also for who has yet to set up a second factor (who/factor.h) */
 	RF_SEED = RF_CHIN | RF_JARVIS2 | RF_CRONTAB | RF_ECTS,
 };
 
@@ -89,6 +90,8 @@ struct call {
 	enum role role;
 	bool by_cookie;
 	bool may_credential;         /* auth_credential() asks: a session, no token */
+	bool must_enrol;             /* may do nothing but set up a second factor */
+	int64_t factor;              /* mark of the one that was shown; 0: none */
 	struct purse *purse;         /* who/budget.h: what is booked for it; NULL: nothing */
 	bool is_stream;              /* booked as a stream */
 	char tries[64];              /* whose password is being tried; "": nobody's */

@@ -12,6 +12,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/seeds/chin.h"
 #include "cgi/who/auth.h"
+#include "cgi/who/factor.h"
 #include "cgi/who/people.h"
 #include "sched/when.h"
 #include "store/read.h"
@@ -274,10 +275,15 @@ static int verify_work(struct call *c, struct reader *r)
 	(void)r;
 	(void)people_find(c->cgi->people, s->name, &p);
 	code = auth_password_verify(c->cgi->auth, s->name, p, s->password, &c->err);
-
-	auth_tried(c->cgi->auth, c, code == 0);
 	sodium_memzero(s->password, sizeof s->password);
 	s->since = p ? p->since : 0;
+	if (code == 0 &&
+	    (factor_mark(c->cgi, s->name, p) != 0 || factor_is_missing(c->cgi, s->name, p)))
+		code = call_fail(c, E_FORBIDDEN, "password",
+		                 "%s needs a second factor, which has no place here: use a token",
+		                 s->name);
+	else
+		auth_tried(c->cgi->auth, c, code == 0);
 	person_unref(p);
 	return code;
 }

@@ -19,6 +19,7 @@
 #include "cgi/http/guard.h"
 #include "cgi/who/auth_impl.h"
 #include "cgi/who/budget.h"
+#include "cgi/who/factor.h"
 #include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -317,8 +318,8 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
                         char ret_csrf[AUTH_TEXT_MAX])
 {
 	char user[64] = "";
+	struct session now = { 0 }, *s;
 	int64_t since = 0;
-	struct session *s;
 	int r = 0;
 
 	pthread_mutex_lock(&a->mu);
@@ -328,6 +329,7 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 		memcpy(user, s->user, sizeof user);
 		since = session__since(s);
 		c->via = s->via;
+		now = *s;
 	}
 	pthread_mutex_unlock(&a->mu);
 	if (strcmp(user, "admin") == 0) {
@@ -338,7 +340,11 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 	} else if (s) {
 		r = person_take(c, user, since);
 	}
+	if (r > 0 && !session__proven(a, &now, c->person))
+		r = 0;
 	if (r > 0) {
+		c->factor = now.factor;
+		c->must_enrol = factor_is_missing(a->cgi, user, c->person);
 		snprintf(c->actor_text, sizeof c->actor_text, "%s", user);
 		c->may_credential = true;
 	}
@@ -369,6 +375,8 @@ int auth_check_secret(struct auth *a, struct call *c, const char *secret)
 	char csrf[AUTH_TEXT_MAX];
 	int r = session_take(a, c, secret, csrf);
 
+	if (r > 0 && c->must_enrol)
+		return factor_refuse_missing(c);
 	if (r == 0)
 		r = secret_take(a, c, secret, false, NULL, "token");
 	if (r == 0)
@@ -391,6 +399,8 @@ int auth_check(struct auth *a, struct call *c)
 		return r;
 	c->actor = c->actor_text;
 	CHECK(c->actor[0] != '\0'); /* nobody acts without a name */
+	if (c->must_enrol && !(c->route->flags & RF_ENROL))
+		return factor_refuse_missing(c);
 	if (budget_take(c) < 0)
 		return c->err.code;
 	if (c->role < c->route->role)

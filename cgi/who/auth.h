@@ -59,8 +59,8 @@ int auth_password_hash(const char *password, char ret[128], struct err *err);
 /* Replaces admin's password; his sessions go on until auth_sessions_end(). E_INVALID: too short. */
 int auth_password_set(struct auth *a, const char *password, struct err *err);
 
-/* A session of c->user begins: cookie into c->cookie, CSRF token into ret_csrf. `since`: of
- * the person, 0 for admin. `via`: how he signed in; static. */
+/* A session of c->user begins, which has shown the second factor c->factor: cookie into c->cookie,
+ * CSRF token into ret_csrf. `since`: of the person, 0 for admin. `via`: how he signed in; static */
 void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,
                         char ret_csrf[AUTH_TEXT_MAX]);
 /* A session without a cookie, for auth_check_secret(). */
@@ -80,6 +80,9 @@ void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX
 void auth_session_hold(struct auth *a, const char *id, bool on);
 /* It is changed: this is it now. */
 void auth_session_renew(struct auth *a, const char *id, int64_t since);
+
+/* Its person has another second factor, or none (0), and has shown it. */
+void auth_session_prove(struct auth *a, const char *id, int64_t factor);
 
 /* Items of a JSON list: of this person, NULL: of all; `own` is marked. */
 void auth_sessions_put(struct auth *a, const char *user, const char *own, struct buf *out);

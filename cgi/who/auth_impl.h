@@ -32,6 +32,7 @@ struct session {
 	unsigned char hash[HASH_BYTES]; /* of the secret */
 	char address[48], agent[200];   /* who signed in, from where; printable ASCII */
 	int64_t since;                  /* of the person when it began */
+	int64_t factor;                 /* mark of the second factor that was shown; 0: none */
 	int64_t changing_us;       /* until then `since` may be another: his password changes */
 	const char *via;           /* static */
 	int64_t begun_us, used_us; /* monotonic */
@@ -63,6 +64,8 @@ struct auth {
 struct session *session__find(struct auth *a, const char *secret);
 /* What the person's `since` must be; negative: whichever. Locked. */
 int64_t session__since(const struct session *s);
+/* Has it shown the second factor that its person (NULL: admin) has now? */
+bool session__proven(const struct auth *a, const struct session *s, const struct person *p);
 void session__csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX]);
 const char *session__cookie(const struct call *c);
 /* Those of the last run that have not ended; a file that does not read is said and left. */

@@ -52,6 +52,7 @@ static void session_put(const struct session *s, int64_t ago_us, struct buf *out
 	put_text(out, "agent", s->agent);
 	put_text(out, "via", s->via);
 	put_int(out, "since", s->since);
+	put_int(out, "factor", s->factor);
 	put_int(out, "begun", s->begun_us + ago_us);
 	put_int(out, "used", s->used_us + ago_us);
 	put_close(out, '}');
@@ -151,6 +152,7 @@ static bool session_read(const cJSON *o, int64_t wall, int64_t now, struct sessi
 
 	*ret = (struct session){ .via = via_known(json_text(o, "via")),
 		                 .since = json_int(o, "since", 0),
+		                 .factor = json_int(o, "factor", 0),
 		                 .begun_us = now - (wall - begun),
 		                 .used_us = now - (wall - used) };
 	return text_take(o, "user", ret->user, sizeof ret->user) && ret->user[0] != '\0' &&

@@ -17,6 +17,8 @@
 #include "util/clock.h"
 #include "util/json_put.h"
 
+#include "cgi/who/factor.h"
+
 #define CHANGING_US (60 * US_PER_S)
 
 const char *session__cookie(const struct call *c)
@@ -45,6 +47,11 @@ bool session__over(const struct auth *a, const struct session *s, int64_t now_us
 int64_t session__since(const struct session *s)
 {
 	return clock_mono_us(&clock_machine) < s->changing_us ? -1 : s->since;
+}
+
+bool session__proven(const struct auth *a, const struct session *s, const struct person *p)
+{
+	return session__since(s) < 0 || factor_is_shown(a->cgi, s->user, p, s->factor);
 }
 
 /* Of somebody who has SESSIONS_EACH_MAX, the one that is unused for longest; else a free place,
@@ -95,7 +102,9 @@ void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t
                        const char *via, char ret_secret[AUTH_TEXT_MAX])
 {
 	int64_t now = clock_mono_us(&clock_machine);
-	struct session fresh = { .begun_us = now, .used_us = now, .since = since, .via = via };
+	struct session fresh = {
+		.begun_us = now, .used_us = now, .since = since, .factor = c->factor, .via = via
+	};
 	unsigned char id[(SESSION_ID_MAX - 1) / 2];
 
 	secret__new("", ret_secret);
@@ -230,6 +239,20 @@ void auth_session_renew(struct auth *a, const char *id, int64_t since)
 	pthread_mutex_unlock(&a->mu);
 }
 
+void auth_session_prove(struct auth *a, const char *id, int64_t factor)
+{
+	struct session *s;
+
+	pthread_mutex_lock(&a->mu);
+	s = by_id(a, id);
+	if (s) {
+		s->factor = factor;
+		s->changing_us = 0;
+		a->sessions_changed = true;
+	}
+	pthread_mutex_unlock(&a->mu);
+}
+
 int auth_sessions_end(struct auth *a, const char *user, const char *id, const char *keep,
                       char ret_user[64])
 {
@@ -260,9 +283,9 @@ static bool is_of_now(struct auth *a, const struct session *s)
 	bool is;
 
 	if (strcmp(s->user, "admin") == 0)
-		return true;
+		return session__proven(a, s, NULL);
 	(void)people_find(a->cgi->people, s->user, &p);
-	is = p && !p->disabled && (since < 0 || p->since == since);
+	is = p && !p->disabled && (since < 0 || p->since == since) && session__proven(a, s, p);
 	person_unref(p);
 	return is;
 }

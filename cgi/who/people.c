@@ -66,7 +66,8 @@ static struct roster *roster_now(struct people *p, bool want)
 
 static int changes_now(struct reader *r, uint64_t ret[ROSTER_KINDS], struct err *err)
 {
-	static const enum store_doc_kind kinds[ROSTER_KINDS] = { DOC_USER, DOC_GROUP, DOC_TOKEN };
+	static const enum store_doc_kind kinds[ROSTER_KINDS] = { DOC_USER, DOC_GROUP, DOC_TOKEN,
+		                                                 DOC_FACTOR };
 	int code = 0;
 
 	for (size_t i = 0; i < ROSTER_KINDS && code == 0; i++)
@@ -215,6 +216,22 @@ void people_subject(struct people *p, const char *source, const char *subject,
 		    strcmp(r->persons[i].subject, subject) == 0)
 			memcpy(ret, r->persons[i].name, USER_NAME_MAX);
 	roster__unref(r);
+}
+
+int people_factor(struct people *p, const char *name, int64_t *ret_mark)
+{
+	struct roster *r = roster_now(p, true);
+	int found = !r ? E_AGAIN : 0;
+
+	*ret_mark = 0;
+	for (size_t i = 0; r && i < r->n_factors && found == 0; i++) {
+		if (strcmp(r->factors[i].name, name) != 0)
+			continue;
+		*ret_mark = r->factors[i].mark;
+		found = 1;
+	}
+	roster__unref(r);
+	return found;
 }
 
 /* --- shown --- */

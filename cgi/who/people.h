@@ -99,6 +99,10 @@ int people_token(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
                  const struct token **ret);
 void token_unref(const struct token *t); /* NULL is fine */
 
+/* The second factor that this person, or admin, has confirmed: 1 with its mark, which is another
+ * one after each; 0 none, E_AGAIN. */
+int people_factor(struct people *p, const char *name, int64_t *ret_mark);
+
 /* The group of ours that this source calls so: 1 with its name, 0 there is none, E_AGAIN. */
 int people_mapped(struct people *p, const char *source, const char *external,
                   char ret[USER_NAME_MAX]);

@@ -6,7 +6,13 @@
 
 #include "cgi/who/people.h"
 
-enum { ROSTER_KINDS = 3 };
+enum { ROSTER_KINDS = 4 };
+
+/* A second factor that counts. */
+struct factor {
+	char name[USER_NAME_MAX]; /* the person's */
+	int64_t mark;
+};
 
 /* Everybody as read at one time. Persons by name and tokens by hash, ascending. */
 struct roster {
@@ -15,7 +21,8 @@ struct roster {
 	struct person *persons;
 	struct group *groups;
 	struct token *tokens;
-	size_t n_persons, n_groups, n_tokens;
+	struct factor *factors;
+	size_t n_persons, n_groups, n_tokens, n_factors;
 };
 
 int roster__read(struct reader *r, struct roster **ret, struct err *err);

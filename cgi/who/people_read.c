@@ -139,6 +139,26 @@ static int each_token(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
+/* One that does not read back is one all the same, and no session is by it. */
+static int each_factor(void *ctx, const struct store_doc *d)
+{
+	struct roster *r = ctx;
+	struct factor f = { .mark = -1 };
+	cJSON *root = NULL;
+
+	if (strlen(d->name) >= USER_NAME_MAX)
+		return 0;
+	snprintf(f.name, sizeof f.name, "%s", d->name);
+	if (json_parse(d->body, d->body_len, &root, NULL) == 0)
+		f.mark = json_true(root, "active") ? json_int(root, "since", -1) : 0;
+	json_free(root);
+	if (f.mark == 0) /* to be confirmed yet */
+		return 0;
+	r->factors = mem_grow(r->factors, r->n_factors + 1, sizeof *r->factors);
+	r->factors[r->n_factors++] = f;
+	return 0;
+}
+
 /* --- who is in which group --- */
 
 static bool is_among(char *const *names, size_t n, const char *name)
@@ -210,6 +230,8 @@ int roster__read(struct reader *reader, struct roster **ret, struct err *err)
 		code = read_doc_bodies(reader, DOC_GROUP, each_group, r, err);
 	if (code == 0)
 		code = read_doc_bodies(reader, DOC_TOKEN, each_token, r, err);
+	if (code == 0)
+		code = read_doc_bodies(reader, DOC_FACTOR, each_factor, r, err);
 	if (code < 0) {
 		roster__unref(r);
 		return code;
@@ -252,5 +274,6 @@ void roster__unref(struct roster *r)
 	free(r->persons);
 	free(r->groups);
 	free(r->tokens);
+	free(r->factors);
 	free(r);
 }

@@ -162,7 +162,7 @@ int read_docs(struct reader *r, const struct read_docs_of *of, const struct read
 /* The newest version of each document of a kind that is in use, by id, with its body. */
 int read_doc_bodies(struct reader *r, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
-/* How many versions there are of all documents of a kind: grows with every change. */
+/* The versions of all documents of a kind added up: grows with every change. */
 int read_doc_changes(struct reader *r, enum store_doc_kind kind, uint64_t *ret, struct err *err);
 /* One document with its body: by name, or by id when `name` is NULL; version 0: the newest.
  * E_NOT_FOUND. */

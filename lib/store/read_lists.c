@@ -309,7 +309,7 @@ int read_doc_changes(struct reader *r, enum store_doc_kind kind, uint64_t *ret, 
 	int64_t n = 0;
 	struct row_sink sink = { .row = count_row, .ctx = &n };
 	struct buf q = { 0 };
-	int code = doc_begin(r, kind, "SELECT COUNT(*) FROM ? AS d", &q, err);
+	int code = doc_begin(r, kind, "SELECT COALESCE(SUM(version), 0) FROM ? AS d", &q, err);
 
 	if (code == 0)
 		code = one_list(r, doc_table(kind), &q, &sink, NULL, err);

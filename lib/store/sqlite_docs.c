@@ -34,6 +34,7 @@ static const struct {
 	[DOC_PEER] = { SQL_SAVE_PEER, "save peer" },
 	[DOC_TRUST] = { SQL_SAVE_TRUST, "save trust" },
 	[DOC_EXPOSED] = { SQL_SAVE_EXPOSED, "save exposed" },
+	[DOC_FACTOR] = { SQL_SAVE_FACTOR, NULL }, /* its commands are the actions */
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)

@@ -166,6 +166,7 @@ def projects_of_before_are_trusted_and_named_until_somebody_looks(s):
     with sqlite3.connect(s.dir / "base" / "sirdar.db") as db:
         db.execute("DROP TABLE lb_trust")
         db.execute("DROP TABLE lb_exposed")
+        db.execute("DROP TABLE lb_factor")
         db.execute("ALTER TABLE lb_task DROP COLUMN quarantined_us")  # 0023
         for table in ("lb_task_run", "lb_task_run_history"):  # 0024
             for column in ("looks", "kept_number"):

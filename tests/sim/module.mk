@@ -1,6 +1,6 @@
 SIM_SRC := $(wildcard tests/sim/*.c)
 SIM_LIBS := core store rt sched util
-$(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),-lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c))
+$(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),-lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c -lgnutls))
 
 # Copies of the sources that a planted bug touches, compiled: $(1) patch, $(2) folder for them.
 define planted
@@ -13,7 +13,7 @@ $(B)/sim-bug/%/sim: tests/sim/planted/%.patch $(SIM_SRC:%.c=$(B)/%.o) $(SIM_LIBS
 	@$(call planted,$*,$(@D)) && \
 	keep=$$(for o in $(SIM_SRC:%.c=$(B)/%.o); do [ -e $(@D)/$$(basename $$o) ] || echo $$o; done) && \
 	$(CC) $(LDFLAGS) -o $@ $(@D)/*.o $$keep $(SIM_LIBS:%=$(B)/lib%.a) $(SIM_LIBS:%=$(B)/lib%.a) \
-	    -lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c
+	    -lev -lsqlite3 -lsodium -lgnutls -lyaml -lunistring -lcjson -lm -lprotobuf-c
 
 # A unit test over the same.
 define bug_test

@@ -425,6 +425,40 @@ static bool wants_session(const struct online *o, const struct buf *answer)
 	return is;
 }
 
+/* The password was right: whoever has a second factor shows a code of it, once it is asked for. */
+static bool wants_code(const struct online *o, const struct buf *answer)
+{
+	cJSON *root;
+	bool is;
+
+	if (o->status != 401)
+		return false;
+	root = cJSON_ParseWithLength((const char *)buf_at(answer), answer->len);
+	is = strcmp(text_of(json_get(root, "error"), "code"), "FACTOR") == 0;
+	cJSON_Delete(root);
+	return is;
+}
+
+static int code_give(struct online *o, const char *path, const cJSON *body, struct buf *ret)
+{
+	char asked[64] = "", *text;
+	cJSON *more;
+	int code;
+
+	if (!password_ask("Code of the second factor", asked, sizeof asked))
+		return cli_fail(CLI_DENIED, "the password is right; a code of the second factor is "
+		                            "wanted too, on standard input or with --code-file");
+	more = cJSON_Duplicate(body, true);
+	cJSON_AddStringToObject(more, "code", asked);
+	text = cJSON_PrintUnformatted(more);
+	buf_clear(ret);
+	code = request_patient(o, "POST", path, text, ret);
+	explicit_bzero(asked, sizeof asked);
+	cJSON_Delete(more);
+	free(text);
+	return code;
+}
+
 int online_call(struct online *o, const char *method, const char *path, const cJSON *body,
                 cJSON **ret_answer)
 {
@@ -440,6 +474,8 @@ int online_call(struct online *o, const char *method, const char *path, const cJ
 		if (code == CLI_OK)
 			code = request_patient(o, method, path, text, &answer);
 	}
+	if (code == CLI_OK && wants_code(o, &answer))
+		code = code_give(o, path, body, &answer);
 	free(text);
 	if (code == CLI_OK && (o->status < 200 || o->status > 299))
 		code = http_refused(o, &answer);

@@ -5,6 +5,7 @@
 
 #include "admin-console/cli/online/online.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -26,6 +27,7 @@ static const struct opt options[] = {
 	{ "role", 'r', "ROLE", "viewer, developer, operator or admin; default what you have" },
 	{ "days", 'd', "N", "how long the token is good, default 90; 0: for ever", .value = "90",
 	  .check = check_days },
+	{ "code-file", 0, "FILE", "the code of the second factor, its first line; else asked for" },
 	{ 0 },
 };
 
@@ -57,6 +59,29 @@ static int token_store(struct online *o, const char *token)
 	return code;
 }
 
+/* What is not in a file is asked for when it is wanted. */
+static int code_put(const struct asked *q, cJSON *body)
+{
+	const char *path = given(q, "code-file");
+	struct err err = { 0 };
+	struct buf text;
+	int code = CLI_OK;
+
+	if (!path)
+		return CLI_OK;
+	buf_init(&text);
+	if (fs_read_secret(path, 200, &text, &err) < 0) {
+		code = cli_fail(CLI_USAGE, "%s", err.text);
+	} else {
+		char *line = mem_strn(buf_str(&text), strcspn(buf_str(&text), "\r\n"));
+
+		cJSON_AddStringToObject(body, "code", line);
+		free(line);
+	}
+	buf_done(&text);
+	return code;
+}
+
 static int sign_in(struct online *o, const struct asked *q, const char *password)
 {
 	const char *user = given(q, "user"), *role = given(q, "role");
@@ -75,7 +100,9 @@ static int sign_in(struct online *o, const struct asked *q, const char *password
 	if (role)
 		cJSON_AddStringToObject(body, "role", role);
 	cJSON_AddNumberToObject(body, "days", (double)strtol(given(q, "days"), NULL, 10));
-	code = online_call(o, "POST", "/api/v1/login", body, &answer);
+	code = code_put(q, body);
+	if (code == CLI_OK)
+		code = online_call(o, "POST", "/api/v1/login", body, &answer);
 	if (code == CLI_OK)
 		code = token_store(o, text_of(answer, "token"));
 	cJSON_Delete(answer);

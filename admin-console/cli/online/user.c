@@ -29,9 +29,10 @@ static const struct opt options[] = {
 static void cell_signs_in(const cJSON *user, const char *key, struct buf *out)
 {
 	(void)key;
-	buf_puts(out, json_true(user, "disabled")       ? "disabled"
-	              : json_true(user, "has_password") ? "yes"
-	                                                : "no password");
+	buf_puts(out, json_true(user, "disabled")        ? "disabled"
+	              : json_true(user, "second_factor") ? "yes, with a second factor"
+	              : json_true(user, "has_password")  ? "yes"
+	                                                 : "no password");
 }
 
 static const struct column columns[] = {
@@ -84,6 +85,8 @@ static int password_put(struct online *o, struct asked *q)
 const struct verb verb_user_set = {
 	ask, options, 1, 1, .call = "POST /api/v1/users", .words = "user", .prepare = password_put
 };
+const struct verb verb_user_totp_reset = { ask, NULL, 1, 1,
+	                                   .call = "DELETE /api/v1/users/{}/totp" };
 const struct verb verb_user_remove = { ask, NULL, 1, 1, .call = "DELETE /api/v1/users/{}" };
 
 static int passwords_put(struct online *o, struct asked *q)
