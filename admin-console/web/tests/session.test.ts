@@ -39,6 +39,24 @@ beforeEach(async () => {
 	await signIn('one')
 })
 
+describe('a second factor', () => {
+	it('that has to be set up first is all there is', async () => {
+		const done = login('ann', 'a long enough word', '123456')
+		expect(JSON.parse(String(asked.at(-1)?.body))).toMatchObject({ code: '123456' })
+		open.pop()!(answer(200, { user: 'ann', role: 'viewer', csrf: 'two', must_enrol: true }))
+		await done
+		expect(session).toMatchObject({ state: 'in', enrol: true })
+		await signIn('three')
+		expect(session).toMatchObject({ state: 'in', enrol: false })
+	})
+	it('or a password that is refused ends no session', async () => {
+		const all = [api.password('old', 'fresh').catch(e => e.status)]
+		open.pop()!(answer(401, { error: { code: 'AUTH', message: 'wrong user or password' } }))
+		expect(await Promise.all(all)).toEqual([401])
+		expect(session.state).toBe('in')
+	})
+})
+
 describe('a session that ended', () => {
 	it.each([1, 2, 5])('is asked for over the page when %i requests are refused at once', async n => {
 		await refuse(n)

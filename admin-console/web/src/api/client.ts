@@ -106,6 +106,9 @@ export function whenExpired(run: () => void) {
 	onExpired = run
 }
 
+/* There a 401 judges what was typed, not the session. */
+const judging = ['/login', '/password', '/me/totp', '/me/totp/confirm', '/me/totp/remove']
+
 export async function send(
 	method: string,
 	path: string,
@@ -131,7 +134,7 @@ export async function send(
 	}
 	if (answer.ok) return answer
 	const text = await answer.text()
-	if (answer.status === 401 && path !== '/login') refused(asked)
+	if (answer.status === 401 && !(method === 'POST' && judging.includes(path))) refused(asked)
 	throw failure(answer, text)
 }
 
@@ -233,7 +236,8 @@ export interface InstanceFilter extends Args {
 }
 
 export const api = {
-	login: (user: string, password: string) => post<Session>('/login', { user, password }),
+	login: (user: string, password: string, code?: string) =>
+		post<Session>('/login', { user, password, ...(code && { code }) }),
 	ways: () => get<{ ways: { kind: 'password' | 'ldap' | 'oidc'; name?: string; href?: string }[] }>('/login/ways'),
 	logout: async () => {
 		await send('POST', '/logout') /* a body would be refused, and the session go on */

@@ -46,6 +46,14 @@ export const peers = {
 		post<Command>(`/peers/${encodeURIComponent(name)}/approve`, { fingerprint }),
 }
 
+/* One's own second factor. */
+export const factor = {
+	state: (s?: AbortSignal) => get<Schemas['Factor']>('/me/totp', {}, s),
+	begin: (password: string) => post<Schemas['FactorSecret']>('/me/totp', { password }),
+	confirm: (code: string) => post<Schemas['RecoveryCodes']>('/me/totp/confirm', { code }),
+	remove: (password: string, code: string) => post<object>('/me/totp/remove', { password, code }),
+}
+
 export type Alert = Schemas['Alert']
 export type Silences = Schemas['Silences']
 export type Channels = Schemas['Channels']

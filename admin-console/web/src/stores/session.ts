@@ -11,6 +11,7 @@ export const session = reactive({
 	user: '',
 	role: 'viewer' as Role,
 	expired: false,
+	enrol: false, // nothing else works before there is a second factor
 })
 
 const PATIENCE = 10_000 /* ms: an answer that late does not come */
@@ -23,8 +24,9 @@ function enter(s: Session) {
 	session.user = s.user
 	session.role = (roles.includes(s.role as Role) ? s.role : 'viewer') as Role
 	session.expired = false
+	session.enrol = !!s.must_enrol
 	session.state = 'in'
-	live.start()
+	if (!session.enrol) live.start()
 }
 
 function leave(expired: boolean) {
@@ -61,8 +63,8 @@ export async function begin() {
 	}
 }
 
-export async function login(user: string, password: string) {
-	enter(await api.login(user, password))
+export async function login(user: string, password: string, code?: string) {
+	enter(await api.login(user, password, code))
 }
 
 export async function logout() {

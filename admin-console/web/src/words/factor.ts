@@ -1,0 +1,43 @@
+import { dictionary, type Same } from './dictionary'
+
+export const en = {
+	active: 'On: a sign-in wants a code of your device',
+	begin: 'Set up',
+	code: 'Code',
+	'code.text': 'Six digits of your device, or a recovery code',
+	codes: 'Recovery codes',
+	'codes.left': '{n} recovery code left|{n} recovery codes left',
+	'codes.text': 'Each is good once in place of a code. They are not shown again: keep them where your device is not.',
+	confirm: 'Confirm',
+	done: 'I have kept them',
+	must: 'You need a second factor',
+	'must.text': 'An administrator asks for it. Until it is set up nothing else works.',
+	none: 'Off: your password alone signs you in',
+	picture: 'QR code for an authenticator app',
+	remove: 'Remove',
+	removed: 'The second factor is removed',
+	scan: 'Scan it with an authenticator app, or type the secret, and enter the code it shows.',
+	secret: 'Secret',
+	title: 'Second factor',
+}
+export const zh: Same<typeof en> = {
+	active: '已启用：登录时需要设备上的验证码',
+	begin: '设置',
+	code: '验证码',
+	'code.text': '设备上的六位数字，或一个恢复码',
+	codes: '恢复码',
+	'codes.left': '还剩 {n} 个恢复码',
+	'codes.text': '每个可代替验证码使用一次。不会再次显示：请保存在设备以外的地方。',
+	confirm: '确认',
+	done: '我已保存',
+	must: '您需要设置第二因素',
+	'must.text': '这是管理员的要求。设置完成之前，其他功能都不可用。',
+	none: '未启用：只凭密码即可登录',
+	picture: '供验证器应用扫描的二维码',
+	remove: '移除',
+	removed: '第二因素已移除',
+	scan: '用验证器应用扫描，或输入密钥，然后填写它显示的验证码。',
+	secret: '密钥',
+	title: '第二因素',
+}
+export const w = dictionary(en, zh)
