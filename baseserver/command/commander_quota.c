@@ -9,6 +9,7 @@
 #include "sched/task.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 /* ann, with a session or any of ann's tokens (ann/NAME). */
 static bool same_person(const char *a, const char *b)
@@ -103,4 +104,36 @@ int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct r
 			return r;
 	}
 	return 0;
+}
+
+/* Is there an earlier one of the same person? */
+static bool is_counted(const struct commander *c, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (c->cmds[k]->phase != PH_OVER && is_work(c->cmds[k]->ops) &&
+		    same_person(c->cmds[k]->actor, c->cmds[i]->actor))
+			return true;
+	return false;
+}
+
+void commander_print_quotas(const struct commander *c, struct buf *out)
+{
+	put_int(out, "unfinished_max", c->set.unfinished_max);
+	put_int(out, "commands_max", (int64_t)c->set.commands_max);
+	put_open(out, "people", '[');
+	for (size_t i = 0; i < c->n_cmds; i++) {
+		const struct cmd *cmd = c->cmds[i];
+		int64_t n = 0;
+
+		if (cmd->phase == PH_OVER || !is_work(cmd->ops) || is_counted(c, i))
+			continue;
+		for (size_t k = i; k < c->n_cmds; k++)
+			n += c->cmds[k]->phase != PH_OVER && !c->cmds[k]->forget &&
+			     is_work(c->cmds[k]->ops) && same_person(c->cmds[k]->actor, cmd->actor);
+		put_open(out, NULL, '{');
+		put_bytes(out, "person", cmd->actor, strcspn(cmd->actor, "/"));
+		put_int(out, "commands", n);
+		put_close(out, '}');
+	}
+	put_close(out, ']');
 }

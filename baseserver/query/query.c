@@ -276,6 +276,8 @@ static void at_sorter(struct letter *l, void *self)
 		}
 	} else if (q->kind == QK_POOLS) {
 		query__pools(q, self);
+	} else if (q->kind == QK_QUOTAS) {
+		query__quotas(q, self);
 	} else {
 		CHECK(q->resolver.len == sizeof counts);
 		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
@@ -447,6 +449,20 @@ static int of_logs(struct query *q, const struct jval *args, struct refusal *f)
 	return r < 0 ? r : query__logs(q, f);
 }
 
+static int of_quotas(struct query *q, const struct jval *args, struct refusal *f)
+{
+	int r = no_args(q, args, f);
+
+	return r == 0 && !sorter_of(q) ? refuse(f, E_UNSUPPORTED, "", NULL, "nothing runs here")
+	                               : r;
+}
+
+static void start_quotas(struct query *q)
+{
+	query__quotas_begin(q);
+	to_sorter(q);
+}
+
 static void start_projects(struct query *q)
 {
 	query__projects(q);
@@ -476,6 +492,7 @@ static const struct start {
 	[QK_PEERS] = { query__peers, query_finish },
 	[QK_EXPOSED] = { query__exposed, query_finish },
 	[QK_PROJECTS] = { no_args, start_projects },
+	[QK_QUOTAS] = { of_quotas, start_quotas },
 };
 
 /* The query is on its way, or refused. */

@@ -82,6 +82,9 @@ void query__unsaid(const struct commander *c, struct buf *out);
 void query__projects(struct query *q);
 /* Names of projects that an upgrade trusts and nobody has looked at, appended. */
 void query__unasked(const struct commander *c, struct buf *out);
+/* The commander's part, and the sorter's. */
+void query__quotas_begin(struct query *q);
+void query__quotas(struct query *q, const struct sorter *s);
 /* query_metrics.c: in this order, each on the thread of who it asks; the last the commander's. */
 struct registrar;
 void query__metrics_begin(struct query *q);

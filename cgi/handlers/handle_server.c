@@ -64,6 +64,11 @@ int queues_get(struct call *c)
 	return server_ask(c, "queues");
 }
 
+int quotas_get(struct call *c)
+{
+	return server_ask(c, "quotas");
+}
+
 int pools_get(struct call *c)
 {
 	return server_ask(c, "pools");

@@ -80,4 +80,77 @@ static int quota_set(struct asked *q)
 
 const struct verb verb_pool_set = { command_ask, NULL, 2, 2, .prepare = pool_words };
 const struct verb verb_pool_remove = { command_ask, NULL, 1, 1, .prepare = pool_words };
+/* --- use against limit --- */
+
+static void cell_max(const cJSON *row, const char *key, struct buf *out)
+{
+	const cJSON *max = json_get(row, key);
+
+	if (cJSON_IsNumber(max))
+		buf_printf(out, "%.0f", max->valuedouble);
+	else
+		buf_puts(out, "any");
+}
+
+static const struct column project_columns[] = {
+	{ "Project", "project" },
+	{ ">Unfinished", "unfinished" },
+	{ ">At most", "unfinished_max", cell_max },
+	{ ">Running", "running" },
+	{ ">At most", "running_max", cell_max },
+	{ ">Waiting", "waiting" },
+	{ ">Tasks", "tasks" },
+	{ 0 },
+};
+static const struct column person_columns[] = {
+	{ "Person", "person" },
+	{ ">Commands at work", "commands" },
+	{ ">At most", "commands_max", cell_max },
+	{ 0 },
+};
+
+/* Each row has its limit; 0 of the server is none. */
+static void limit_put(const cJSON *answer, const char *list, const char *limit)
+{
+	long long max = number_of(answer, limit);
+	cJSON *row;
+
+	cJSON_ArrayForEach(row, json_get(answer, list)) {
+		if (max > 0)
+			cJSON_AddNumberToObject(row, limit, (double)max);
+	}
+}
+
+static int quota_show(struct asked *q)
+{
+	const char *project = word(q, 0);
+	struct online o = { 0 };
+	cJSON *answer = NULL, *rows;
+	int code = online_open(q->cli, &o);
+
+	if (code == CLI_OK)
+		code = online_call(&o, "GET", "/api/v1/quotas", NULL, &answer);
+	rows = cJSON_GetObjectItemCaseSensitive(answer, "projects");
+	for (int i = cJSON_GetArraySize(rows) - 1; project && i >= 0; i--)
+		if (strcmp(text_of(cJSON_GetArrayItem(rows, i), "project"), project) != 0)
+			cJSON_DeleteItemFromArray(rows, i);
+	if (code == CLI_OK && project && cJSON_GetArraySize(rows) == 0)
+		code = cli_fail(CLI_REFUSED, "there is no project %s", project);
+	if (code == CLI_OK && q->cli->json)
+		code = print_json(answer);
+	else if (code == CLI_OK) {
+		limit_put(answer, "projects", "unfinished_max");
+		limit_put(answer, "people", "commands_max");
+		rows_show(project_columns, rows);
+		if (!project && cJSON_GetArraySize(json_get(answer, "people")) > 0) {
+			fputc('\n', stdout);
+			rows_show(person_columns, json_get(answer, "people"));
+		}
+	}
+	cJSON_Delete(answer);
+	online_close(&o);
+	return code;
+}
+
+const struct verb verb_quota_show = { quota_show, NULL, 0, 1 };
 const struct verb verb_quota_set = { quota_set, NULL, 2, 2, .prepare = quota_words };

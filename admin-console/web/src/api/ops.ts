@@ -29,6 +29,7 @@ export const ops = {
 	baselines: (date?: string, s?: AbortSignal) => get<{ now: string; baselines: Baseline[] }>('/baselines', { date }, s),
 	retention: (days: number, s?: AbortSignal) => get<Schemas['Retention']>('/retention', { days }, s),
 	retentionLogs: (s?: AbortSignal) => get<Schemas['RetentionLogs']>('/retention/logs', {}, s),
+	quotas: (s?: AbortSignal) => get<Schemas['Quotas']>('/quotas', {}, s),
 	projects: (s?: AbortSignal) => get<Schemas['Projects']>('/projects', {}, s),
 	nodes: (s?: AbortSignal) => get<Schemas['Nodes']>('/nodes', {}, s),
 	parameters: (args: Args, s?: AbortSignal) => get<Page<Document>>('/parameters', args, s),
@@ -46,7 +47,7 @@ export const peers = {
 		post<Command>(`/peers/${encodeURIComponent(name)}/approve`, { fingerprint }),
 }
 
-/* One's own second factor. */
+/* The second factor of who asks. */
 export const factor = {
 	state: (s?: AbortSignal) => get<Schemas['Factor']>('/me/totp', {}, s),
 	begin: (password: string) => post<Schemas['FactorSecret']>('/me/totp', { password }),

@@ -93,6 +93,16 @@ export const en = {
 	untrust: 'Untrust',
 	'untrust.fact': 'Running jobs go on. What has not begun waits for a machine that gives projects users of their own.',
 	'untrust.title': 'Trust the project {project} no more?',
+	'use.commands': 'Commands at work',
+	'use.none': 'No project has tasks yet',
+	'use.of': '{n} of {max}',
+	'use.person': 'Person',
+	'use.project': 'Project',
+	'use.running': 'Running',
+	'use.tasks': 'Tasks',
+	'use.title': 'Use and limits of projects',
+	'use.unfinished': 'Unfinished',
+	'use.waiting': 'Wait for the quota',
 }
 export const zh: Same<typeof en> = {
 	'actor.stalled': '停滞',
@@ -181,5 +191,15 @@ export const zh: Same<typeof en> = {
 	untrust: '不再信任',
 	'untrust.fact': '正在运行的作业继续。还没开始的等待给各项目分配用户的机器。',
 	'untrust.title': '不再信任项目 {project}？',
+	'use.commands': '正在执行的命令',
+	'use.none': '还没有项目有任务',
+	'use.of': '{n} / {max}',
+	'use.person': '用户',
+	'use.project': '项目',
+	'use.running': '运行中',
+	'use.tasks': '任务',
+	'use.title': '各项目的用量与上限',
+	'use.unfinished': '未完成',
+	'use.waiting': '等待配额',
 }
 export const w = dictionary(en, zh)
