@@ -108,6 +108,8 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 		free(c->normal[i]);
 	free(c->normal);
 	buf_done(&c->ask_args);
+	if (c->extra && c->extra_done)
+		c->extra_done(c->extra);
 	free(c->extra);
 	person_unref(c->person);
 	token_unref(c->token);

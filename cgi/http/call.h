@@ -42,6 +42,8 @@ struct watch;
 typedef int (*call_fn)(struct call *c);
 /* What runs on a thread that reads the store; `r` is NULL for work that needs no store. */
 typedef int (*call_work_fn)(struct call *c, struct reader *r);
+/* What work on a thread that reads answers that is not done: c->work goes on in a later turn. */
+#define WORK_MORE 1
 
 struct route {
 	const char *method, *path; /* path: "/api/v1/tasks/{name}", {x...} takes the rest */
@@ -134,9 +136,10 @@ struct call {
 	bool in_pieces; /* ask_args are larger than a frame: under way in pieces */
 	size_t sent;    /* of them, bytes */
 	char ask_request[80];
-	struct call *next; /* in the waiting list of an actor */
-	struct turn turn;  /* while it waits for a reader of the store */
-	void *extra;       /* of the handler; freed with free() */
+	struct call *next;               /* in the waiting list of an actor */
+	struct turn turn;                /* while it waits for a reader of the store */
+	void *extra;                     /* of the handler; freed with free() */
+	void (*extra_done)(void *extra); /* what it holds is freed by; NULL: nothing */
 };
 
 /* Wait for the BaseServer. `args` is JSON (copied). Thread: HTTP. */

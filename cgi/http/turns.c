@@ -61,14 +61,11 @@ static void forget_if_idle(struct turns *t, const void *who)
 	free(p);
 }
 
-int turns_put(struct turns *t, struct turn *it, const void *who, int64_t spent_us)
+void turns_again(struct turns *t, struct turn *it, const void *who, int64_t spent_us)
 {
-	struct waiting **at, *p;
+	struct waiting **at = place_of(t, who), *p = *at;
 
-	if (t->waiting >= t->waiting_max)
-		return E_BUSY;
-	at = place_of(t, who);
-	if (!(p = *at)) {
+	if (!p) {
 		*at = p = mem_new(sizeof *p);
 		p->who = who;
 		p->last = &p->first;
@@ -78,6 +75,13 @@ int turns_put(struct turns *t, struct turn *it, const void *who, int64_t spent_u
 	*p->last = it;
 	p->last = &it->next;
 	t->waiting++;
+}
+
+int turns_put(struct turns *t, struct turn *it, const void *who, int64_t spent_us)
+{
+	if (t->waiting >= t->waiting_max)
+		return E_BUSY;
+	turns_again(t, it, who, spent_us);
 	return 0;
 }
 

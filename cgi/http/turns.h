@@ -24,6 +24,8 @@ void turns_free(struct turns *t); /* nothing waits or is read any more; NULL is 
 
 /* It waits; what the person has cost so far is `spent_us`. E_BUSY: waiting_max wait. */
 int turns_put(struct turns *t, struct turn *it, const void *who, int64_t spent_us);
+/* What turns_take() gave, and is to go on, waits once more, however many do. */
+void turns_again(struct turns *t, struct turn *it, const void *who, int64_t spent_us);
 /* May a reader that is free begin one now? */
 bool turns_has_next(const struct turns *t);
 /* A free reader begins the next one, until turns_end(); NULL: none may begin. */

@@ -128,7 +128,8 @@ static void reader_doubt(struct disk_reader *d, int code)
 	d->reader = NULL;
 }
 
-static void call_do(struct disk_reader *d, struct call *c)
+/* True: it is not done, and goes on in another turn of its person. */
+static bool call_do(struct disk_reader *d, struct call *c)
 {
 	int r = 0;
 
@@ -145,9 +146,12 @@ static void call_do(struct disk_reader *d, struct call *c)
 		buf_clear(&c->out);
 		r = c->work(c, d->reader);
 	}
+	if (r == WORK_MORE)
+		return true;
 	if (r < 0 && c->err.code == 0)
 		err_set(&c->err, r, "%s", err_text(r));
 	reader_doubt(d, r);
+	return false;
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -198,12 +202,15 @@ static void reader_turn(void *self)
 	if (!c)
 		return;
 	began = time_of_work(d);
-	call_do(r, c);
+	bool goes_on = call_do(r, c);
 	const void *who = c->purse;
 	int64_t spent = budget_read(c, time_of_work(d) - began);
-	call_resume(c); /* it is the HTTP thread's from here on */
+	if (!goes_on)
+		call_resume(c); /* it is the HTTP thread's from here on */
 	pthread_mutex_lock(&d->mu);
 	turns_end(d->turns, who, spent);
+	if (goes_on)
+		turns_again(d->turns, &c->turn, who, spent);
 	pthread_mutex_unlock(&d->mu);
 	actor_wake(r->me);
 }

@@ -72,8 +72,7 @@ static void show_name(struct buf *b, struct names *n, enum names_kind kind, cons
 	put_text(b, key, id != 0 && names_get(n, kind, id, name) ? name : NULL);
 }
 
-/* id, task, task_id, ... `version`: of the task, 0: any. */
-static void show_key(struct buf *b, struct names *n, struct inst_key k, uint32_t version)
+void show_key(struct buf *b, struct names *n, struct inst_key k, uint32_t version)
 {
 	char id[ID_TEXT_MAX], label[LABEL_TEXT];
 

@@ -24,6 +24,8 @@ struct store_task;
 void key_text(struct inst_key k, char ret[ID_TEXT_MAX]);
 bool key_read(const char *text, struct inst_key *ret);
 
+/* Members of an object: id, task, label, ... `version`: of the task, 0: any. */
+void show_key(struct buf *b, struct names *n, struct inst_key k, uint32_t version);
 void show_instance(struct buf *b, struct names *n, const struct instance *i);
 /* Dates left out together, as their first one, with `dates` (that have no row) and `last_date`. */
 void show_range(struct buf *b, struct names *n, const struct store_range *r);

@@ -127,6 +127,20 @@ int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
  * attempt's: its token says so. E_NOT_FOUND */
 int read_failure(struct reader *r, const struct instance *i,
                  int (*each)(void *ctx, const char *body), void *ctx, struct err *err);
+/* Attempts of instances (part 0) that ended badly, newest first: those among the `numbers`
+ * transitions below `before` (0: from the last on) that are not older than since_us. Where to go on
+ * is *ret_before, 0: that was all. */
+struct read_failures_of {
+	int64_t since_us;
+	uint64_t before, numbers;
+};
+struct read_failed {
+	struct read_event e;
+	const char *body; /* its digest, or NULL */
+	enum state now;   /* of its instance; ST_NONE: unfinished */
+};
+int read_failures(struct reader *r, const struct read_failures_of *of, uint64_t *ret_before,
+                  int (*each)(void *ctx, const struct read_failed *f), void *ctx, struct err *err);
 /* Events of all instances with numbers above `after`, ascending, at most `limit`. */
 struct read_tail {
 	uint64_t after;

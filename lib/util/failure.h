@@ -49,6 +49,14 @@ void failure_set_line(char *to, size_t bytes, const char *from, size_t n);
 /* The last FAILURE_TAIL_LINES that are not blank, as many as there is room for. */
 void failure_set_tail(char ret[FAILURE_TAIL_BYTES + 1], const char *from, size_t n);
 
+/* What failures of one cause have in common: of `class` (its name) and the line, or without one how
+ * it ended, numbers, paths and ids left out. Equal ids: one cause. */
+struct failure_cause {
+	char id[17];                       /* 16 hexadecimal digits, for links and scripts */
+	char line[FAILURE_LINE_BYTES + 1]; /* "no such shop: #" */
+};
+void failure_fold(const char *class, const char *line, const char *exit, struct failure_cause *ret);
+
 /* One object; `token` of the attempt, 0: left out. */
 void failure_put(struct buf *out, const char *key, const struct failure *f, uint64_t token);
 

@@ -199,6 +199,74 @@ static void every_known_pattern_has_something_to_look_for(void **state)
 		assert_true(pattern_ok(known[i]));
 }
 
+static void one_cause_has_one_name_whatever_its_numbers(void **state)
+{
+	static const struct {
+		const char *line, *folded;
+	} lines[] = {
+		{ "no such shop: 17", "no such shop: #" },
+		{ "connect 10.0.0.17:5432 refused", "connect # refused" },
+		{ "at 2026-11-03T02:14:05.123Z it  ended", "at #T#Z it ended" },
+		{ "took 1,000.5 s, -3 left", "took # s, -# left" },
+		{ "0x7ffd8a10 and 0XAF", "# and #" },
+		{ "id 5d41402abc4b2a76b9719d911017c592.", "id #." },
+		{ "job a8f3k2x9z died", "job # died" },
+		{ "f81d4fae-7dec-11d0-a765-00a0c91e6bf6 is gone", "# is gone" },
+		{ "abcdefab-abcd-abcd-abcd-abcdefabcdef is gone", "# is gone" },
+		{ "/tmp/job.8213/run.sh: line 7: foo: not found",
+		  ".../run.sh: line #: foo: not found" },
+		{ "open '/data/in/part-0001.csv'", "open '.../part-#.csv'" },
+		{ "http://warehouse:8080/api/17", "http://warehouse:#/api/#" },
+		{ "/tmp is full; a/b", "/tmp is full; a/b" },
+		{ "// and / and /", "// and / and /" },
+		{ "t_20261103 dead cafe", "t_# dead cafe" },
+		{ "\xe8\xa1\xa8 t7 \xe4\xb8\x8d\xe5\xad\x98\xe5\x9c\xa8",
+		  "\xe8\xa1\xa8 t# \xe4\xb8\x8d\xe5\xad\x98\xe5\x9c\xa8" },
+	};
+	struct failure_cause a, b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		failure_fold("user", lines[i].line, "exit code 1", &a);
+		assert_string_equal(a.line, lines[i].folded);
+		failure_fold("user", a.line, "", &b);
+		assert_string_equal(a.id, b.id);
+	}
+	failure_fold("user", "", "ran longer than 600 s", &a);
+	assert_string_equal(a.line, "ran longer than # s");
+	failure_fold("data", "x", "", &a);
+	failure_fold("user", "x", "", &b);
+	assert_string_not_equal(a.id, b.id);
+	failure_fold("target", "no such shop: 17", "exit code 1", &a);
+	assert_string_equal(a.id, "88aea5c16dabab51"); /* links and scripts have it */
+}
+
+static void a_folded_line_is_text_of_its_size(void **state)
+{
+	char line[4 * FAILURE_LINE_BYTES];
+	struct failure_cause c;
+
+	(void)state;
+	for (unsigned seed = 1; seed < 20000; seed++) {
+		static const char *const parts[] = { "/",  "a", "7", "\xc3\xa4",
+			                             " ",  "-", ".", "f81d4fae-7dec",
+			                             "0x", ":", "#", "/b/c" };
+		size_t n = 0;
+
+		for (unsigned x = seed; n + 16 < sizeof line; x = x * 1103515245u + 12345u) {
+			const char *p = parts[(x >> 16) % (sizeof parts / sizeof parts[0])];
+			memcpy(line + n, p, strlen(p));
+			n += strlen(p);
+			if ((x >> 20) % 600 == 0)
+				break;
+		}
+		line[n] = '\0';
+		failure_fold("user", line, "", &c);
+		assert_true(strlen(c.line) <= FAILURE_LINE_BYTES);
+		assert_true(utf8_is_text((const uint8_t *)c.line, strlen(c.line)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +274,8 @@ int main(void)
 		cmocka_unit_test(a_line_is_text_of_its_size_whatever_it_was),
 		cmocka_unit_test(random_bytes_become_text_within_its_bytes),
 		cmocka_unit_test(the_tail_is_the_last_lines_that_are_not_blank),
+		cmocka_unit_test(one_cause_has_one_name_whatever_its_numbers),
+		cmocka_unit_test(a_folded_line_is_text_of_its_size),
 		cmocka_unit_test(what_a_reason_says_alone_needs_no_digest),
 		cmocka_unit_test(a_pattern_finds_what_it_says),
 		cmocka_unit_test(a_pattern_is_linear_in_the_line),

@@ -12,6 +12,10 @@ int ask_each(struct asked *q, const char *done);
 /* --- for those that ask more than once */
 
 int online_get(struct online *o, const char *path, cJSON **ret);
+/* A list, `all` of its pages or one; a page's table is printed before the next page is asked for,
+ * so that nothing grows with the list. `more` may add to a page's items; ret_any may be NULL. */
+int pages_show(struct online *o, const char *path, bool all, const struct column *columns,
+               int (*more)(struct online *o, cJSON *items), bool *ret_any);
 /* An answer as the verb has it: JSON, table, or its own. */
 int answer_show(struct online *o, const struct asked *q, const cJSON *answer);
 

@@ -88,9 +88,8 @@ static void json_lines(const cJSON *items, bool *first)
 	}
 }
 
-/* A page's table is printed before the next page is asked for: nothing grows with the list. */
-static int list_show(struct online *o, const char *path, bool all, const struct column *columns,
-                     int (*more)(struct online *o, cJSON *items), bool *ret_any)
+int pages_show(struct online *o, const char *path, bool all, const struct column *columns,
+               int (*more)(struct online *o, cJSON *items), bool *ret_any)
 {
 	bool first = true, any = false;
 	char *cursor = NULL;
@@ -191,7 +190,7 @@ static int show_list(struct asked *q, struct buf *path, bool all,
 	int code = online_open(q->cli, &o);
 
 	if (code == CLI_OK)
-		code = list_show(&o, buf_str(path), all, q->verb->columns, more, &any);
+		code = pages_show(&o, buf_str(path), all, q->verb->columns, more, &any);
 	if (code == CLI_OK && !any && none)
 		cli_fail(0, "nothing matches '%s'", none);
 	else if (code == CLI_OK && !any)
@@ -347,7 +346,7 @@ static int instance_answer(struct online *o, const struct asked *q, const char *
 	int code;
 
 	if (q->verb->columns)
-		code = list_show(o, path, true, q->verb->columns, NULL, NULL);
+		code = pages_show(o, path, true, q->verb->columns, NULL, NULL);
 	else
 		code = online_get(o, path, &root);
 	if (root)
