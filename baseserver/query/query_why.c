@@ -370,8 +370,35 @@ static void say_live(struct why *w)
 		why_set(w->line, WHY_STARTS);
 }
 
+/* Whose end skipped it: of a branch whoever chose, else what is not met. */
+static void say_skipped(struct why *w, const struct outcome_range *o)
+{
+	const struct catalog *cat = commander_catalog(w->q->c);
+	struct link_span spans[LINK_SPANS_MAX];
+	size_t looked = 0;
+
+	for (size_t k = 0; k < w->t->def->n_links; k++) {
+		const struct task_link *l = &w->t->def->links[k];
+		const struct cat_task *p = catalog_task(cat, l->parent);
+		int n = p ? link_spans_of_row(l, p->def->plan, w->t->def->plan, w->q->key.run_date,
+		                              spans)
+		          : 0;
+		for (int i = 0; i < n; i++)
+			for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1);
+			     d < spans[i].hi && looked++ < DATES_MAX;
+			     d = plan_next(p->def->plan, d)) {
+				const struct outcome_range *was = outcomes_find(&p->outcomes, d);
+				if (was && (o->reason == RE_BRANCH || !met(l, was)))
+					add_wait(w, (struct inst_key){ d, p->id, 0 });
+			}
+	}
+}
+
 static void say_over(struct why *w, const struct outcome_range *o)
 {
+	if (o->state == ST_SKIPPED &&
+	    (o->reason == RE_LINK || o->reason == RE_BRANCH || o->reason == RE_PIPELINE))
+		say_skipped(w, o);
 	why_set(w->line, WHY_OVER);
 	why_text(w->line, "state", "%s", state_name((enum state)o->state));
 	why_text(w->line, "reason", "%s%s", o->reason ? ", " : "",
@@ -484,7 +511,12 @@ void query__why_print(struct query *q)
 	print_instance_name(q->c, q->key, out);
 	put_text(out, "state", state_of(q));
 	why_print(&q->why, out);
-	put_open(out, "waits_for", '[');
+	/* What is over waits for nothing: what it has named is what skipped it. */
+	if (q->why.code == WHY_OVER) {
+		put_open(out, "waits_for", '[');
+		put_close(out, ']');
+	}
+	put_open(out, q->why.code == WHY_OVER ? "skipped_by" : "waits_for", '[');
 	buf_put(out, q->waits.data ? (const char *)buf_at(&q->waits) : "", q->waits.len);
 	put_close(out, ']');
 	put_close(out, '}');

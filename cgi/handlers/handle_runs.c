@@ -7,6 +7,7 @@
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "cgi/server/ended.h"
 #include "cgi/server/failed.h"
 #include "cgi/server/fresh.h"
 #include "cgi/server/list.h"
@@ -471,79 +472,29 @@ static void answer_replace(struct call *c, struct cJSON *root)
 	json_free(root);
 }
 
-/* How it came to its end, from its last events. */
-struct ending {
-	uint8_t state;
-	bool is_found, is_whole;
-	char note[600];
-	uint64_t cause;
-	char by[600];
-};
-
-/* Newest first. Of what was killed the kill tells more than its confirmation. */
-static int ending_take(void *ctx, const struct read_event *e)
-{
-	struct ending *w = ctx;
-	bool kill = e->event == EV_KILL || e->event == EV_INTENT;
-
-	if (w->is_whole || (w->is_found ? !kill : e->to != w->state || e->from == e->to))
-		return 0;
-	w->is_found = true;
-	w->is_whole = e->event != EV_DEAD_KILLED;
-	if (e->note)
-		snprintf(w->note, sizeof w->note, ": %s", e->note);
-	if (e->cause != 0)
-		w->cause = e->cause;
-	return 0;
-}
-
-static int ending_by(void *ctx, const struct store_command *m)
-{
-	struct ending *w = ctx;
-	struct cJSON *args = NULL;
-	const char *message = NULL;
-
-	if (json_parse(m->args, strlen(m->args), &args, NULL) == 0)
-		message = json_text(args, "message");
-	snprintf(w->by, sizeof w->by, "; command %llu (%s) by %s%s%s", (unsigned long long)m->id,
-	         m->kind, m->actor, message ? ": " : "", message ? message : "");
-	json_free(args);
-	return 0;
-}
-
-static void ending_read(struct reader *r, const struct instance *i, struct ending *ret)
-{
-	enum { BACK_MAX = 50 };
-
-	*ret = (struct ending){ .state = i->state };
-	read_events(r, &(struct read_history){ i->key, 0, BACK_MAX }, ending_take, ret, NULL, NULL);
-	if (i->state == ST_STOP && ret->note[0] == '\0' && i->exit_code != 0)
-		snprintf(ret->note, sizeof ret->note,
-		         i->exit_code < 0 ? ": signal %d" : ": exit %d",
-		         i->exit_code < 0 ? -i->exit_code : i->exit_code);
-	if (ret->cause != 0)
-		read_command(r, NULL, ret->cause, ending_by, ret, NULL);
-}
-
 /* The server's answer, of one that is over as the store has it. */
-static void over_put(struct call *c, const struct instance *i, const struct ending *w)
+static void over_put(struct call *c, const struct instance *i, const struct ended *w)
 {
 	const char *state = state_name((enum state)i->state);
 	struct cJSON *root = NULL;
-	char reason[120] = "";
+	char reason[120] = "", by[700] = "";
 	struct buf line;
 
 	if (json_parse(buf_str(&c->out), c->out.len, &root, NULL) < 0)
 		return;
 	if (i->reason != 0)
 		snprintf(reason, sizeof reason, ", %s", reason_text((enum reason)i->reason));
+	if (w->actor[0])
+		snprintf(by, sizeof by, "; command %llu (%s) by %s%s%s",
+		         (unsigned long long)w->cause, w->kind, w->actor, w->message[0] ? ": " : "",
+		         w->message);
 	buf_init(&line);
-	buf_printf(&line, "it is over: %s%s%s%s", state, reason, w->note, w->by);
+	buf_printf(&line, "it is over: %s%s%s%s", state, reason, w->note, by);
 	cJSON *args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "state", state);
 	cJSON_AddStringToObject(args, "reason", reason);
 	cJSON_AddStringToObject(args, "note", w->note);
-	cJSON_AddStringToObject(args, "by", w->by);
+	cJSON_AddStringToObject(args, "by", by);
 	text_replace(root, "state", state);
 	text_replace(root, "code", "over");
 	text_replace(root, "line", buf_str(&line));
@@ -553,19 +504,21 @@ static void over_put(struct call *c, const struct instance *i, const struct endi
 }
 
 /* Inside the object that the answer is. */
-static void over_digest(struct call *c, struct reader *r, const struct instance *i)
+static void over_ended(struct call *c, struct reader *r, const struct instance *i,
+                       const struct ended *w)
 {
 	if (c->out.len == 0 || buf_at(&c->out)[c->out.len - 1] != '}')
 		return;
 	c->out.len--;
 	failed_put(&c->out, r, i, FAILED_WHOLE);
+	ended_put(&c->out, c->cgi->names, r, i, w);
 	put_close(&c->out, '}');
 }
 
 #define IS_SECRET "\"code\":\"secret\""
 
 /* What it waits for, in the words of the event that put it off. */
-static void secret_put(struct call *c, const struct ending *w)
+static void secret_put(struct call *c, const struct ended *w)
 {
 	struct cJSON *root = NULL;
 	struct buf line;
@@ -585,25 +538,32 @@ static int over_work(struct call *c, struct reader *r)
 {
 	const struct query *q = c->extra;
 	struct instance i;
-	struct ending w;
+	struct ended w;
 
 	int found = read_instance(r, q->key, &i, NULL, &c->err);
 
 	if (found == 0 && state_final((enum state)i.state)) {
-		ending_read(r, &i, &w);
+		ended_read(r, &i, &w);
 		over_put(c, &i, &w);
-		over_digest(c, r, &i);
+		over_ended(c, r, &i, &w);
 	} else if (found == 0 && strstr(buf_str(&c->out), IS_SECRET) && i.state == ST_FAILED) {
-		ending_read(r, &i, &w);
+		ended_read(r, &i, &w);
 		secret_put(c, &w);
 	}
 	c->err = (struct err){ 0 }; /* there is none: what the server said holds */
 	return 0;
 }
 
+/* Without the store's word the server's holds, as while a database stands still. */
+static int why_shown(struct call *c)
+{
+	c->err = (struct err){ 0 };
+	c->place[0] = c->hint[0] = '\0';
+	return reply_json(c, MHD_HTTP_OK);
+}
+
 /* The server keeps in memory how instances ended. The store alone has the ends of parts, and what
- * the events say. The store adds nothing to a success, so the server's answer stands: it comes also
- * while a database stands still. */
+ * the events say. */
 static int why_done(struct call *c)
 {
 	const struct query *q = c->extra;
@@ -611,12 +571,11 @@ static int why_done(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	c->then = NULL;
-	bool is_over = strstr(said, "\"code\":\"over\"") != NULL;
-	if ((is_over && !strstr(said, "\"state\":\"Succ\"")) || strstr(said, IS_SECRET) ||
+	c->then = why_shown;
+	if (strstr(said, "\"code\":\"over\"") || strstr(said, IS_SECRET) ||
 	    (q->key.part != 0 && strstr(said, "\"code\":\"unplanned\"")))
 		return call_read(c, over_work);
-	return reply_json(c, MHD_HTTP_OK);
+	return why_shown(c);
 }
 
 int instance_why_get(struct call *c)

@@ -410,6 +410,58 @@ static void failure_print(const cJSON *root)
 	}
 }
 
+/* "p/w/load 2026-03-01 (StopSchedule)" */
+static void instances_print(const char *head, const cJSON *list)
+{
+	const cJSON *e;
+
+	cJSON_ArrayForEach(e, list) {
+		printf("%s%s %s (%s)", e == list->child ? head : ", ", text_of(e, "task"),
+		       text_of(e, "label"), text_of(e, "state"));
+	}
+	if (list && list->child)
+		putchar('\n');
+}
+
+static void cell_took(const cJSON *e, const char *key, struct buf *out)
+{
+	const cJSON *us = json_get(e, key);
+
+	if (us)
+		buf_printf(out, "%.1f s", us->valuedouble / 1e6);
+}
+
+static const struct column attempt_columns[] = {
+	{ ">Attempt", "attempt" },
+	{ "Started", "started", cell_time },
+	{ "Ended", "ended", cell_time },
+	{ "Broker", "broker" },
+	{ "State", "state" },
+	{ "Reason", "reason" },
+	{ "Failure", "failure", cell_failure },
+	{ 0 },
+};
+
+/* Of what is over: how it came to that. */
+static void ended_print(const cJSON *root)
+{
+	const cJSON *e = json_get(root, "ended"), *attempts = json_get(e, "attempts");
+	struct buf took;
+
+	if (!e)
+		return;
+	buf_init(&took);
+	cell_took(e, "took_us", &took);
+	cli_line(stdout, "how: %s%s%s%s%s", text_of(e, "how"),
+	         attempts && attempts->child ? " at attempt " : "",
+	         attempts && attempts->child ? text_of(e, "attempt") : "",
+	         took.len ? ", it took " : "", buf_str(&took));
+	buf_done(&took);
+	instances_print("skipped by: ", json_get(root, "skipped_by"));
+	if (cJSON_GetArraySize(attempts) > 1)
+		rows_show(attempt_columns, attempts);
+}
+
 static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	(void)o;
@@ -419,6 +471,7 @@ static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 		printf("opens with: %s\n", text_of(root, "opens"));
 	if (text_of(root, "expected")[0] != '\0')
 		printf("expected: %s\n", text_of(root, "expected"));
+	ended_print(root);
 	failure_print(root);
 	return CLI_OK;
 }

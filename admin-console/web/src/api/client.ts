@@ -62,10 +62,12 @@ export type Preview = Omit<
 	warnings?: unknown[]
 }
 export type InstanceKey = Pick<Change, 'id' | 'task' | 'task_id' | 'run_date' | 'label' | 'part'>
-export type Why = Omit<Schemas['Why'], 'waits_for'> & {
+export type Ended = Schemas['EndedWhy']
+export type Why = Omit<Schemas['Why'], 'waits_for' | 'skipped_by'> & {
 	code?: string
 	args?: Record<string, string | number>
 	waits_for?: (InstanceKey & { state: string })[]
+	skipped_by?: (InstanceKey & { state: string })[]
 }
 export type Page<T> = { items: T[]; cursor: string | null; number: string }
 
