@@ -476,6 +476,7 @@ static const struct start {
 } starts[QK_COUNT] = {
 	[QK_INSTANCE] = { parse_instance, ask_for_ledger },
 	[QK_WHY] = { parse_instance, start_why },
+	[QK_CAUSES] = { query__causes, query_finish },
 	[QK_PROGRESS] = { query__progress, query_finish },
 	[QK_COMMAND] = { query_command, query_finish },
 	[QK_FORECAST] = { query__forecast, NULL },

@@ -48,6 +48,12 @@ struct query {
 /* query_why.c: the answer of `why`. On the commander's thread. The first one finds the words;
  * true: q->parent is to be asked for before it is printed. */
 bool query__why_say(struct query *q);
+/* Does the end of a parent (NULL: there is none) meet the link? */
+struct outcome_range;
+struct task_link;
+bool query__met(const struct task_link *l, const struct outcome_range *o);
+/* query_causes.c: answered, or refused. */
+int query__causes(struct query *q, const struct jval *args, struct refusal *f);
 void query__why_part(struct query *q); /* sets `part`: the first that waits */
 void query__why_print(struct query *q);
 /* What it would show cannot become durable now: it says so, with the state shown last. */

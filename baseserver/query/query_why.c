@@ -23,7 +23,7 @@ struct why {
 	bool has_parent;
 };
 
-static bool met(const struct task_link *l, const struct outcome_range *o)
+bool query__met(const struct task_link *l, const struct outcome_range *o)
 {
 	if (!o)
 		return false;
@@ -98,7 +98,7 @@ static bool say_link(struct why *w, const struct task_link *l)
 			    !outcomes_find(&p->outcomes, d))
 				continue;
 			total++;
-			if (met(l, outcomes_find(&p->outcomes, d)))
+			if (query__met(l, outcomes_find(&p->outcomes, d)))
 				continue;
 			first = open++ ? first : d;
 			add_wait(w, (struct inst_key){ d, p->id, 0 });
@@ -388,7 +388,7 @@ static void say_skipped(struct why *w, const struct outcome_range *o)
 			     d < spans[i].hi && looked++ < DATES_MAX;
 			     d = plan_next(p->def->plan, d)) {
 				const struct outcome_range *was = outcomes_find(&p->outcomes, d);
-				if (was && (o->reason == RE_BRANCH || !met(l, was)))
+				if (was && (o->reason == RE_BRANCH || !query__met(l, was)))
 					add_wait(w, (struct inst_key){ d, p->id, 0 });
 			}
 	}

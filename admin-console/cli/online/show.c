@@ -488,8 +488,55 @@ const struct verb verb_run_show = { instance_show, instance_options, 1, 2,
 const struct verb verb_run_history = {
 	instance_show, instance_options, 1, 2, .call = "/events?limit=500", .columns = event_columns
 };
-const struct verb verb_why = { instance_show,  instance_options, 1, 2,
-	                       .call = "/why", .show = why_show };
+
+/* Each root with the command that tells more of it. */
+static int causes_show(struct online *o, const struct asked *q, const cJSON *root)
+{
+	const cJSON *e;
+
+	(void)o;
+	(void)q;
+	cli_line(stdout, "%s", text_of(root, "line"));
+	cJSON_ArrayForEach(e, json_get(root, "roots"))
+		cli_line(stdout, "  %s: sirdar why %s '%s'", text_of(e, "kind"), text_of(e, "task"),
+		         text_of(e, "label"));
+	return CLI_OK;
+}
+
+/* Of a workflow: "project/workflow", perhaps with the date of a run. */
+static int workflow_why(struct asked *q)
+{
+	struct asked as = *q;
+	struct verb verb = *q->verb;
+	struct online o = { 0 };
+	cJSON *root = NULL;
+	struct buf path;
+	int code = online_open(q->cli, &o);
+
+	verb.show = causes_show;
+	as.verb = &verb;
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/why/");
+	path_part(&path, word(q, 0));
+	path_arg(&path, "date", word(q, 1));
+	if (code == CLI_OK)
+		code = online_get(&o, buf_str(&path), &root);
+	if (code == CLI_OK)
+		code = answer_show(&o, &as, root);
+	buf_done(&path);
+	cJSON_Delete(root);
+	online_close(&o);
+	return code;
+}
+
+static int why_ask(struct asked *q)
+{
+	const char *slash = strchr(word(q, 0), '/');
+
+	return slash && !strchr(slash + 1, '/') ? workflow_why(q) : instance_show(q);
+}
+
+const struct verb verb_why = { why_ask, instance_options, 1, 2, .call = "/why", .show = why_show };
 
 /* --- brokers, status --- */
 
