@@ -37,6 +37,7 @@ export const router = createRouter({
 		},
 		{ path: '/ops', component: () => import('./pages/Situation.vue'), meta: { key: 'nav.ops' } },
 		{ path: '/ops/t', component: () => import('./pages/Instances.vue'), meta: { key: 'nav.instances' } },
+		{ path: '/ops/failures', component: () => import('./pages/Failures.vue'), meta: { key: 'nav.failures' } },
 		{ path: '/ops/baselines', component: () => import('./pages/Baselines.vue'), meta: { key: 'nav.baselines' } },
 		{ path: '/ops/alerts', component: () => import('./pages/Alerts.vue'), meta: { key: 'nav.alerts' } },
 		{ path: '/ops/queues', component: () => import('./pages/Queues.vue'), meta: { key: 'nav.queues' } },

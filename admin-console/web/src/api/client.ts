@@ -308,6 +308,10 @@ export const api = {
 	instance: (id: string, s?: AbortSignal) => get<Instance>('/instances/' + id, {}, s),
 	history: (id: string, args: Args, s?: AbortSignal) => get<Page<Event>>(`/instances/${id}/events`, args, s),
 	why: (id: string, s?: AbortSignal) => get<Why>(`/instances/${id}/why`, {}, s),
+	whyFlow: (name: string, date?: string, s?: AbortSignal) => get<Schemas['Causes']>('/why/' + path(name), { date }, s),
+	failures: (args: Args, s?: AbortSignal) => get<Schemas['CauseList']>('/failures', args, s),
+	causeInstances: (cause: string, args: Args, s?: AbortSignal) =>
+		get<Schemas['CauseInstanceList']>('/failures/' + cause, args, s),
 	log,
 	logUrl: (id: string, args: Args) => `/api/v1/instances/${id}/log${query(args)}`,
 	commands: (args: Args, s?: AbortSignal) => get<Page<Command>>('/commands', args, s),

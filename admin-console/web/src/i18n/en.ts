@@ -308,6 +308,7 @@ export const en = {
 	'nav.calendars': 'Calendars',
 	'nav.commands': 'Commands',
 	'nav.develop': 'Develop',
+	'nav.failures': 'Failures',
 	'nav.grid': 'Grid',
 	'nav.help': 'Manual',
 	'nav.home': 'Home',

@@ -307,6 +307,7 @@ export const zh: Words = {
 	'nav.calendars': '日历',
 	'nav.commands': '命令',
 	'nav.develop': '开发',
+	'nav.failures': '失败',
 	'nav.grid': '网格',
 	'nav.help': '手册',
 	'nav.home': '首页',
