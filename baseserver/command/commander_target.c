@@ -1,7 +1,8 @@
-/* Target servers: set, removed, looked up when documents name them. A password is sealed here
- * (vault.h), and neither the command's record nor the audit has it; or it is a reference to where
- * it is kept outside (source.h), which is no secret and is stored as it is. Only these documents
- * have references, and only administrators write them: no workflow can name a path. */
+/* Target servers: set, removed, looked up when documents name them. A secret (the password, and
+ * others by name) is sealed here (vault.h), and neither the command's record nor the audit has it;
+ * or it is a reference to where it is kept outside (source.h), which is no secret and is stored as
+ * it is. Only these documents have references, and only administrators write them: no workflow can
+ * name a path. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,13 @@
 #include "util/json_put.h"
 #include "util/json_read.h"
 
-enum { TEXT_MAX_BYTES = 500, PASSWORD_MAX_BYTES = 4096, LIST_MAX = 100, EXTRA_MAX = 50 };
+enum {
+	TEXT_MAX_BYTES = 500,
+	PASSWORD_MAX_BYTES = 4096,
+	LIST_MAX = 100,
+	EXTRA_MAX = 50,
+	SECRET_NAME_MAX = 60
+};
 
 static const char *const texts[] = { "host", "user", "database" };
 static const char *const kinds[] = { "mysql", "mariadb", "postgresql", "sqlite", "http",
@@ -107,22 +114,53 @@ static int parse_ref(const struct jval *v, const char *at, struct refusal *f)
 	return r;
 }
 
-static int parse_password(const struct order *o, struct refusal *f)
+/* A text, which is sealed, or where it is kept outside. `in` has it as `name`. */
+static int parse_secret(const struct jval *in, const char *place, const char *name,
+                        struct refusal *f)
 {
-	const struct jval *v = jv_get(o->args, TARGET_PASSWORD);
+	const struct jval *v = jv_get(in, name);
 	const char *text = NULL;
+	char at[100];
 
+	snprintf(at, sizeof at, "%s.%.60s", place, name);
 	if (jv_is(v, JV_OBJECT))
-		return parse_ref(v, "args." TARGET_PASSWORD, f);
-	int r = arg_text(o->args, "args", "password", PASSWORD_MAX_BYTES, &text, f);
+		return parse_ref(v, at, f);
+	int r = arg_text(in, place, name, PASSWORD_MAX_BYTES, &text, f);
 
 	if (r == 0 && text && strcmp(text, ARGS_KEPT_OUT) == 0)
-		return refuse(f, E_INVALID, "args.password", "set the password again",
-		              "args.password: the password is not kept with a command");
+		return refuse(f, E_INVALID, at, "set it again", "%s: it is not kept with a command",
+		              at);
 	for (const unsigned char *p = (const unsigned char *)(r == 0 && text ? text : ""); *p; p++)
 		if ((*p < 0x20 && !strchr("\t\r\n", *p)) || *p == 0x7f)
-			return refuse(f, E_INVALID, "args.password", NULL,
-			              "args.password: no control characters but ends of lines");
+			return refuse(f, E_INVALID, at, NULL,
+			              "%s: no control characters but ends of lines", at);
+	return r;
+}
+
+/* In a job's words the name follows the server's after a dot. */
+static bool is_secret_name(const char *name)
+{
+	return word_ok(name) && strlen(name) <= SECRET_NAME_MAX && !strchr(name, '.') &&
+	       strcmp(name, TARGET_PASSWORD) != 0;
+}
+
+static int parse_secrets(const struct order *o, struct refusal *f)
+{
+	const struct jval *all = jv_get(o->args, "secrets");
+	const char *want = "{\"token\": \"...\"}";
+	int r = 0;
+
+	if (all && all->kind != JV_OBJECT)
+		return refuse(f, E_INVALID, "args.secrets", want,
+		              "args.secrets: an object of secrets by name is expected, not %s",
+		              jv_kind_name(all));
+	for (const struct jval *v = jv_first(all); v && r == 0; v = v->next)
+		r = is_secret_name(v->key) ? parse_secret(all, "args.secrets", v->key, f)
+		                           : refuse(f, E_INVALID, "args.secrets", want,
+		                                    "args.secrets: '%.60s' is no name of one: at "
+		                                    "most %d letters, digits, _ and -, and the "
+		                                    "password is its own argument",
+		                                    v->key, SECRET_NAME_MAX);
 	return r;
 }
 
@@ -160,7 +198,9 @@ int order__parse_target(struct order *o, struct refusal *f)
 	if (r == 0)
 		r = parse_projects(o, f);
 	if (r == 0)
-		r = parse_password(o, f);
+		r = parse_secret(o->args, "args", TARGET_PASSWORD, f);
+	if (r == 0)
+		r = parse_secrets(o, f);
 	return r < 0 ? r : parse_name(o, f);
 }
 
@@ -200,11 +240,11 @@ static void print_number(struct buf *out, const char *key, const struct jval *v)
 		put_int(out, key, v->number);
 }
 
-static void print_ref(struct buf *out, const struct jval *v)
+static void print_ref(struct buf *out, const char *key, const struct jval *v)
 {
 	if (!jv_is(v, JV_OBJECT))
 		return;
-	put_open(out, TARGET_PASSWORD, '{');
+	put_open(out, key, '{');
 	put_text(out, "from", jv_str(v, "from"));
 	put_text(out, "path", jv_str(v, "path"));
 	if (jv_str(v, "key")[0])
@@ -212,8 +252,40 @@ static void print_ref(struct buf *out, const struct jval *v)
 	put_close(out, '}');
 }
 
-static void print_body(const struct jval *args, const struct jval *was, const char *sealed,
-                       struct buf *out)
+/* Secrets as they are to be; those that are sealed are so already. */
+struct secrets_kept {
+	char *sealed; /* the password; NULL: none, or outside */
+	struct {
+		const char *name; /* borrowed */
+		char *sealed;     /* NULL: see ref */
+		const struct jval *ref;
+	} items[TARGET_SECRETS_MAX];
+	size_t n;
+};
+
+static void kept_done(struct secrets_kept *k)
+{
+	free(k->sealed);
+	for (size_t i = 0; i < k->n; i++)
+		free(k->items[i].sealed);
+}
+
+static void print_secrets(struct buf *out, const struct secrets_kept *k)
+{
+	if (!k->n)
+		return;
+	put_open(out, "secrets", '{');
+	for (size_t i = 0; i < k->n; i++) {
+		if (k->items[i].sealed)
+			put_text(out, k->items[i].name, k->items[i].sealed);
+		else
+			print_ref(out, k->items[i].name, k->items[i].ref);
+	}
+	put_close(out, '}');
+}
+
+static void print_body(const struct jval *args, const struct jval *was,
+                       const struct secrets_kept *k, struct buf *out)
 {
 	const struct jval *kind = member(args, was, "kind");
 
@@ -228,10 +300,11 @@ static void print_body(const struct jval *args, const struct jval *was, const ch
 	print_number(out, "concurrency", member(args, was, "concurrency"));
 	print_extra(out, member(args, was, "extra"));
 	print_projects(out, member(args, was, "projects"));
-	if (sealed)
-		put_text(out, "sealed", sealed);
+	if (k->sealed)
+		put_text(out, "sealed", k->sealed);
 	else
-		print_ref(out, member(args, was, TARGET_PASSWORD));
+		print_ref(out, TARGET_PASSWORD, member(args, was, TARGET_PASSWORD));
+	print_secrets(out, k);
 	put_close(out, '}');
 }
 
@@ -245,32 +318,87 @@ static void commander_target_put(struct commander *c, const struct cmd *cmd, con
 	                                    .retired = cmd->kind == CK_SERVER_REMOVE });
 }
 
-static int target_seal(struct commander *c, const char *name, const char *password,
+static int target_seal(struct commander *c, const char *name, const char *secret, const char *text,
                        char **ret_sealed, struct refusal *f)
 {
 	struct err err = { 0 };
 	struct buf about;
 
 	*ret_sealed = NULL;
-	if (!password[0])
+	if (!text[0])
 		return 0;
 	buf_init(&about);
-	target_about(name, &about);
-	int r = vault_seal(c->vault, buf_str(&about), password, ret_sealed, &err);
+	target_about(name, secret, &about);
+	int r = vault_seal(c->vault, buf_str(&about), text, ret_sealed, &err);
 	buf_done(&about);
 	return r < 0 ? refuse(f, E_CONFLICT, "args.password", "docs/manual.md, Target servers",
 	                      "%s", err.text)
 	             : 0;
 }
 
-static bool same_body(const struct doc *was, struct buf *body)
+static int kept_add(struct secrets_kept *k, const char *name, char *sealed, const struct jval *ref,
+                    struct refusal *f)
 {
-	struct buf old;
+	if (k->n == TARGET_SECRETS_MAX) {
+		free(sealed);
+		return refuse(f, E_LIMIT, "args.secrets", "sirdar target set --no-secret",
+		              "args.secrets: a target server has at most %d besides its password",
+		              TARGET_SECRETS_MAX);
+	}
+	k->items[k->n].name = name;
+	k->items[k->n].sealed = sealed;
+	k->items[k->n++].ref = ref;
+	return 0;
+}
+
+/* Those that are not said stay, in their order; then the new ones. "" takes one away. */
+static int secrets_keep(struct commander *c, const char *name, const struct jval *was,
+                        const struct jval *now, struct secrets_kept *k, struct refusal *f)
+{
+	int r = 0;
+
+	for (const struct jval *v = jv_first(was); v && r == 0; v = v->next)
+		if (!jv_get(now, v->key))
+			r = kept_add(k, v->key, v->kind == JV_TEXT ? mem_str(v->text) : NULL, v, f);
+	for (const struct jval *v = jv_first(now); v && r == 0; v = v->next) {
+		char *sealed = NULL;
+		if (v->kind == JV_TEXT)
+			r = target_seal(c, name, v->key, v->text, &sealed, f);
+		if (r == 0 && (sealed || v->kind == JV_OBJECT))
+			r = kept_add(k, v->key, sealed, v, f);
+	}
+	return r;
+}
+
+/* What `args` say of them, over what there is. */
+static int kept_of(struct commander *c, const char *name, const struct jval *args,
+                   const struct doc *was, struct secrets_kept *k, struct refusal *f)
+{
+	const struct jval *json = was ? doc_json(was) : NULL;
+	const char *password = jv_text(args, TARGET_PASSWORD); /* else it is kept outside */
+	int r = 0;
+
+	if (password)
+		r = target_seal(c, name, TARGET_PASSWORD, password, &k->sealed, f);
+	else if (!jv_get(args, TARGET_PASSWORD) && jv_text(json, "sealed"))
+		k->sealed = mem_str(jv_text(json, "sealed"));
+	return r < 0 ? r
+	             : secrets_keep(c, name, jv_get(json, "secrets"), jv_get(args, "secrets"), k,
+	                            f);
+}
+
+static bool same_body(struct commander *c, const struct doc *was, struct buf *body)
+{
 	const struct jval none = { .kind = JV_OBJECT };
+	struct secrets_kept k = { 0 };
+	struct refusal f = { 0 };
+	struct buf old;
 
 	buf_init(&old);
-	print_body(&none, doc_json(was), target_sealed(was), &old);
+	kept_of(c, was->name, &none, was, &k, &f);
+	print_body(&none, doc_json(was), &k, &old);
 	bool same = strcmp(buf_str(&old), buf_str(body)) == 0;
+	kept_done(&k);
 	buf_done(&old);
 	return same;
 }
@@ -278,26 +406,23 @@ static bool same_body(const struct doc *was, struct buf *body)
 static int target_set(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_SERVER], cmd->o.server);
-	const bool says = jv_get(cmd->o.args, "password") != NULL;
-	const char *password = jv_text(cmd->o.args, "password"); /* else it is kept outside */
-	char *pool = mem_fmt(POOL_SERVER "%s", cmd->o.server), *sealed = NULL;
-	int r = password ? target_seal(c, cmd->o.server, password, &sealed, f) : 0;
+	char *pool = mem_fmt(POOL_SERVER "%s", cmd->o.server);
+	struct secrets_kept k = { 0 };
 	struct buf body;
+	int r = kept_of(c, cmd->o.server, cmd->o.args, was, &k, f);
 
 	buf_init(&body);
 	if (r == 0) {
-		if (!says && was && target_sealed(was))
-			sealed = mem_str(target_sealed(was));
-		print_body(cmd->o.args, was ? doc_json(was) : NULL, sealed, &body);
+		print_body(cmd->o.args, was ? doc_json(was) : NULL, &k, &body);
 		cmd->edit = mem_new(sizeof *cmd->edit);
-		if (!was || !same_body(was, &body))
+		if (!was || !same_body(c, was, &body))
 			commander_target_put(c, cmd, cmd->o.server, buf_str(&body));
 		if (cmd->o.size >= 0)
 			pool__change(c, cmd, pool, cmd->o.size ? (int32_t)cmd->o.size : POOL_NONE,
 			             cmd->edit);
 	}
 	buf_done(&body);
-	free(sealed);
+	kept_done(&k);
 	free(pool);
 	return r;
 }
@@ -321,30 +446,51 @@ static int take_away(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 /* --- another key --------------------------------------------------------------------- */
 
-static int seal_again(struct commander *c, struct cmd *cmd, const struct doc *t, struct err *err)
+/* 1: with the first key now. */
+static int seal_one(struct commander *c, const char *name, const char *secret, char **sealed,
+                    struct err *err)
 {
-	const struct jval none = { .kind = JV_OBJECT };
-	struct buf about, body;
-	char *text = NULL, *sealed = NULL;
-	bool current;
+	struct buf about;
+	char *text = NULL, *now = NULL;
+	bool current = true;
 
-	int r = vault_is_current(c->vault, target_sealed(t), &current, err);
+	int r = *sealed ? vault_is_current(c->vault, *sealed, &current, err) : 0;
 	if (r < 0 || current)
 		return r;
 	buf_init(&about);
-	buf_init(&body);
-	target_about(t->name, &about);
-	r = vault_open(c->vault, buf_str(&about), target_sealed(t), &text, err);
+	target_about(name, secret, &about);
+	r = vault_open(c->vault, buf_str(&about), *sealed, &text, err);
 	if (r == 0)
-		r = vault_seal(c->vault, buf_str(&about), text, &sealed, err);
+		r = vault_seal(c->vault, buf_str(&about), text, &now, err);
 	if (r == 0) {
-		print_body(&none, doc_json(t), sealed, &body);
-		commander_target_put(c, cmd, t->name, buf_str(&body));
+		free(*sealed);
+		*sealed = now;
 	}
 	vault_forget(text);
-	free(sealed);
 	buf_done(&about);
-	buf_done(&body);
+	return r < 0 ? r : 1;
+}
+
+static int seal_again(struct commander *c, struct cmd *cmd, const struct doc *t, struct err *err)
+{
+	const struct jval none = { .kind = JV_OBJECT };
+	struct secrets_kept k = { 0 };
+	struct refusal f = { 0 };
+	struct buf body;
+
+	kept_of(c, t->name, &none, t, &k, &f);
+	int r = seal_one(c, t->name, TARGET_PASSWORD, &k.sealed, err), changed = r;
+	for (size_t i = 0; i < k.n && r >= 0; i++) {
+		r = seal_one(c, t->name, k.items[i].name, &k.items[i].sealed, err);
+		changed += r;
+	}
+	if (r >= 0 && changed) {
+		buf_init(&body);
+		print_body(&none, doc_json(t), &k, &body);
+		commander_target_put(c, cmd, t->name, buf_str(&body));
+		buf_done(&body);
+	}
+	kept_done(&k);
 	return r;
 }
 
@@ -355,8 +501,8 @@ static int rekey(struct commander *c, struct cmd *cmd, struct refusal *f)
 	int r = 0;
 
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	for (size_t i = 0; i < targets->n && r == 0; i++)
-		if (!targets->items[i].retired && target_sealed(&targets->items[i]))
+	for (size_t i = 0; i < targets->n && r >= 0; i++)
+		if (!targets->items[i].retired)
 			r = seal_again(c, cmd, &targets->items[i], &err);
 	if (r == 0)
 		r = factors__seal_again(c, cmd, &err);

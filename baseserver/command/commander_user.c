@@ -249,6 +249,7 @@ int order__parse_person(struct order *o, struct refusal *f)
 	return 0;
 }
 
+/* Of a secret object (secrets by name) the texts are secret; an object in it says where one is. */
 void person_print(struct buf *out, const char *key, const struct jval *v, bool secret)
 {
 	switch (v->kind) {
@@ -264,13 +265,13 @@ void person_print(struct buf *out, const char *key, const struct jval *v, bool s
 	case JV_LIST:
 		put_open(out, key, '[');
 		for (const struct jval *i = v->first; i; i = i->next)
-			person_print(out, NULL, i, false);
+			person_print(out, NULL, i, secret);
 		put_close(out, ']');
 		break;
 	case JV_OBJECT:
 		put_open(out, key, '{');
 		for (const struct jval *i = v->first; i; i = i->next)
-			person_print(out, i->key, i, false);
+			person_print(out, i->key, i, secret && i->kind != JV_OBJECT);
 		put_close(out, '}');
 		break;
 	default:
@@ -286,10 +287,12 @@ char *args__shown(const struct order *o)
 
 	buf_init(&out);
 	put_open(&out, NULL, '{');
-	JV_EACH(v, o->args)
-		person_print(&out, v->key, v,
-		             strcmp(v->key, hides[0]) == 0 ||
-		                     (hides[1] && strcmp(v->key, hides[1]) == 0));
+	JV_EACH(v, o->args) {
+		bool hidden = strcmp(v->key, hides[0]) == 0 ||
+		              (hides[1] && strcmp(v->key, hides[1]) == 0);
+		bool is_ref = v->kind == JV_OBJECT && strcmp(v->key, TARGET_PASSWORD) == 0;
+		person_print(&out, v->key, v, hidden && !is_ref);
+	}
 	put_close(&out, '}');
 	text = mem_str(buf_str(&out));
 	buf_done(&out);

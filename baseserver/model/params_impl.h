@@ -58,6 +58,10 @@ const char *target__lookup(struct view *v, const char *name);
 int target__fill(struct view *v, struct param_question *q);
 
 /* params_secret.c */
+/* A secret of a target server is told as `as`, or wished for; `as` NULL: it is only to be had. What
+ * it has not, or the project may not use, is left out. errors  as secret__named() */
+int secret__have(struct view *v, struct param_question *q, const struct doc *t, const char *name,
+                 const char *as);
 /* "secret.NAME" and "secret.P.password": added, or wished for, where the job may have it, else left
  * out. errors  E_SECRET it does not open, in q->text */
 int secret__named(struct view *v, struct param_question *q, const char *name);

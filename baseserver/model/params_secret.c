@@ -64,56 +64,60 @@ static const char *param_value(const struct view *v, const char *name, size_t by
 	return NULL;
 }
 
-/* "P.password" is of the server that the parameter P names, "NAME" of that server. */
-static const struct doc *target_whose(const struct view *v, const char *name)
+/* "P.SECRET" is of the server that the parameter P names; "NAME" is the password of that server,
+ * "NAME.SECRET" another one of it. */
+static const struct doc *target_whose(const struct view *v, const char *name,
+                                      const char **ret_secret)
 {
-	static const char end[] = "." TARGET_PASSWORD;
-	size_t n = strlen(name), m = sizeof end - 1;
-	const char *value = NULL;
+	const char *dot = strrchr(name, '.');
+	const char *value = dot ? param_value(v, name, (size_t)(dot - name)) : NULL;
+	const struct doc *t = value ? docs_find(&v->p->targets, value) : NULL;
 
-	if (n > m && strcmp(name + n - m, end) == 0)
-		value = param_value(v, name, n - m);
-	if (value && docs_find(&v->p->targets, value))
-		return docs_find(&v->p->targets, value);
-	return is_named(v, name) ? docs_find(&v->p->targets, name) : NULL;
+	if (t) {
+		*ret_secret = dot + 1;
+		return t;
+	}
+	return is_named(v, name) ? targets_of_secret(&v->p->targets, name, ret_secret) : NULL;
 }
 
 /* --- where ------------------------------------------------------------------------------- */
 
 /* Whoever is told the values is told this one: which peers were given it is kept. */
-static void note_given(struct param_question *q, const struct doc *t)
+static void note_given(struct param_question *q, const struct doc *t, const char *secret)
 {
 	q->given = mem_grow(q->given, q->n_given + 1, sizeof *q->given);
-	q->given[q->n_given++] = mem_str(t->name);
+	q->given[q->n_given++] = target_secret_shown(t->name, secret);
 }
 
 static int open_sealed(const struct view *v, struct param_question *q, const struct doc *t,
-                       const char *sealed, const char *as)
+                       const char *secret, const char *sealed, const char *as)
 {
 	struct err err = { 0 };
 	struct buf about;
 	char *text = NULL;
 
 	buf_init(&about);
-	target_about(t->name, &about);
+	target_about(t->name, secret, &about);
 	int r = vault_open(v->p->vault, buf_str(&about), sealed, &text, &err);
 	if (r == 0 && as) {
 		view__add(q, as, text);
-		note_given(q, t);
+		note_given(q, t, secret);
 	}
 	vault_forget(text);
 	buf_done(&about);
 	if (r == 0)
 		return 0;
-	log_warn("secret.sealed", "server=%s task=%s text=\"%s\"", t->name, v->def->name, err.text);
-	snprintf(q->text, sizeof q->text, "waits for the secret %s of target server %.100s: %.200s",
-	         TARGET_PASSWORD, t->name, err.text);
+	log_warn("secret.sealed", "server=%s secret=%s task=%s text=\"%s\"", t->name, secret,
+	         v->def->name, err.text);
+	snprintf(q->text, sizeof q->text,
+	         "waits for the secret %.60s of target server %.100s: %.190s", secret, t->name,
+	         err.text);
 	q->wait_us = SECRET_RETRY_US;
 	return E_SECRET;
 }
 
-static void add_wish(struct view *v, const struct doc *t, const struct secret_ref *ref,
-                     const char *as)
+static void add_wish(struct view *v, const struct doc *t, const char *secret,
+                     const struct secret_ref *ref, const char *as)
 {
 	size_t n = v->n_wishes;
 
@@ -123,30 +127,33 @@ static void add_wish(struct view *v, const struct doc *t, const struct secret_re
 		.from = mem_str(ref->from),
 		.path = mem_str(ref->path),
 		.key = mem_str(ref->key),
-		.what = mem_fmt("the secret %s of target server %.100s", TARGET_PASSWORD, t->name)
+		.what = mem_fmt("the secret %.60s of target server %.100s", secret, t->name)
 	};
 	v->wish_names[n] = as ? mem_str(as) : NULL;
 	v->n_wishes++;
 }
 
-/* `as` NULL: only whether it is to be had. */
-static int have(struct view *v, struct param_question *q, const struct doc *t, const char *as)
+int secret__have(struct view *v, struct param_question *q, const struct doc *t, const char *name,
+                 const char *as)
 {
 	struct target_secret secret;
 
-	if (!t || !target_allows(t, v->project) || !target_secret(t, TARGET_PASSWORD, &secret))
+	if (!t || !target_allows(t, v->project) || !target_secret(t, name, &secret))
 		return 0;
 	if (secret.sealed)
-		return open_sealed(v, q, t, secret.sealed, as);
-	add_wish(v, t, &secret.ref, as);
+		return open_sealed(v, q, t, name, secret.sealed, as);
+	add_wish(v, t, name, &secret.ref, as);
 	if (as)
-		note_given(q, t);
+		note_given(q, t, name);
 	return 0;
 }
 
 int secret__named(struct view *v, struct param_question *q, const char *name)
 {
-	return have(v, q, target_whose(v, name + strlen("secret.")), name);
+	const char *secret = TARGET_PASSWORD;
+	const struct doc *t = target_whose(v, name + strlen("secret."), &secret);
+
+	return secret__have(v, q, t, secret, name);
 }
 
 /* Names of secrets, as the type means them. */
@@ -158,7 +165,9 @@ static int have_words(struct view *v, struct param_question *q, const char *text
 	for (const char *at = text; r == 0 && *(at += strspn(at, TYPE_NAMES_APART)); at += n) {
 		n = strcspn(at, TYPE_NAMES_APART);
 		char *name = mem_strn(at, n);
-		r = have(v, q, target_whose(v, name), NULL);
+		const char *secret = TARGET_PASSWORD;
+		const struct doc *t = target_whose(v, name, &secret);
+		r = secret__have(v, q, t, secret, NULL);
 		free(name);
 	}
 	return r;
@@ -173,7 +182,8 @@ int secret__ahead(struct view *v, struct param_question *q)
 		const char *over = view__over(v, p->name), *value = over ? over : p->value;
 
 		if (p->server)
-			r = have(v, q, docs_find(&v->p->targets, value), NULL);
+			r = secret__have(v, q, docs_find(&v->p->targets, value), TARGET_PASSWORD,
+			                 NULL);
 		else if (p->secret)
 			r = have_words(v, q, value);
 	}

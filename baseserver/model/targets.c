@@ -1,7 +1,7 @@
-/* What the document of a target server says: its plain members, whose it is, its sealed password.
+/* What the document of a target server says: its plain members, whose it is, its sealed secrets.
  *
  * A name may have dots, so "NAME.KEY" is split at the first dot before which a server in force
- * stands. Without `projects`, or with "*" among them, a server is for every project. The password
+ * stands. Without `projects`, or with "*" among them, a server is for every project. A secret
  * leaves this file only sealed; params_target.c opens it for the holder of a lease. */
 #include "baseserver/model/targets.h"
 
@@ -52,9 +52,9 @@ bool target_value(const struct doc *t, const char *key, struct buf *out)
 	return true;
 }
 
-const char *target_sealed(const struct doc *t)
+static bool is_password(const char *secret)
 {
-	return jv_text(doc_json(t), "sealed");
+	return strcmp(secret, TARGET_PASSWORD) == 0;
 }
 
 static bool target_ref(const struct jval *v, struct secret_ref *ret)
@@ -65,11 +65,24 @@ static bool target_ref(const struct jval *v, struct secret_ref *ret)
 
 bool target_secret(const struct doc *t, const char *name, struct target_secret *ret)
 {
+	const struct jval *json = doc_json(t), *from = jv_get(json, "secrets");
+
 	*ret = (struct target_secret){ 0 };
-	if (strcmp(name, TARGET_PASSWORD) != 0)
-		return false;
-	ret->sealed = target_sealed(t);
-	return ret->sealed || target_ref(jv_get(doc_json(t), TARGET_PASSWORD), &ret->ref);
+	if (is_password(name)) {
+		ret->sealed = jv_text(json, "sealed");
+		from = json;
+	} else {
+		ret->sealed = jv_text(from, name);
+	}
+	return ret->sealed || target_ref(jv_get(from, name), &ret->ref);
+}
+
+const struct doc *targets_of_secret(const struct docs *t, const char *text, const char **ret_name)
+{
+	const struct doc *whole = docs_find(t, text);
+
+	*ret_name = TARGET_PASSWORD;
+	return whole ? whole : targets_split(t, text, ret_name);
 }
 
 bool target_allows(const struct doc *t, const char *project)
@@ -82,17 +95,27 @@ bool target_allows(const struct doc *t, const char *project)
 
 const char *target_refusal(const struct docs *t, const char *project, const char *name, bool secret)
 {
-	const struct doc *at = docs_find(t, name);
+	const char *which = TARGET_PASSWORD;
+	const struct doc *at = secret ? targets_of_secret(t, name, &which) : docs_find(t, name);
 	struct target_secret has;
 
 	if (!at)
 		return "is unknown";
 	if (!target_allows(at, project))
 		return "is not for this project";
-	return secret && !target_secret(at, TARGET_PASSWORD, &has) ? "has no password" : NULL;
+	if (!secret || target_secret(at, which, &has))
+		return NULL;
+	return is_password(which) ? "has no password" : "has no secret of that name";
 }
 
-void target_about(const char *name, struct buf *out)
+void target_about(const char *name, const char *secret, struct buf *out)
 {
 	buf_printf(out, "server %s", name);
+	if (!is_password(secret))
+		buf_printf(out, " secret %s", secret);
+}
+
+char *target_secret_shown(const char *name, const char *secret)
+{
+	return is_password(secret) ? mem_str(name) : mem_fmt("%s.%s", name, secret);
 }

@@ -41,17 +41,33 @@ static void put_key(struct buf *b, const char *sealed)
 }
 
 /* Where it is kept, when that is outside: no secret. */
-static void put_from(struct buf *b, const cJSON *ref)
+static void put_from(struct buf *b, const char *key, const cJSON *ref)
 {
 	if (!cJSON_IsObject(ref)) {
-		put_null(b, "password_from");
+		put_null(b, key);
 		return;
 	}
-	put_open(b, "password_from", '{');
+	put_open(b, key, '{');
 	put_text(b, "from", json_text(ref, "from"));
 	put_text(b, "path", json_text(ref, "path"));
 	put_text(b, "key", json_text(ref, "key"));
 	put_close(b, '}');
+}
+
+/* Secrets besides the password: their names, and how each is kept. */
+static void put_secrets(struct buf *b, const cJSON *secrets)
+{
+	const cJSON *v;
+
+	put_open(b, "secrets", '[');
+	cJSON_ArrayForEach(v, secrets) {
+		put_open(b, NULL, '{');
+		put_text(b, "name", v->string);
+		put_from(b, "from", v);
+		put_key(b, cJSON_IsString(v) ? v->valuestring : NULL);
+		put_close(b, '}');
+	}
+	put_close(b, ']');
 }
 
 /* All of it but what is sealed. */
@@ -69,8 +85,9 @@ static int target_put(void *ctx, const struct store_doc *d)
 	put_int(b, "concurrency", servers_number(root, "concurrency"));
 	put_texts(b, "projects", json_get(root, "projects"));
 	put_bool(b, "has_password", json_text(root, "sealed") || json_get(root, "password"));
-	put_from(b, json_get(root, "password"));
+	put_from(b, "password_from", json_get(root, "password"));
 	put_key(b, json_text(root, "sealed"));
+	put_secrets(b, json_get(root, "secrets"));
 	doc_close(b, d, root);
 	return 0;
 }
@@ -104,9 +121,9 @@ static int number_check(struct call *c, const char *key, int max)
 
 int servers_post(struct call *c)
 {
-	static const char *const keys[] = { "server",   "kind",     "host",  "port",
-		                            "user",     "database", "extra", "concurrency",
-		                            "projects", "password", NULL };
+	static const char *const keys[] = { "server",   "kind",     "host",    "port",
+		                            "user",     "database", "extra",   "concurrency",
+		                            "projects", "password", "secrets", NULL };
 
 	return call_members_only(c, keys) < 0 || number_check(c, "port", 65535) < 0 ||
 	                       number_check(c, "concurrency", 1000000) < 0

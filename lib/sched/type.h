@@ -12,6 +12,7 @@
 #include "sched/code.h"
 
 #define TYPE_PARAMS_MAX  200
+#define TYPE_NAMES_MAX   32 /* secrets that one parameter may name: as many as runners take */
 #define TYPE_NAMES_APART " ,\t\r\n" /* between the names of several secrets */
 
 struct buf;

@@ -116,11 +116,18 @@ static void check_server(struct wf_compiler *c, const struct wf_made *m, const s
 /* Names of secrets, separated by blanks or commas. */
 static void check_secrets(struct wf_compiler *c, const struct wf_made *m, const struct wf_pair *p)
 {
-	char name[WORKFLOW_NAME_MAX + 1];
-	size_t n;
+	char name[2 * WORKFLOW_NAME_MAX], key[WORKFLOW_NAME_MAX + 40];
+	size_t n, n_names = 0;
 
 	for (const char *at = p->value; *(at += strspn(at, TYPE_NAMES_APART)); at += n) {
 		n = strcspn(at, TYPE_NAMES_APART);
+		if (++n_names > TYPE_NAMES_MAX) {
+			snprintf(key, sizeof key, "params.%s", p->name);
+			diag_error(c->d, wf__place(m, p->node, key), "too_many", NULL,
+			           "parameter %s names more than %d secrets", p->name,
+			           TYPE_NAMES_MAX);
+			return;
+		}
 		snprintf(name, sizeof name, "%.*s", (int)n, at);
 		check_server(c, m, p, name, true);
 	}

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import B, BIN, RUNNERS, Daemon, Site, main, test, until  # noqa: E402
 
 CANARY = "canary-of-the-target"
+TOKEN = "canary-of-the-token"
 HEAD = "workflow: {}\nproject: {}\nstart_date: 2026-03-01\ndefaults: {{cycle: day, catchup: {{mode: none}}}}\ntasks:\n"
 SHOWN = ("db_kind", "db_host", "db_port", "db_user", "db_database", "db_extra_schema", "db_password", "secret_db_password",
          "secret_other")
@@ -183,6 +184,57 @@ def the_settings_of_a_broker_and_a_file_of_addresses_that_is_not_there_yet_are_i
 
 
 @test
+def a_server_has_more_secrets_by_name_and_each_is_told_by_its_own(s):
+    word = s.dir / "word-of-the-token"
+    word.touch(0o600)
+    word.write_text(TOKEN + "\n")
+    s.sirdar("target", "set", "warehouse", "--secret", "token", "--secret-file", str(word))
+    s.sirdar("target", "set", "warehouse", "--secret-from", "api=env:SIRDAR_SECRET_API", "--secret-from", "old=file:old")
+    s.sirdar("target", "set", "warehouse", "--no-secret", "old")
+    one = s.get("/api/v1/servers/warehouse")
+    assert [(x["name"], x["key"], (x["from"] or {}).get("path")) for x in one["secrets"]] == [
+        ("token", "one", None), ("api", None, "SIRDAR_SECRET_API")], one
+    assert one["has_password"] and "token api=env" in s.sirdar("target", "list").stdout
+    s.apply(workflow("more", "t: {type: odd, outputs: [secret_warehouse_token, secret_db_token, secret_db_nosuch, secret_db_password], params: {do: show, "
+                     "db: warehouse, key: 'warehouse.token', names: 'secret.warehouse.token secret.db.token secret.db.nosuch secret.db.password'}}",
+                     "no: {type: odd, outputs: [secret_warehouse_token], params: {do: show, key: warehouse, names: 'secret.warehouse.token'}}",
+                     "tell: {type: odd, params: {do: tell, key: warehouse.token}}"))
+    assert outputs(s, "dw/more/t") == {"secret_warehouse_token": TOKEN[::-1], "secret_db_token": TOKEN[::-1],
+                                       "secret_db_nosuch": "(none)", "secret_db_password": CANARY[::-1]}
+    assert outputs(s, "dw/more/no") == {"secret_warehouse_token": "(none)"}
+    s.command_over(s.command("run-now", selection={"tasks": ["dw/more/tell"], "dates": ["2026-03-01"]}))
+    told = s.wait_state("dw/more/tell", "2026-03-01T00:00:00Z", ("Fail", "StopSchedule"))
+    said = str(s.log_of(told["id"])) + str(s.get(f"/api/v1/instances/{told['id']}/events"))
+    assert "******" in said and TOKEN not in said, said
+    given = {e["server"] for e in s.get(f"/api/v1/peers/{next(iter(s.brokers))}/exposed")["secrets"]}
+    assert {"warehouse", "warehouse.token"} <= given and "warehouse.api" not in given, given
+
+
+@test
+def secrets_that_are_not_there_too_many_or_misnamed_are_refused(s):
+    assert "has no secret of that name" in refused(s, workflow("bad", "t: {type: odd, params: {key: warehouse.nosuch}}"))
+    assert "names more than 32 secrets" in refused(s, workflow("bad", "t: {type: odd, params: {key: '" + "warehouse " * 33 + "'}}"))
+    s.apply(workflow("many", "t: {type: odd, params: {key: '" + "warehouse " * 32 + "'}}"))
+    for name in ("password", "a.b", "x" * 61, ""):
+        assert "is no name of one" in str(s.command("server-set", server="warehouse", secrets={name: "v"}, expect=(400,))), name
+    s.command_over(s.command("server-set", server="many", secrets={f"s{i}": f"value-{i}" for i in range(16)}))
+    assert "at most 16" in str(s.command("server-set", server="many", secrets={"one-more": "value"}, expect=(429,)))
+    s.command_over(s.command("server-set", server="many", secrets={"s0": "", "one-more": "value"}))
+    assert len(s.get("/api/v1/servers/many")["secrets"]) == 16
+
+
+@test
+def a_password_that_logs_will_not_hide_is_kept_and_that_is_said(s):
+    word = s.dir / "short"
+    word.touch(0o600)
+    word.write_text("abc\n")
+    assert "logs of jobs will not hide it" in s.sirdar("target", "set", "brief", "--password-file", str(word)).stderr
+    assert "secret has less than 4 bytes" in s.sirdar("target", "set", "brief", "--secret", "pin", "--secret-file", str(word)).stderr
+    word.write_text("abcd\n")
+    assert not s.sirdar("target", "set", "brief", "--password-file", str(word)).stderr
+
+
+@test
 def its_slots_are_a_gate_that_why_names(s):
     s.command_over(s.command("server-set", server="narrow", host="h", concurrency=1))
     s.apply(workflow("gate", "t: {type: odd, params: {do: stuck, db: narrow}}", "u: {type: odd, params: {do: x, db: narrow}}"))
@@ -202,7 +254,7 @@ def its_slots_are_a_gate_that_why_names(s):
 
 @test
 def the_password_is_sealed_at_rest_and_in_no_log_audit_or_answer(s):
-    files = [f for f in s.dir.rglob("*") if f.is_file() and f.name not in ("word", "secrets.keys") and ".so" not in f.suffix]
+    files = [f for f in s.dir.rglob("*") if f.is_file() and f.name not in ("word", "word-of-the-token", "secrets.keys") and ".so" not in f.suffix]
     assert files
     # What the job itself gave out is the job's: its outputs are in the store.
     s.base.stop()
@@ -210,7 +262,8 @@ def the_password_is_sealed_at_rest_and_in_no_log_audit_or_answer(s):
     until("the cgi is up", lambda: s.up())
     assert CANARY not in str(s.get("/api/v1/servers")) + str(s.get("/api/v1/audit?limit=200")) + str(s.get("/api/v1/commands?limit=100"))
     for file in files:
-        assert file.suffix != ".log" or CANARY not in file.read_text(errors="replace"), file
+        assert file.suffix != ".log" or not any(c in file.read_text(errors="replace") for c in (CANARY, TOKEN)), file
+    assert TOKEN not in str(s.get("/api/v1/servers")) + str(s.get("/api/v1/audit?limit=200")) + str(s.get("/api/v1/commands?limit=100"))
     assert "(not kept)" in str(s.get("/api/v1/audit?action=server-set")["items"])
 
 
@@ -223,6 +276,7 @@ def after_a_restart_and_with_another_key_the_password_is_still_told(s):
     until("sealed with the first key", lambda: s.get("/api/v1/servers/warehouse")["key"] == "two")
     s.keys.write_text(s.keys.read_text().splitlines()[0] + "\n")
     assert outputs(s, "dw/use/t", "2026-03-03")["secret_db_password"] == CANARY[::-1]
+    assert outputs(s, "dw/more/t", "2026-03-03")["secret_db_token"] == TOKEN[::-1]
 
 
 @test

@@ -115,7 +115,8 @@ static void check_keys(const struct reading *r, const struct yaml_node *root)
 				"password_file: FILE, or password: {from: vault, path: P, key: K}",
 				"a document has no password in it");
 		else if (k == N_MEMBERS && strcmp(key, "target") != 0 &&
-		         strcmp(key, "password") != 0 && strcmp(key, "password_file") != 0)
+		         strcmp(key, "password") != 0 && strcmp(key, "password_file") != 0 &&
+		         strcmp(key, "secrets") != 0)
 			diag_error(r->d,
 			           (struct place){ r->file, root->keys[i]->line,
 			                           root->keys[i]->column, key },
@@ -131,6 +132,31 @@ static char *beside(const char *file, const char *path)
 	if (path[0] == '/' || !slash)
 		return mem_str(path);
 	return mem_fmt("%.*s/%s", (int)(slash - file), file, path);
+}
+
+/* Where each is kept outside; values are for `target set`. */
+static void read_secrets(const struct reading *r, const struct yaml_node *n, cJSON *o)
+{
+	cJSON *all = cJSON_CreateObject();
+
+	for (size_t i = 0; n && n->kind == YAML_MAP && i < n->n; i++) {
+		if (n->items[i]->kind == YAML_MAP)
+			cJSON_AddItemToObject(all, n->keys[i]->text,
+			                      read_map(r, n->items[i], "secrets"));
+		else
+			diag_error(r->d,
+			           (struct place){ r->file, n->keys[i]->line, n->keys[i]->column,
+			                           "secrets" },
+			           "secret", "sirdar target set --secret NAME",
+			           "a document has no secret in it: want {from: vault, path: P, "
+			           "key: K}");
+	}
+	if (n && n->kind != YAML_MAP)
+		targets_wrong(r, n, "secrets", "a map of where they are kept");
+	if (all->child)
+		cJSON_AddItemToObject(o, "secrets", all);
+	else
+		cJSON_Delete(all);
 }
 
 static void read_root(const struct reading *r, const struct yaml_node *root)
@@ -151,6 +177,7 @@ static void read_root(const struct reading *r, const struct yaml_node *root)
 		                                  members[i].name, members[i].shape));
 	if (outside && outside->kind == YAML_MAP)
 		cJSON_AddItemToObject(o, "password", read_map(r, outside, "password"));
+	read_secrets(r, yaml_get(root, "secrets"), o);
 	if (outside && password) {
 		targets_wrong(r, password, "password_file", "no password beside it");
 	} else if (password && password->kind == YAML_SCALAR) {
@@ -313,6 +340,32 @@ static void compare_ref(const cJSON *is, const cJSON *wanted, cJSON *fields)
 	free(after);
 }
 
+static const cJSON *secret_from(const cJSON *is, const char *name)
+{
+	const cJSON *v;
+
+	cJSON_ArrayForEach(v, json_get(is, "secrets"))
+		if (strcmp(text_of(v, "name"), name) == 0)
+			return json_get(v, "from");
+	return NULL;
+}
+
+static void compare_secrets(const cJSON *is, const cJSON *wanted, cJSON *fields)
+{
+	const cJSON *v;
+
+	cJSON_ArrayForEach(v, json_get(wanted, "secrets")) {
+		char *before = ref_shown(secret_from(is, v->string)), *after = ref_shown(v),
+		     *name = mem_fmt("secrets.%s", v->string);
+
+		if (strcmp(before, after) != 0)
+			add_field(fields, name, before, after);
+		free(name);
+		free(before);
+		free(after);
+	}
+}
+
 static const cJSON *server_of(const cJSON *servers, const char *name)
 {
 	const cJSON *s;
@@ -356,6 +409,7 @@ static int send_one(struct online *o, const cJSON *is, const cJSON *wanted, bool
 
 	targets_compare(is, wanted, fields);
 	compare_ref(is, wanted, fields);
+	compare_secrets(is, wanted, fields);
 	if (with_password)
 		add_field(fields, "password", "", text_of(wanted, "password_file"));
 	bool same = is && !fields->child;
@@ -414,17 +468,35 @@ static void print_member(const cJSON *v, const char *name, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static void print_ref(const cJSON *ref, struct buf *out)
+static void print_ref(const cJSON *ref, const char *indent, struct buf *out)
 {
 	const cJSON *m;
 
-	buf_puts(out, "password:\n");
 	cJSON_ArrayForEach(m, ref) {
 		if (!cJSON_IsString(m))
 			continue;
-		buf_printf(out, "  %s: ", m->string);
+		buf_printf(out, "%s%s: ", indent, m->string);
 		print_text(out, m->valuestring);
 		buf_putc(out, '\n');
+	}
+}
+
+static void print_secrets(const cJSON *secrets, struct buf *out)
+{
+	bool has_outside = false;
+	const cJSON *v;
+
+	cJSON_ArrayForEach(v, secrets) {
+		if (!cJSON_IsObject(json_get(v, "from"))) {
+			buf_printf(out,
+			           "# it has a secret %s, which is not exported; a new "
+			           "installation needs it: sirdar target set --secret\n",
+			           text_of(v, "name"));
+			continue;
+		}
+		buf_printf(out, "%s  %s:\n", has_outside ? "" : "secrets:\n", text_of(v, "name"));
+		print_ref(json_get(v, "from"), "    ", out);
+		has_outside = true;
 	}
 }
 
@@ -441,10 +513,13 @@ void target_print(const cJSON *server, struct buf *out)
 			print_member(v, members[i].name, out);
 		free(text);
 	}
-	if (cJSON_IsObject(json_get(server, "password_from")))
-		print_ref(json_get(server, "password_from"), out);
-	else if (json_true(server, "has_password"))
+	if (cJSON_IsObject(json_get(server, "password_from"))) {
+		buf_puts(out, "password:\n");
+		print_ref(json_get(server, "password_from"), "  ", out);
+	} else if (json_true(server, "has_password")) {
 		buf_puts(out,
 		         "# it has a password, which is not exported; a new installation needs "
 		         "password_file: FILE\n");
+	}
+	print_secrets(json_get(server, "secrets"), out);
 }

@@ -9,6 +9,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/json_in.h"
+#include "util/mask.h"
 
 enum { PASSWORD_MAX = 4097 };
 
@@ -28,6 +29,20 @@ static void check_from(struct asked *q, const struct opt *o, const char *arg,
 	(void)o;
 	if (!strchr(arg, ':') || *arg == ':')
 		argp_error(state, "--password-from wants FROM:PATH or FROM:PATH#KEY, not '%s'",
+		           arg);
+}
+
+static void check_secret_from(struct asked *q, const struct opt *o, const char *arg,
+                              struct argp_state *state)
+{
+	const char *from = strchr(arg, '=');
+
+	(void)q;
+	(void)o;
+	if (!from || from == arg || !strchr(from, ':') || from[1] == ':')
+		argp_error(state,
+		           "--secret-from wants NAME=FROM:PATH or NAME=FROM:PATH#KEY, not "
+		           "'%s'",
 		           arg);
 }
 
@@ -51,6 +66,14 @@ static const struct opt options[] = {
 	  "it is kept outside: vault:kv/data/name#key, file:PATH, env:NAME or exec:PATH",
 	  .check = check_from },
 	{ "no-password", 0, NULL, "it has none any more" },
+	{ "secret", 0, "NAME",
+	  "a secret besides the password: ask for it, or read it from a pipe" },
+	{ "secret-file", 0, "FILE", "with --secret: it is the file's first line" },
+	{ "secret-from", 0, "NAME=FROM:PATH[#KEY]",
+	  "a secret that is kept outside, as --password-from; again for more", TAKE_PAIR, "secrets",
+	  .check = check_secret_from },
+	{ "no-secret", 0, "NAME", "it has none of that name any more; again for more", TAKE_ITEM,
+	  "no_secrets" },
 	{ 0 },
 };
 
@@ -73,6 +96,19 @@ static void cell_password(const cJSON *s, const char *key, struct buf *out)
 	buf_puts(out, from ? from : json_true(s, key) ? "kept" : "none");
 }
 
+static void cell_secrets(const cJSON *s, const char *key, struct buf *out)
+{
+	const cJSON *v;
+
+	cJSON_ArrayForEach(v, json_get(s, key)) {
+		const char *from = json_text(json_get(v, "from"), "from");
+		buf_printf(out, "%s%s%s%s", out->len ? " " : "", text_of(v, "name"),
+		           from ? "=" : "", from ? from : "");
+	}
+	if (out->len == 0)
+		buf_puts(out, "none");
+}
+
 static void cell_limit(const cJSON *s, const char *key, struct buf *out)
 {
 	buf_puts(out, strcmp(text_of(s, key), "0") == 0 ? "any" : text_of(s, key));
@@ -91,6 +127,7 @@ static const struct column columns[] = {
 	{ "Where", NULL, cell_where },
 	{ "User", "user" },
 	{ "Password", "has_password", cell_password },
+	{ "Secrets", "secrets", cell_secrets },
 	{ ">At a time", "concurrency", cell_limit },
 	{ "Projects", "projects", cell_projects },
 	{ 0 },
@@ -118,49 +155,93 @@ int password_of_file(const char *path, char *ret, size_t size)
 }
 
 /* Where it is kept, instead of the value. */
-static void from_put(struct asked *q, const char *arg)
+static cJSON *ref_of(const char *arg)
 {
 	char *from = mem_str(arg), *path = strchr(from, ':'), *key;
+	cJSON *ref = cJSON_CreateObject();
 
 	*path++ = '\0';
 	key = strchr(path, '#');
 	if (key)
 		*key++ = '\0';
-	body_text(q, "password.from", from);
-	body_text(q, "password.path", path);
+	cJSON_AddStringToObject(ref, "from", from);
+	cJSON_AddStringToObject(ref, "path", path);
 	if (key)
-		body_text(q, "password.key", key);
+		cJSON_AddStringToObject(ref, "key", key);
 	free(from);
+	return ref;
 }
 
-static int password_put(struct online *o, struct asked *q)
+/* Its value, from a file or asked for, into `to` as `name`. */
+static int value_put(cJSON *to, const char *name, const char *file, const char *label)
 {
-	char password[PASSWORD_MAX] = "";
+	char value[PASSWORD_MAX] = "";
 	int code = CLI_OK;
 
-	(void)o;
-	if (given(q, "no-password"))
-		body_text(q, "password", "");
-	if (given(q, "password-from")) {
-		from_put(q, given(q, "password-from"));
-		return CLI_OK;
-	}
-	if (given(q, "password-file"))
-		code = password_of_file(given(q, "password-file"), password, sizeof password);
-	else if (!given(q, "password"))
-		return CLI_OK;
-	else if (!password_ask("Password", password, sizeof password))
+	if (file)
+		code = password_of_file(file, value, sizeof value);
+	else if (!password_ask(label, value, sizeof value))
 		code = CLI_USAGE;
-	if (code == CLI_OK && password[0] == '\0')
-		code = cli_fail(CLI_USAGE, "no password");
+	if (code == CLI_OK && value[0] == '\0')
+		code = cli_fail(CLI_USAGE, "no %s",
+		                strcmp(name, "password") == 0 ? name : "secret");
+	if (code == CLI_OK && strlen(value) < MASK_MIN)
+		fprintf(stderr,
+		        "sirdar: the %s has less than %d bytes: logs of jobs will not hide it\n",
+		        strcmp(name, "password") == 0 ? name : "secret", MASK_MIN);
 	if (code == CLI_OK)
-		body_text(q, "password", password);
-	explicit_bzero(password, sizeof password);
+		cJSON_AddStringToObject(to, name, value);
+	explicit_bzero(value, sizeof value);
 	return code;
 }
 
+static int password_put(struct asked *q)
+{
+	if (given(q, "no-password"))
+		body_text(q, "password", "");
+	if (given(q, "password-from"))
+		cJSON_AddItemToObject(q->body, "password", ref_of(given(q, "password-from")));
+	else if (given(q, "password-file") || given(q, "password"))
+		return value_put(q->body, "password", given(q, "password-file"), "Password");
+	return CLI_OK;
+}
+
+/* Members of `secrets` are texts from the command line yet: NAME=FROM:PATH#KEY. */
+static int secrets_put(struct asked *q)
+{
+	cJSON *given_from = cJSON_DetachItemFromObject(q->body, "secrets");
+	cJSON *gone = cJSON_DetachItemFromObject(q->body, "no_secrets");
+	cJSON *all = cJSON_CreateObject();
+	const cJSON *v;
+	int code = CLI_OK;
+
+	cJSON_ArrayForEach(v, gone)
+		cJSON_AddStringToObject(all, v->valuestring, "");
+	cJSON_ArrayForEach(v, given_from)
+		cJSON_AddItemToObject(all, v->string, ref_of(v->valuestring));
+	cJSON_Delete(gone);
+	cJSON_Delete(given_from);
+	if (given(q, "secret"))
+		code = value_put(all, given(q, "secret"), given(q, "secret-file"), "Secret");
+	else if (given(q, "secret-file"))
+		code = cli_fail(CLI_USAGE, "--secret-file wants --secret NAME besides");
+	if (all->child)
+		cJSON_AddItemToObject(q->body, "secrets", all);
+	else
+		cJSON_Delete(all);
+	return code;
+}
+
+static int target_put(struct online *o, struct asked *q)
+{
+	int code = password_put(q);
+
+	(void)o;
+	return code == CLI_OK ? secrets_put(q) : code;
+}
+
 const struct verb verb_target_set = {
-	command_ask, options, 1, 1, .call = "server-set", .words = "server", .prepare = password_put
+	command_ask, options, 1, 1, .call = "server-set", .words = "server", .prepare = target_put
 };
 const struct verb verb_target_remove = { command_ask,      NULL, 1, 1, .call = "server-remove",
 	                                 .words = "server" };
