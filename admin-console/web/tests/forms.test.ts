@@ -125,6 +125,21 @@ describe('forms of operators', () => {
 		expect(sent({ ...form, drop: true, password: 'x' })).toHaveProperty('password', 'x')
 		expect(sent({ ...form, projects: ' a,b\nc ' }).projects).toEqual(['a', 'b', 'c'])
 	})
+	it('say where a password is kept outside, and go back to one that is sealed', () => {
+		const form = formOf({
+			server: 'dw',
+			password_from: { from: 'vault', path: 'kv/data/dw', key: 'p' },
+			secrets: [],
+		} as never)
+		expect(form).toMatchObject({ from: 'vault', path: 'kv/data/dw', key: 'p' })
+		expect(sent(form).password).toEqual({ from: 'vault', path: 'kv/data/dw', key: 'p' })
+		expect(sent({ ...form, from: 'file', path: ' dw/word ', key: '' }).password).toEqual({
+			from: 'file',
+			path: 'dw/word',
+		})
+		expect(sent({ ...form, from: '', password: 'new' }).password).toBe('new')
+		expect(sent({ ...form, from: '' })).not.toHaveProperty('password')
+	})
 	it('read lines of NAME=VALUE', () => {
 		expect(pairs('a = 1\n\nflag\nurl=x=y')).toEqual({ a: '1', flag: '', url: 'x=y' })
 	})

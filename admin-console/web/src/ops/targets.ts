@@ -4,6 +4,13 @@ import { words } from './rights'
 
 export const kinds = ['mysql', 'mariadb', 'postgresql', 'sqlite', 'http', 'hive', 'presto', 'ssh', 'other'] as const
 
+/* Where a password is kept outside; '': it is sealed here. */
+export const sources = ['vault', 'file', 'env', 'exec'] as const
+type From = '' | (typeof sources)[number]
+
+/* Shorter ones are not looked for in what jobs print (lib/util/mask.h). */
+export const HIDDEN_MIN = 4
+
 export const formOf = (x?: Target) => ({
 	server: x?.server ?? '',
 	kind: (x?.kind ?? 'mysql') as (typeof kinds)[number],
@@ -18,6 +25,9 @@ export const formOf = (x?: Target) => ({
 	projects: (x?.projects ?? []).join(', '),
 	password: '',
 	drop: false,
+	from: (x?.password_from?.from ?? '') as From,
+	path: x?.password_from?.path ?? '',
+	key: x?.password_from?.key ?? '',
 })
 export type TargetForm = ReturnType<typeof formOf>
 
@@ -34,6 +44,11 @@ export const pairs = (text: string) =>
 			}),
 	)
 
+const passwordOf = (f: TargetForm): Pick<TargetNew, 'password'> => {
+	if (f.from) return { password: { from: f.from, path: f.path.trim(), ...(f.key.trim() ? { key: f.key.trim() } : {}) } }
+	return f.password ? { password: f.password } : f.drop ? { password: '' } : {}
+}
+
 /* No password said: it stays as it is. */
 export const sent = (f: TargetForm): TargetNew => ({
 	server: f.server.trim(),
@@ -45,5 +60,5 @@ export const sent = (f: TargetForm): TargetNew => ({
 	extra: pairs(f.extra),
 	concurrency: Number(f.concurrency) || 0,
 	projects: words(f.projects),
-	...(f.password ? { password: f.password } : f.drop ? { password: '' } : {}),
+	...passwordOf(f),
 })
