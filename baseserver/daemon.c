@@ -321,6 +321,7 @@ static void fill_front(struct daemon *d)
 	f->figures = worker_figures;
 	f->started_us = clock_wall_us(&clock_machine);
 	f->drain = worker_drain;
+	f->probe = worker_probe;
 	f->level = worker_level;
 	f->news = worker_news;
 	f->plugin = worker_plugin;

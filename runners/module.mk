@@ -9,12 +9,12 @@ $(B)/runners/foreign.so: $(wildcard runners/foreign/*.h runners/foreign/*.def) p
 # Runners that share runners/common: the names of its files after the plugin's own.
 runner_common = $(wildcard runners/$(1)/*.c) $(patsubst %,runners/common/%.c,$(2))
 RUNNER_HTTP := run text json guard fetch request
-$(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP)),-lcurl -lcjson))
+$(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP) probe),-lcurl -lcjson))
 $(B)/runners/http.so: $(wildcard runners/common/*.h)
 # With the clients of the databases, linked only here.
 RUNNER_DB := run text json guard values db db_values db_dial db_open db_claim db_mysql db_postgres db_sqlite place
 RUNNER_DB_LIBS := -lmariadb -lpq -lsqlite3 -lcjson
-$(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) rows csv),$(RUNNER_DB_LIBS)))
+$(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) rows csv probe),$(RUNNER_DB_LIBS)))
 $(B)/runners/sql.so: $(wildcard runners/common/*.h)
 $(eval $(call plugin,sensor,$(call runner_common,sensor,$(RUNNER_DB) fetch request),$(RUNNER_DB_LIBS) -lcurl))
 $(B)/runners/sensor.so: $(wildcard runners/common/*.h runners/sensor/*.h)

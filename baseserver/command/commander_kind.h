@@ -133,6 +133,10 @@ int undrain_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int release_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int level_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 
+/* commander_probe.c: a broker tries to connect to a target server. */
+int probe_parse(struct order *o, struct refusal *f);
+int probe_act(struct commander *c, struct cmd *cmd, struct refusal *f);
+
 /* commander_peer.c */
 int peer_parse(struct order *o, struct refusal *f);
 int peer_invite_parse(struct order *o, struct refusal *f);
@@ -161,6 +165,7 @@ bool own_factor(const struct commander *c, const struct order *o, const char *na
 /* commander_within.c */
 int within_later(const struct order *o, struct refusal *f); /* what it acts on is not known yet */
 int within_apply(const struct order *o, struct refusal *f);
+int within_probe(const struct order *o, struct refusal *f);
 int within_quota(const struct order *o, struct refusal *f);
 int within_silence(const struct order *o, struct refusal *f);
 

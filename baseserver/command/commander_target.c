@@ -26,8 +26,12 @@ enum {
 };
 
 static const char *const texts[] = { "host", "user", "database" };
-static const char *const kinds[] = { "mysql", "mariadb", "postgresql", "sqlite", "http",
-	                             "hive",  "presto",  "ssh",        "other",  NULL };
+static const char *const kinds[] = {
+#define TARGET_KIND(name, type) name,
+#include "tbl/target_kind.def"
+#undef TARGET_KIND
+	NULL
+};
 
 /* --- arguments ----------------------------------------------------------------------- */
 

@@ -130,6 +130,17 @@ int within_apply(const struct order *o, struct refusal *f)
 	return o->retired_calendars ? within_whole(o, f) : 0;
 }
 
+/* Without a project it is of the one project that they have. */
+int within_probe(const struct order *o, struct refusal *f)
+{
+	if (!o->pool && o->within->len == 1)
+		return 0;
+	if (!o->pool)
+		return refuse(f, E_INVALID, "args.project", "--project",
+		              "args.project: is missing");
+	return within__covers(o, o->pool) ? 0 : within__refuse(o, "args.project", o->pool, f);
+}
+
 int within_quota(const struct order *o, struct refusal *f)
 {
 	return within__covers(o, o->pool) ? 0 : within__refuse(o, "args.project", o->pool, f);

@@ -20,6 +20,7 @@ struct lead;
 struct ledger;
 struct logkeeper;
 struct params;
+struct probe;
 struct registry;
 struct registrar;
 struct resolver;
@@ -106,6 +107,8 @@ struct front {
 	/* worker_ask(), or NULL: what a client asks the notifier (session: r->session). Owns r.
 	 * Thread: any. */
 	void (*ask)(struct worker *w, struct client_request *r);
+	/* worker_probe(), or NULL: has a loader try to connect. Owns p. Thread: any. */
+	void (*probe)(struct worker *w, struct probe *p);
 	/* worker_peer(), or NULL: a peer has another document. Thread: any. */
 	void (*peer)(struct worker *w, const struct store_doc *d);
 	/* keys_each() of `keys`, or NULL: what keys_file has. Thread: any. */

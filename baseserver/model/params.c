@@ -265,7 +265,11 @@ static void params_fill(struct params *p, struct param_question *q, const struct
 
 	q->data = data;
 	view_init(&v, p, q, def);
-	q->code = q->names && q->names[0] ? fill_named(&v, q) : fill_all(&v, q);
+	if (q->project)
+		snprintf(v.project, sizeof v.project, "%s", q->project);
+	q->code = q->target                 ? target__probe(&v, q)
+	          : q->names && q->names[0] ? fill_named(&v, q)
+	                                    : fill_all(&v, q);
 	q->data = NULL;
 	log_debug("params.fill", "instance=%u.%lld code=%d", q->key.task,
 	          (long long)q->key.run_date, q->code);
@@ -351,7 +355,13 @@ static void on_ask(struct letter *l, void *self)
 	struct params *p = self;
 	struct param_question *q = (struct param_question *)l;
 
+	static const struct task nobodys = { .name = "" };
+
 	params_turn(p);
+	if (q->target) {
+		params_fill(p, q, &nobodys, NULL);
+		return;
+	}
 	const struct task *def = q->def ? q->def : def_of(p, q->key.task);
 	if (def && (def->n_inputs || q->wants_params)) {
 		ask_ledger(p, q, def);

@@ -44,6 +44,8 @@ struct param_question {
 	const struct task *def; /* counted, or NULL */
 	struct instance inst;
 	int64_t since_us; /* mono */
+	/* of no job: what one with `server: target` would have, and the password; heap, or NULL */
+	char *target, *project;
 	/* the params actor's own */
 	struct data_question *data; /* answered, or NULL */
 };

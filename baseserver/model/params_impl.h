@@ -56,6 +56,9 @@ void params__answer(struct param_question *q);
 const char *target__lookup(struct view *v, const char *name);
 /* P.host and kin of each parameter P that is the name of one. errors  E_INVALID, in q->text */
 int target__fill(struct view *v, struct param_question *q);
+/* Of no job: the server q->target as parameter `server`, and its password. errors  as
+ * target__fill() and secret__named() */
+int target__probe(struct view *v, struct param_question *q);
 
 /* params_secret.c */
 /* A secret of a target server is told as `as`, or wished for; `as` NULL: it is only to be had. What

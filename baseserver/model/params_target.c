@@ -69,3 +69,17 @@ int target__fill(struct view *v, struct param_question *q)
 	}
 	return 0;
 }
+
+int target__probe(struct view *v, struct param_question *q)
+{
+	const struct doc *t = docs_find(&v->p->targets, q->target);
+	const char *why = target_refusal(&v->p->targets, v->project, q->target, false);
+
+	if (why) {
+		snprintf(q->text, sizeof q->text, "the target server '%.80s' %s", q->target, why);
+		return E_INVALID;
+	}
+	view__add(q, "server", q->target);
+	add_members(v, q, "server", t);
+	return secret__have(v, q, t, TARGET_PASSWORD, "secret.server." TARGET_PASSWORD);
+}

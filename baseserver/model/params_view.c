@@ -48,6 +48,8 @@ void param_question_free(struct param_question *q)
 	param_question_clear(q);
 	free(q->values);
 	free(q->given);
+	free(q->target);
+	free(q->project);
 	task_unref(q->def);
 	free(q);
 }

@@ -70,6 +70,7 @@ enum {
 	X(CREDIT, LOADER, worker__credit) \
 	X(REPORTS, LOADER, worker__reports) \
 	X(PARAM_ASK, LOADER, worker__param_ask) \
+	X(PROBED, LOADER, worker__probed) \
 	X(LOG_CHUNK, LOADER, worker__log_chunk) \
 	X(COMMAND, CLIENT, worker__command) \
 	X(PIECE, FACE | PROGRAM, worker__piece) \
@@ -165,6 +166,7 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 		worker__client_gone(c);
 		worker__notifier_gone(c);
 	} else if (c->greeted) {
+		worker__probe_gone(c);
 		say_gone(c);
 	}
 	conn_free(c);
@@ -291,6 +293,7 @@ void worker_free(struct worker *w)
 	worker__plugins_free(w);
 	free(w->guesses);
 	worker__exposed_free(w);
+	worker__probes_free(w);
 	docs_done(&w->who);
 	worker__table_done(w);
 	free(w);

@@ -8,6 +8,7 @@
 struct client_request;
 struct command_news;
 struct plugin_choices;
+struct probe;
 struct store_doc;
 struct worker;
 
@@ -26,6 +27,8 @@ void worker_level(struct worker *w, uint32_t broker, const char *type, const cha
 /* A peer has another document (d: copied), or (NULL) the keys have changed: sessions that may not
  * be here any more end. Thread: any. */
 void worker_peer(struct worker *w, const struct store_doc *d);
+/* Have a loader try to connect (probe.h); it comes back through `answered`. Owns p. Thread: any. */
+void worker_probe(struct worker *w, struct probe *p);
 /* Ask the notifier (session: r->session); r comes back through `answered`. Owns r. Thread: any. */
 void worker_ask(struct worker *w, struct client_request *r);
 

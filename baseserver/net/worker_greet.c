@@ -59,6 +59,7 @@ static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 	c->lane = h->lane;
 	c->others = h->others;
 	c->separates = h->separates == 1;
+	c->probes = h->probes;
 	c->proves = h->proves && worker__has_proofs(c->w);
 	c->keeps_proofs = h->keeps_proofs && c->proves;
 	c->groups = mem_array(h->n_groups + 1, sizeof *c->groups);

@@ -50,6 +50,7 @@ struct conn {
 	uint32_t lane; /* of a loader, as `others` */
 	bool others;
 	bool separates;     /* of a loader, as HELLO says it */
+	bool probes;        /* the same: its runner can try to connect */
 	bool closed;        /* it said that it takes nothing more: nothing leaves */
 	uint32_t told_held; /* the registrar knows of so many */
 	char name[64], type[64];
@@ -141,6 +142,7 @@ struct worker {
 	struct session_door door; /* worker_enrol.c */
 	struct guesses *guesses;  /* the same */
 	struct exposed *exposed;  /* worker_exposed.c */
+	struct probe *probes;     /* worker_probe.c: under way, one a loader */
 };
 
 /* worker_table.c: sessions, leases, definitions */
@@ -239,6 +241,9 @@ int worker__credit(struct conn *c, const Sirdar__Credit *m);
 int worker__load(struct conn *c, const Sirdar__Load *m);
 int worker__runner(struct conn *c, const Sirdar__RunnerState *m);
 int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m);
+/* Its values as a message has them; borrowed from q. End them with worker__params_free(). */
+Sirdar__Param **worker__params(const struct param_question *q);
+void worker__params_free(Sirdar__Param **list);
 void worker__answered(struct letter *l, void *self);
 void worker__evict(struct letter *l, void *self); /* deliver of struct evict */
 void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
@@ -249,6 +254,11 @@ void worker__send_held(struct conn *c, const uint64_t *tokens, size_t n, bool he
 void worker__exposed(struct worker *w, struct param_question *q,
                      void (*give)(struct worker *w, struct param_question *q));
 void worker__exposed_free(struct worker *w);
+
+/* worker_probe.c: tests of target servers */
+int worker__probed(struct conn *c, const Sirdar__Probed *m);
+void worker__probe_gone(struct conn *c); /* its session is over */
+void worker__probes_free(struct worker *w);
 
 /* worker_log.c: what jobs print */
 int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m);

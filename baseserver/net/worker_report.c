@@ -451,26 +451,40 @@ int worker__runner(struct conn *c, const Sirdar__RunnerState *m)
 	return 0;
 }
 
-static void give_params(struct worker *w, struct param_question *q)
+Sirdar__Param **worker__params(const struct param_question *q)
 {
-	struct conn *c = worker__conn(w, q->session);
-	Sirdar__ParamGive m = SIRDAR__PARAM_GIVE__INIT;
 	Sirdar__Param *params = mem_array(q->n + 1, sizeof *params);
+	Sirdar__Param **list = mem_array(q->n + 1, sizeof *list);
 
-	m.id = q->id;
-	m.code = q->code;
-	m.text = q->text;
-	m.params = mem_array(q->n + 1, sizeof *m.params);
+	list[0] = params;
 	for (size_t i = 0; i < q->n; i++) {
 		sirdar__param__init(&params[i]);
 		params[i].name = q->values[i].name;
 		params[i].value = q->values[i].value;
-		m.params[m.n_params++] = &params[i];
+		list[i] = &params[i];
 	}
+	return list;
+}
+
+void worker__params_free(Sirdar__Param **list)
+{
+	free(list[0]);
+	free(list);
+}
+
+static void give_params(struct worker *w, struct param_question *q)
+{
+	struct conn *c = worker__conn(w, q->session);
+	Sirdar__ParamGive m = SIRDAR__PARAM_GIVE__INIT;
+
+	m.id = q->id;
+	m.code = q->code;
+	m.text = q->text;
+	m.params = worker__params(q);
+	m.n_params = q->n;
 	if (c)
 		session_send(c->session, FR_PARAM_GIVE, &m, NULL);
-	free(m.params);
-	free(params);
+	worker__params_free(m.params);
 	param_question_free(q);
 }
 

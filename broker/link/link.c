@@ -171,6 +171,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.seen_proof = l->seen.proof;
 	hello.lane = l->self->lane;
 	hello.separates = separates(p);
+	hello.probes = l->self->probes;
 	hello.proves = true;
 	hello.keeps_proofs = l->ops->keeps_proofs && l->ops->keeps_proofs(l->ctx);
 	hello.machine = l->machine.drawn;

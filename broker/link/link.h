@@ -33,6 +33,7 @@ struct link_self {
 	const char *runner_version;              /* loader, else "" */
 	uint32_t slots;
 	uint32_t lane;          /* loader: lane.h */
+	bool probes;            /* loader: its runner can try to connect */
 	const char *epoch_file; /* where the highest epoch obeyed is kept */
 	/* loader: by what it greets (delegate.h). NULL: it reads key_file itself, as one that no
 	 * taskbroker of this release has started. */

@@ -41,7 +41,7 @@ static void host_log(const struct runner_job *pub, uint32_t stream, const char *
 	struct job *j = job_of(pub);
 	struct loader *l = j->loader;
 
-	if ((stream != RUNNER_STDOUT && stream != RUNNER_STDERR) || !len)
+	if ((stream != RUNNER_STDOUT && stream != RUNNER_STDERR) || !len || j->is_probe)
 		return;
 	struct job_log *log = &j->logs[stream - 1];
 
@@ -193,7 +193,7 @@ static int64_t host_param(const struct runner_job *pub, const char *name, char *
 		return param_own(j, name, ret_value, cap);
 	if (value)
 		return plugin_copy_out(value, ret_value, cap);
-	if (strncmp(name, "secret.", 7) != 0)
+	if (strncmp(name, "secret.", 7) != 0 || j->is_probe)
 		return RUNNER_E_NONE;
 	return pub->flags & RUNNER_JOB_INLINE ? RUNNER_E_STATE
 	                                      : ask_server(j, name, ret_value, cap);
@@ -369,7 +369,7 @@ static int host_spawn(const struct runner_job *pub, const struct runner_process 
 	struct policy *policy;
 	struct err err = { 0 };
 
-	if (j->start || atomic_load(&j->is_cancelled))
+	if (j->start || j->is_probe || atomic_load(&j->is_cancelled))
 		return RUNNER_E_STATE;
 	if (process->size < sizeof *process || !process->argv || !process->argv[0])
 		return spawn_refused(j, RUNNER_E_INVALID, "no command to start");

@@ -90,6 +90,7 @@ struct job {
 	uint32_t index;
 	uint8_t phase, due, stage;
 	bool is_dirty, is_shipping, has_started, keep_on_server_lost;
+	bool is_probe;   /* no job of the server's: probe.c */
 	bool is_adopted; /* its process was started by an earlier loader */
 	bool has_slot;
 	bool kill_seen;  /* a KILL came for it; acknowledged again after a reconnect */

@@ -94,6 +94,8 @@ static int on_frame(void *ctx, enum frame_kind kind, const void *message)
 		return loader_take_params(l, message);
 	if (kind == FR_ORDERS)
 		return take_orders(message);
+	if (kind == FR_PROBE)
+		return loader_take_probe(l, message);
 	if (kind == FR_LOG_ACK)
 		return loader_take_log_ack(l, message);
 	return 0; /* of a later version: nothing to us */
@@ -218,6 +220,7 @@ static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 	(void)events;
 	loader_greet(l);
 	loader_take_done(l);
+	loader_end_probe(l);
 	loader_take_starts(l);
 	loader_send_asks(l, false);
 	loader_ship_texts(l);
@@ -435,6 +438,7 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	loader_host_init(l, args->settings_file);
 	loader_fence_init(l);
 	loader_ship_init(l);
+	loader_probe_init(l);
 	ev_init(&l->stop_timer, on_stop_timer);
 	ev_init(&l->alone_timer, on_alone);
 	ev_timer_init(&l->alive_timer, on_alive, 0.0, 1.0);
@@ -492,6 +496,7 @@ static void loader_free(struct loader *l)
 	ev_timer_stop(l->loop, &l->alive_timer);
 	ev_timer_stop(l->loop, &l->jobs_timer);
 	ev_timer_stop(l->loop, &l->keeper_timer);
+	ev_timer_stop(l->loop, &l->probe_timer);
 	ev_io_stop(l->loop, &l->broker_gone);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		start_free(l->jobs[i]->start);
@@ -524,6 +529,7 @@ static int open_all(struct loader *l, const struct loader_args *args, struct err
 		.runner_version = version_of(l, args),
 		.lane = args->lane,
 		.slots = l->slots,
+		.probes = l->plugin && RUNNER_HAS(l->plugin, struct runner_plugin, probe),
 		.epoch_file = l->epoch_file,
 	};
 	CHECK(!l->pool && !l->link && !l->keeper);
@@ -562,7 +568,8 @@ int loader_run(const struct param_taskbroker *settings, const struct loader_args
 	ev_run(loop, 0);
 	*ret_loader = NULL;
 	loader_say(l, "%s", l->is_over ? "over" : "ending");
-	if (l->in_process) /* their threads use it all: only the process's end is safe */
+	if (l->in_process ||
+	    l->trying) /* their threads use it all: only the process's end is safe */
 		_exit(0);
 out:
 	loader_free(l);

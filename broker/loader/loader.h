@@ -25,12 +25,14 @@ struct link;
 struct pack;
 struct pool;
 struct stuck;
+struct trying;
 struct ask;
 typedef struct Sirdar__Jobs Sirdar__Jobs;
 typedef struct Sirdar__Kills Sirdar__Kills;
 typedef struct Sirdar__ReportAcks Sirdar__ReportAcks;
 typedef struct Sirdar__ParamGive Sirdar__ParamGive;
 typedef struct Sirdar__LogAck Sirdar__LogAck;
+typedef struct Sirdar__Probe Sirdar__Probe;
 
 #define KEPT_MAX 11
 
@@ -61,6 +63,8 @@ struct loader {
 	struct link *link;         /* NULL until the keeper told what it holds */
 	struct keeper_client *keeper;
 	struct pool *pool;
+	struct trying *trying;         /* probe.c; NULL: none is under way */
+	ev_timer probe_timer;          /* when it is answered for */
 	struct stuck *stuck;           /* watches calls on the session thread */
 	_Atomic uint64_t calls;        /* odd: the plugin is inside */
 	const char *_Atomic call_name; /* of the last one */
@@ -170,6 +174,11 @@ int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m);
 void loader_read_outputs(struct loader *l, struct job *j);
 /* The file of a process's output, 0 or 1; -1: there is none. The caller's. */
 int loader_open_log(struct loader *l, const struct job *j, int stream);
+
+/* probe.c: tries to connect to target servers */
+void loader_probe_init(struct loader *l);
+int loader_take_probe(struct loader *l, const Sirdar__Probe *m);
+void loader_end_probe(struct loader *l); /* if its thread is done */
 
 /* fence.c */
 void loader_fence_init(struct loader *l);

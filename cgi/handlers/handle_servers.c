@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cgi/handlers/handle_commands.h"
 #include "cgi/handlers/handle_docs.h"
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
@@ -134,4 +135,16 @@ int servers_post(struct call *c)
 int target_delete(struct call *c)
 {
 	return doc_remove(c, "server-remove", "server");
+}
+
+/* The answer is the command's, with how it went in `test`. */
+int target_test(struct call *c)
+{
+	static const char *const keys[] = { "project", "broker", "group", NULL };
+	int r = call_members_only(c, keys);
+
+	if (r < 0)
+		return r;
+	cJSON_AddStringToObject(c->json, "server", c->params[0]);
+	return command_ask(c, "server-test", c->json);
 }

@@ -119,7 +119,7 @@ static enum promise promise_of(const char *text)
 }
 
 /* Sizes of each minor of this major, as its header had it. */
-static const uint32_t minor_bytes[] = { RUNNER_SIZE_1_0 };
+static const uint32_t minor_bytes[] = { RUNNER_SIZE_1_0, RUNNER_SIZE_1_1 };
 enum { MINORS = sizeof minor_bytes / sizeof *minor_bytes };
 
 static void look_at_struct(struct check *c)

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "runners/common/db.h"
+#include "runners/common/probe.h"
 #include "runners/common/rows.h"
 #include "runners/common/run.h"
 
@@ -181,5 +183,56 @@ static int sql_execute(void *self, void *state, const struct runner_job *job,
 	return answer;
 }
 
+/* --- a test of a target server -------------------------------------------------------- */
+
+/* What it is asked once it let us in, for people. SQLite reads its file only then. */
+static const char *const versions[] = {
+	"SELECT version()",
+	"SELECT version()",
+	"SHOW server_version",
+	"SELECT sqlite_version() FROM (SELECT count(*) FROM sqlite_master)",
+};
+
+static int try_connect(const struct run *r, const struct db_where *w)
+{
+	static const char *const names[] = { "MySQL", "MariaDB", "PostgreSQL", "SQLite" };
+	struct text version = { .max = 100 };
+	struct db *db = NULL;
+	bool is, is_null;
+	int code = db_open(r, w, &db), outcome;
+
+	if (code == DB_OK)
+		code = db_ask(db, versions[w->kind], &version, &is, &is_null);
+	if (code == DB_OK) {
+		run_end(r, RUNNER_BY_CODE, "%s %s", names[w->kind], text_str(&version));
+		outcome = RUNNER_PROBE_CONNECTED;
+	} else if (code == DB_BARRED || code == DB_NO_POLICY) {
+		outcome = probe_end(r, RUNNER_PROBE_POLICY, db_why(db));
+	} else if (code == DB_STOPPED) {
+		outcome = probe_end(r, RUNNER_PROBE_LATE, "no answer in time");
+	} else {
+		outcome = probe_failed(r, db_why(db));
+	}
+	db_close(db);
+	text_done(&version);
+	return outcome;
+}
+
+/* A SQLite file that is not there would be made. */
+static int sql_probe(void *self, const struct runner_job *job, struct runner_result *result)
+{
+	struct run r = run_of(job, result);
+	struct db_where w = { 0 };
+	int outcome = RUNNER_PROBE_OTHER;
+
+	(void)self;
+	if (db_where_read(&r, "server", "", &w) == 0)
+		outcome = w.kind == DB_SQLITE && access(w.database, F_OK) < 0
+		                  ? probe_end(&r, RUNNER_PROBE_DATABASE, "the file is not there")
+		                  : try_connect(&r, &w);
+	db_where_done(&w);
+	return outcome;
+}
+
 RUN_PLUGIN("sql", .flags = RUNNER_NO_PROCESS, .open = run_open, .close = run_close,
-           .execute = sql_execute);
+           .execute = sql_execute, .probe = sql_probe);

@@ -246,3 +246,33 @@ const struct verb verb_target_set = {
 const struct verb verb_target_remove = { command_ask,      NULL, 1, 1, .call = "server-remove",
 	                                 .words = "server" };
 const struct verb verb_target_rekey = { command_ask, .most = WORDS_NONE, .call = "server-rekey" };
+
+/* --- a test --- */
+
+static const struct opt test_options[] = {
+	{ "project", 'p', "PROJECT", "as a job of this project would", TAKE_TEXT, "project" },
+	{ "broker", 0, "BROKER", "by this broker", TAKE_TEXT, "broker" },
+	{ "group", 0, "GROUP", "by a broker of this group", TAKE_TEXT, "group" },
+	{ 0 },
+};
+
+/* Of outcomes that are another's fault than the target's: what it is. */
+static int test_show(struct online *o, const struct asked *q, const cJSON *answer)
+{
+	const cJSON *test = json_get(answer, "test");
+	const char *outcome = text_of(test, "outcome"), *broker = json_text(test, "broker");
+
+	(void)o;
+	printf("%s: %s%s%s%s%s", q->words.items[0], outcome, broker ? " from " : "",
+	       broker ? broker : "", text_of(test, "text")[0] ? ": " : "", text_of(test, "text"));
+	if (strcmp(outcome, "connected") != 0) {
+		putchar('\n');
+		return CLI_REFUSED;
+	}
+	printf(" (%s ms)\n", text_of(test, "took_ms"));
+	return CLI_OK;
+}
+
+const struct verb verb_target_test = {
+	ask, test_options, 1, 1, .call = "POST /api/v1/servers/{}/test", .show = test_show
+};

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define RUNNER_ABI_MAJOR 1u
-#define RUNNER_ABI_MINOR 0u
+#define RUNNER_ABI_MINOR 1u
 
 #if defined(__GNUC__) || defined(__clang__)
 #define RUNNER_EXPORT __attribute__((visibility("default")))
@@ -57,6 +57,17 @@ extern "C" {
 #define RUNNER_FATAL     2u /* trying again cannot help */
 #define RUNNER_INFRA     3u /* not the job's fault; burns no attempt */
 #define RUNNER_NOT_YET   4u /* a sensor: look again after retry_after_ms; no failure */
+
+/* How a try to connect went: what probe() answers. */
+#define RUNNER_PROBE_CONNECTED 0 /* result->text: the other side's version */
+#define RUNNER_PROBE_NAME      1 /* its name does not resolve */
+#define RUNNER_PROBE_REFUSED   2 /* nobody listens there, or there is no way */
+#define RUNNER_PROBE_TLS       3
+#define RUNNER_PROBE_LOGIN     4 /* wrong user or password */
+#define RUNNER_PROBE_DATABASE  5 /* it is not there */
+#define RUNNER_PROBE_POLICY    6 /* the machine does not allow it */
+#define RUNNER_PROBE_LATE      7
+#define RUNNER_PROBE_OTHER     8
 
 /* Streams of a job's log. */
 #define RUNNER_STDOUT 1u
@@ -194,10 +205,17 @@ struct runner_plugin {
 	void (*kill)(void *self, void *state, const struct runner_job *job);
 	/* [control]{open} Optional: no new jobs will come. */
 	void (*drain)(void *self);
-	/* ---- 1.0 ends here: append below, and count RUNNER_ABI_MINOR up ---- */
+	/* ---- 1.0 ends here ---- */
+	/* [job]{open} Optional. Connect to the target server that the parameter `server` names,
+	 * as a job would, change nothing there, and hang up within the job's budget_ms:
+	 * RUNNER_PROBE_..., result->text says why. The job is none of the server's: it has
+	 * parameters, cancelled() and pause(); no log, no process. One at a time. */
+	int (*probe)(void *self, const struct runner_job *job, struct runner_result *result);
+	/* ---- 1.1 ends here: append below, and count RUNNER_ABI_MINOR up ---- */
 };
 
 #define RUNNER_SIZE_1_0 (offsetof(struct runner_plugin, drain) + sizeof(void (*)(void *)))
+#define RUNNER_SIZE_1_1 (RUNNER_SIZE_1_0 + sizeof(void (*)(void)))
 
 /* Is a member of a struct of the other side there? Optional and later ones need asking. */
 #define RUNNER_HAS(p, type, member) \
