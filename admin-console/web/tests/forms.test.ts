@@ -5,7 +5,7 @@ import { ApiError, type Preview } from '@/api/client'
 import { silenced, silenceForm, silenceOf, toldKind, unsaid, type Silence } from '@/alerts/state'
 import { byRecent, figures, presets } from '@/backfill/state'
 import { rights, rightsOf, words } from '@/ops/rights'
-import { formOf, pairs, sent } from '@/ops/targets'
+import { formOf, pairs, sent, testable, testProject } from '@/ops/targets'
 import { attempt, said, useSend } from '@/ui/send'
 import { toasts } from '@/ui/toast'
 
@@ -139,6 +139,16 @@ describe('forms of operators', () => {
 		})
 		expect(sent({ ...form, from: '', password: 'new' }).password).toBe('new')
 		expect(sent({ ...form, from: '' })).not.toHaveProperty('password')
+	})
+	it('test the kinds that a runner can dial, as a job of a project that may use the target', () => {
+		const of = (kind: string, ...projects: string[]) => ({ kind, projects }) as never
+		expect([testable(of('mysql')), testable(of('http')), testable(of('hive'))]).toEqual([true, true, false])
+		expect([testProject(of('mysql')), testProject(of('mysql', 'a')), testProject(of('mysql', 'a', '*'))]).toEqual([
+			undefined,
+			undefined,
+			undefined,
+		])
+		expect(testProject(of('mysql', 'a', 'b'))).toBe('a')
 	})
 	it('read lines of NAME=VALUE', () => {
 		expect(pairs('a = 1\n\nflag\nurl=x=y')).toEqual({ a: '1', flag: '', url: 'x=y' })

@@ -22,6 +22,8 @@ export const ops = {
 	plugins: (s?: AbortSignal) => get<Schemas['Plugins']>('/plugins', {}, s),
 	targets: (s?: AbortSignal) => get<Schemas['Targets']>('/servers', {}, s),
 	targetSet: (x: TargetNew) => post<Command>('/servers', x),
+	targetTest: (name: string, project?: string) =>
+		post<Command>(`/servers/${encodeURIComponent(name)}/test`, project ? { project } : {}),
 	targetDrop: async (name: string) => {
 		await send('DELETE', '/servers/' + encodeURIComponent(name))
 	},

@@ -4,6 +4,13 @@ import { words } from './rights'
 
 export const kinds = ['mysql', 'mariadb', 'postgresql', 'sqlite', 'http', 'hive', 'presto', 'ssh', 'other'] as const
 
+/* Kinds that a runner can try to connect to (schema/tbl/target_kind.def). */
+export const testable = (x: Target) => ['mysql', 'mariadb', 'postgresql', 'sqlite', 'http'].includes(x.kind)
+
+/* As a job of which project: the server knows where there is but one it can be. */
+export const testProject = (x: Target) =>
+	x.projects.length > 1 && !x.projects.includes('*') ? x.projects[0] : undefined
+
 /* Where a password is kept outside; '': it is sealed here. */
 export const sources = ['vault', 'file', 'env', 'exec'] as const
 type From = '' | (typeof sources)[number]
