@@ -21,6 +21,7 @@
 #include "baseserver/daemon_quarantine.h"
 #include "baseserver/forecast/forecaster.h"
 #include "baseserver/keep/maintainer.h"
+#include "baseserver/lead/admin.h"
 #include "baseserver/lead/cluster.h"
 #include "baseserver/lead/lead.h"
 #include "baseserver/lead/registry.h"
@@ -94,6 +95,7 @@ struct daemon {
 	struct worker *workers[WORKERS_MAX];
 	size_t n_workers;
 	struct router *router;
+	struct admin *admin;
 	struct front front;
 	_Atomic bool is_fatal, fatal_set; /* the first one writes, then says so */
 	int64_t revision;                 /* of our key in etcd when we began: the fence */
@@ -266,6 +268,8 @@ static int make_net(struct daemon *d, struct err *err)
 	d->scrubber = scrubber_new(place_of(d, "scrubber"), d->site, d->ledger);
 	d->lead = lead_new(place_of(d, "lead"), &lset);
 	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);
+	struct admin_settings aset = { p->state_dir, d->commander, d->ledger, "" };
+	d->admin = admin_new(place_of(d, "admin"), &aset);
 	maintainer_listens(d->maintainer, router_actor(d->router));
 	for (size_t i = 0; i < d->n_workers; i++)
 		maintainer_listens(d->maintainer, worker_actor(d->workers[i]));
@@ -524,6 +528,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	for (size_t i = d->n_started; i-- > 0;)
 		thread_stop(d->threads[i]);
 	int r = leave_store(d, err);
+	admin_free(d->admin);
 	router_free(d->router);
 	lead_free(d->lead);
 	scrubber_free(d->scrubber);

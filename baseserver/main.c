@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "baseserver/daemon.h"
+#include "baseserver/lead/admin.h"
 #include "baseserver/lead/cluster.h"
 #include "baseserver/lead/site.h"
 #include "baseserver/lead/soundness.h"
@@ -24,7 +25,7 @@
 #include "util/trust.h"
 #include "wire/keys.h"
 
-#define USES "key-add NAME [KIND] | key-kind NAME KIND | server-key"
+#define USES ADMIN_USES " | server-key | key-add NAME [KIND] | key-kind NAME KIND"
 enum { ARENAS = 2, MMAP_BYTES = 1 << 20, TRIM_BYTES = 4 << 20 };
 
 struct run {
@@ -253,6 +254,8 @@ int main(int argc, char **argv)
 		; /* what it said is all */
 	else if (!args.rest[0])
 		code = main_run(&p, &args);
+	else if (strcmp(args.rest[0], "admin") == 0)
+		code = admin_main(p.state_dir, args.rest + 1);
 	else if (strcmp(args.rest[0], "server-key") == 0 && !args.rest[1])
 		code = main_server_key(&p);
 	else

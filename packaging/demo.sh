@@ -3,7 +3,7 @@
 # this machine's own package index (docs/demo). Leaves everything running; a second run goes on
 # with what the first one left. PORT, HTTP and VAR change ports and place.
 #
-#   packaging/demo.sh start | stop
+#   packaging/demo.sh start | up | stop      up: the programs alone
 #
 # Exit 0 only if the reports are right: checked against a count of the index made apart.
 set -eu
@@ -83,7 +83,6 @@ write_settings() {
 		listen: ["127.0.0.1:$port"]
 		state_dir: $var/baseserver
 		log_dir: $var/joblogs
-		keys_file: $var/keys
 		types_dir: $B/types
 		# Nobody else works here, and this machine gives projects no users of their own.
 		trust_new_projects: true
@@ -111,10 +110,30 @@ write_settings() {
 	[ -f "$root/build/console/index.html" ] || sed -i 's|^web_dir:.*|web_dir: ""|' "$var/sirdar-cgi.yaml"
 }
 
-make_key() { # name
-	[ -s "$var/$1.key" ] && return 0
-	(umask 077 && touch "$var/keys" &&
-		"$B/bin/baseserver" -c "$var/baseserver.yaml" key-add "$1" >"$var/$1.key")
+# --- peers: each has a key of its own, which the server learns over its own socket
+
+admin() { "$B/bin/baseserver" -c "$var/baseserver.yaml" admin "$@" 2>"$var/log/admin.log"; }
+admin_failed() { die "$(cat "$var/log/admin.log")"; }
+
+# Wherever an earlier run was cut short: what is there counts, the rest is done anew.
+enrol() { # name, kind, program
+	name=$1 kind=$2 program=$3
+	peers=$(admin list) || admin_failed
+	is=$(printf '%s\n' "$peers" | awk -v name="$name" '$1 == name { print $3 $5 }')
+	grep -q '^peer ' "$var/$name.key" 2>/dev/null || is="$is without"
+	case $is in
+	active) return 0 ;;
+	revoked*) die "$name was revoked: $SIRDAR peer set $name --state active lets it in again" ;;
+	*waits)
+		admin approve "$name" --yes || admin_failed
+		return 0
+		;;
+	esac
+	rm -f "$var/$name.key"
+	code=$(admin invite "$name" --kind "$kind") || admin_failed
+	key=$("$B/bin/$program" -c "$var/$program.yaml" enrol "$code" 2>"$var/log/admin.log") ||
+		admin_failed
+	admin approve "$name" --fingerprint "$key" || admin_failed
 }
 
 make_token() {
@@ -139,10 +158,13 @@ start_daemons() {
 		die "port $port is taken by another program; choose with: make demo PORT=$((port + 1000))"
 	alive sirdar-cgi || port_free "$http" ||
 		die "port $http is taken by another program; choose with: make demo HTTP=$((http + 1000))"
+	# One of an earlier release, whose peers had lines of a file of keys.
+	if alive baseserver && [ ! -S "$var/baseserver/admin.sock" ]; then stop; fi
 	write_settings
-	make_key cgi
-	make_key demo-broker
 	bring_up baseserver 'baseserver\.up'
+	enrol cgi face sirdar-cgi
+	enrol demo-broker broker taskbroker
+	rm -f "$var/keys" "$var/keys.lock"
 	bring_up sirdar-cgi 'cgi\.ready'
 	make_token
 	wait_for 20 "$SIRDAR" status || die "no answer at $url; logs are in $var/log"
@@ -258,9 +280,10 @@ stop() {
 
 case ${1:-} in
 start) start ;;
+up) start_daemons ;;
 stop) stop ;;
 *)
-	echo "usage: packaging/demo.sh start | stop" >&2
+	echo "usage: packaging/demo.sh start | up | stop" >&2
 	exit 64
 	;;
 esac

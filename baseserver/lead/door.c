@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/lead/admin.h"
 #include "rt/actor.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
@@ -43,6 +44,7 @@ struct doorway {
 struct door {
 	struct thread *thread;
 	struct actor *me;
+	struct admin *admin;
 	const struct param_baseserver *p;
 	struct keys *keys;
 	struct session_door opens;
@@ -217,6 +219,8 @@ int door_open(const struct param_baseserver *p, struct keys *keys, const struct 
 	d->retry_ms = RETRY_MS_FIRST;
 	d->thread = thread_new("door", &clock_machine);
 	d->me = actor_new(d->thread, &ops, d);
+	struct admin_settings aset = { p->state_dir, .leader = d->leader };
+	d->admin = admin_new(d->thread, &aset);
 	int r = thread_start(d->thread, err);
 	if (r < 0)
 		door_close(d);
@@ -231,6 +235,7 @@ void door_close(struct door *d)
 		return;
 	thread_stop(d->thread);
 	thread_free(d->thread);
+	admin_free(d->admin);
 	free(d->ways);
 	free(d);
 }

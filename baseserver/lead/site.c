@@ -127,10 +127,6 @@ int site_open(struct site *s, const struct param_baseserver *p, struct err *err)
 		snprintf(s->store_url, sizeof s->store_url, "sqlite:%s", p->state_dir);
 	else
 		snprintf(s->store_url, sizeof s->store_url, "%s", p->store);
-	if (!p->keys_file[0])
-		return err_set(err, E_INVALID,
-		               "keys_file is not set: no peer could be known; `baseserver -c FILE "
-		               "key-add NAME` makes a key");
 	int r = own_dir(p->state_dir, true, err);
 	if (r == 0)
 		r = lock_directory(s, err);

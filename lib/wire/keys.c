@@ -164,6 +164,8 @@ int keys_reload(struct keys *k, struct err *err)
 	struct row *rows = NULL;
 	size_t n = 0;
 
+	if (!k->path[0])
+		return 0;
 	buf_init(&text);
 	int r = fs_read_secret(k->path, FILE_BYTES_MAX, &text, err);
 	if (r == 0)

@@ -18,7 +18,8 @@ struct keys;
 
 enum { KEY_BYTES = 32, KEY_NAME_MAX = 64 };
 
-/*   errors  E_FORBIDDEN others may read it or it is someone else's, E_NOT_FOUND, E_IO,
+/* path "": there are none.
+ *   errors  E_FORBIDDEN others may read it or it is someone else's, E_NOT_FOUND, E_IO,
  *           E_TOO_BIG, E_INVALID (with the line's number, never its content) */
 int keys_open(const char *path, struct keys **ret_keys, struct err *err);
 void keys_close(struct keys *k); /* the keys are wiped; NULL is fine */

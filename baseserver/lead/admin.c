@@ -1,0 +1,350 @@
+/* The server's own socket, its end in the server.
+ *
+ * The directory is the server's alone and locked, so a socket that lies there is ours or of a
+ * process that is gone. It is reached through a descriptor of the directory, for a path of a socket
+ * ends at 107 bytes. Who comes is root or the server's user, else he is sent away before a byte of
+ * his is read; each has one request and a minute for all of it, and there are so many at once. An
+ * answer leaves when what it says is durable and this server still leads.
+ *
+ * Jobs of a machine where server and broker are one user may connect, too: they could write the
+ * store itself (SECURITY.md). */
+#include "baseserver/lead/admin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sirdar.pb-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "baseserver/command/commander.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/model/command.h"
+#include "rt/actor.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "wire/listen.h"
+#include "wire/session.h"
+
+enum { VISITORS_MAX = 16, ARGS_MAX = 65536, QUEUE_BYTES = 65536, LETTERS_MAX = 64 };
+enum { IDLE_MS = 5000, WHO_BYTES = 80 };
+
+struct visitor {
+	struct admin *a;
+	struct visitor *next, **at;
+	struct session *session;
+	uint64_t origin;
+	uint32_t number;
+	int64_t until_us; /* mono */
+	bool has_asked;
+	char who[WHO_BYTES]; /* the actor of what it asks for */
+};
+
+struct admin {
+	struct actor *me;
+	struct admin_settings set;
+	struct listener *listener;
+	int dir_fd;
+	uint32_t last_number;
+	struct visitor *visitors;
+	char own[WHO_BYTES]; /* the name of the server's user */
+};
+
+int admin_path(const char *state_dir, char ret[ADMIN_PATH_BYTES], int *ret_fd, struct err *err)
+{
+	int fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(err, err_of_errno(errno), errno, "%.200s", state_dir);
+	snprintf(ret, ADMIN_PATH_BYTES, "/proc/self/fd/%d/" ADMIN_SOCKET, fd);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+static void answer_send(struct visitor *v, int code, const char *text, const void *body, size_t n)
+{
+	Sirdar__Answer m = SIRDAR__ANSWER__INIT;
+
+	m.code = code;
+	m.text = (char *)(uintptr_t)text;
+	m.body = (ProtobufCBinaryData){ n, (uint8_t *)(uintptr_t)body };
+	session_send(v->session, FR_ANSWER, &m, NULL);
+	session_end(v->session, 0, NULL);
+}
+
+static void admin_answered(struct letter *l, void *self)
+{
+	struct admin *a = self;
+	struct client_request *r = (struct client_request *)l;
+	struct visitor *v = a->visitors;
+
+	while (v && v->number != r->session)
+		v = v->next;
+	bool speaks = ledger_may_speak(a->set.ledger, actor_mono_us(a->me));
+	if (v)
+		log_info("admin.done", "actor=\"%s\" kind=%s code=%s text=\"%s\"", v->who, r->kind,
+		         r->code < 0 ? err_name(r->code) : "ok", r->text);
+	if (v && speaks)
+		answer_send(v, r->code, r->text, r->body, r->body_len);
+	else if (v)
+		answer_send(v, E_AGAIN, err_text(E_AGAIN), NULL, 0);
+	client_request_free(r);
+}
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+/* What the first hour and a recovery need, and no more: all else has a face. */
+static bool is_for_socket(bool is_query, const char *kind)
+{
+	enum command_kind k;
+	enum query_kind q;
+
+	if (is_query)
+		return query_kind_parse(kind, &q) && q == QK_PEERS;
+	return command_kind_parse(kind, &k) &&
+	       (k == CK_PEER_SET || k == CK_PEER_INVITE || k == CK_PEER_APPROVE ||
+	        k == CK_PEER_REVOKE || k == CK_USER_SET);
+}
+
+static void stands_by(struct visitor *v)
+{
+	const char *leader = v->a->set.leader;
+	char text[400];
+
+	if (leader[0])
+		snprintf(text, sizeof text,
+		         "this server stands by, active is %.160s: ask on its machine", leader);
+	else
+		snprintf(text, sizeof text,
+		         "this server stands by, and nobody leads yet: ask again in a moment");
+	answer_send(v, E_STANDBY, text, NULL, 0);
+}
+
+static int request_take(struct visitor *v, bool is_query, const char *kind, const char *request_id,
+                        const ProtobufCBinaryData *args)
+{
+	struct admin *a = v->a;
+
+	if (v->has_asked || strlen(request_id) > 100 || args->len > ARGS_MAX)
+		return E_PROTOCOL;
+	v->has_asked = true;
+	if (!a->set.commander)
+		return stands_by(v), 0;
+	if (!is_for_socket(is_query, kind))
+		return answer_send(v, E_FORBIDDEN,
+		                   "that is asked for through a face: sirdar --help", NULL, 0),
+		       0;
+	struct client_request *r = client_request_new(kind, (const char *)args->data, args->len);
+	r->reply_to = a->me;
+	r->answered = admin_answered;
+	r->session = v->number;
+	if (!is_query) {
+		r->actor = mem_str(v->who);
+		r->request_id = mem_fmt("admin:%s", request_id);
+	}
+	int code = is_query ? commander_query(a->set.commander, r)
+	                    : commander_command(a->set.commander, r);
+	if (code < 0) {
+		client_request_free(r);
+		answer_send(v, code, err_text(code), NULL, 0);
+	}
+	return 0;
+}
+
+static void on_open(void *ctx, struct session *s, const char *identity)
+{
+	(void)ctx, (void)s, (void)identity;
+}
+
+static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
+{
+	static const ProtobufCBinaryData none;
+	const Sirdar__Command *command = message;
+	const Sirdar__Query *query = message;
+
+	(void)s;
+	if (kind == FR_COMMAND && !command->args_bytes && command->request_id[0])
+		return request_take(ctx, false, command->kind, command->request_id,
+		                    command->args.len ? &command->args : &none);
+	if (kind == FR_QUERY)
+		return request_take(ctx, true, query->kind, "", &query->args);
+	return E_PROTOCOL;
+}
+
+/* --- who comes, and goes --------------------------------------------------------------------- */
+
+static void visitor_free(struct visitor *v)
+{
+	CHECK(*v->at == v);
+	*v->at = v->next;
+	if (v->next)
+		v->next->at = v->at;
+	listener_release(v->a->listener, v->origin);
+	free(v);
+}
+
+static void on_end(void *ctx, struct session *s, const struct err *err)
+{
+	struct visitor *v = ctx;
+
+	(void)s;
+	if (err->code < 0)
+		log_warn("admin.broken", "actor=\"%s\" code=%s text=\"%s\"", v->who,
+		         err_name(err->code), err->text);
+	visitor_free(v);
+}
+
+static const struct session_ops session_calls = { .on_open = on_open,
+	                                          .on_frame = on_frame,
+	                                          .on_end = on_end };
+
+static bool may_come(const struct admin *a, int fd, char ret_who[WHO_BYTES])
+{
+	struct ucred who = { .uid = (uid_t)-1 };
+	socklen_t size = sizeof who;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+		return false;
+	snprintf(ret_who, WHO_BYTES, "%.60s (socket)", who.uid == 0 ? "root" : a->own);
+	if (who.uid == 0 || who.uid == geteuid())
+		return true;
+	log_warn("admin.refused",
+	         "uid=%u pid=%d text=\"only root and the server's own user may use this socket\"",
+	         who.uid, who.pid);
+	return false;
+}
+
+static void look_later(struct admin *a)
+{
+	int64_t at = ALARM_OFF;
+
+	for (const struct visitor *v = a->visitors; v; v = v->next)
+		at = v->until_us < at ? v->until_us : at;
+	actor_alarm(a->me, at);
+}
+
+static void admin_came(void *ctx, int fd, uint64_t origin, const char *peer)
+{
+	static const struct session_limits limits = { IDLE_MS, IDLE_MS, QUEUE_BYTES };
+	struct admin *a = ctx;
+	struct visitor *v = mem_new(sizeof *v);
+	struct err err = { 0 };
+
+	(void)peer;
+	v->a = a;
+	v->origin = origin;
+	v->number = ++a->last_number;
+	v->until_us = actor_mono_us(a->me) + ADMIN_ANSWER_MS * US_PER_MS;
+	if (!may_come(a, fd, v->who)) {
+		close(fd);
+	} else if (session_local(actor_loop(a->me), fd, true, &session_calls, v, &limits,
+	                         &v->session, &err) < 0) {
+		log_warn("admin.broken", "actor=\"%s\" text=\"%s\"", v->who, err.text);
+	} else {
+		session_greeted(v->session); /* who it is the kernel has said */
+		v->at = &a->visitors;
+		v->next = a->visitors;
+		if (v->next)
+			v->next->at = &v->next;
+		a->visitors = v;
+		look_later(a);
+		return;
+	}
+	listener_release(a->listener, origin);
+	free(v);
+}
+
+/* Pings would keep one that never asks, and a store that does not answer one that did. */
+static void admin_alarm(void *self)
+{
+	struct admin *a = self;
+	int64_t now = actor_mono_us(a->me);
+
+	for (struct visitor *v = a->visitors; v; v = v->next)
+		if (v->until_us <= now) {
+			v->until_us = ALARM_OFF;
+			session_end(v->session, E_TIMEOUT, NULL);
+		}
+	look_later(a);
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
+
+static void name_own(char ret[WHO_BYTES])
+{
+	struct passwd user, *found = NULL;
+	char text[1024];
+
+	if (getpwuid_r(geteuid(), &user, text, sizeof text, &found) == 0 && found)
+		snprintf(ret, WHO_BYTES, "%.60s", found->pw_name);
+	else
+		snprintf(ret, WHO_BYTES, "uid %u", geteuid());
+}
+
+static int admin_init(void *self, struct actor *me, struct err *err)
+{
+	static const struct listener_limits limits = { VISITORS_MAX, 0 };
+	struct admin *a = self;
+	char path[ADMIN_PATH_BYTES];
+	struct err why = { 0 };
+
+	(void)err;
+	a->me = me;
+	int r = admin_path(a->set.state_dir, path, &a->dir_fd, &why);
+	if (r == 0)
+		r = listener_local(actor_loop(me), path, &limits, admin_came, a, &a->listener,
+		                   &why);
+	if (r < 0)
+		log_error("admin.closed",
+		          "file=%s/" ADMIN_SOCKET " text=\"%s\" hint=\"the server works without "
+		          "it; mend that and start it again\"",
+		          a->set.state_dir, why.text);
+	return 0;
+}
+
+static void admin_fini(void *self)
+{
+	struct admin *a = self;
+
+	for (struct visitor *v = a->visitors, *next; v; v = next) {
+		next = v->next;
+		session_drop(v->session);
+		free(v);
+	}
+	a->visitors = NULL;
+	listener_close(a->listener);
+	a->listener = NULL;
+	if (a->dir_fd >= 0)
+		close(a->dir_fd);
+	a->dir_fd = -1;
+}
+
+static const struct actor_ops ops = { .name = "admin",
+	                              .letters_max = LETTERS_MAX,
+	                              .init = admin_init,
+	                              .alarm = admin_alarm,
+	                              .fini = admin_fini };
+
+struct admin *admin_new(struct thread *th, const struct admin_settings *set)
+{
+	struct admin *a = mem_new(sizeof *a);
+
+	a->set = *set;
+	a->dir_fd = -1;
+	name_own(a->own);
+	a->me = actor_new(th, &ops, a);
+	return a;
+}
+
+void admin_free(struct admin *a)
+{
+	free(a);
+}

@@ -1,0 +1,394 @@
+/* `baseserver -c FILE admin WORD NAME [OPTION VALUE]...`: what a person, or a script, types where
+ * the server runs. Standard output has what is to be carried on (a code, a list); all else is for
+ * people and goes to standard error. */
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "baseserver/lead/admin.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/json_put.h"
+#include "util/json_read.h"
+#include "wire/enrol.h"
+
+enum { OPTIONS_MAX = 64 };
+/* Of a password, as the web server has them, which checks it (cgi/who/auth.c). */
+enum { PASSWORD_MIN = 10, PASSWORD_MAX = 512, HASH_PASSES = 2, HASH_MEMORY = 19 * 1024 * 1024 };
+
+static const char usage[] =
+	"usage: baseserver -c FILE admin COMMAND, as root or the server's user, where it runs:\n"
+	"  list                       peers: name, kind, state, public key; `waits`: approve it\n"
+	"  invite NAME [--kind KIND] [--group G] [--type T] [--project P] [--expires TIME]\n"
+	"                             print a code, for an hour and one use: `PROGRAM enrol CODE`\n"
+	"  approve NAME [--fingerprint KEY | --yes]\n"
+	"                             let it in with the key that waits, if it is that one\n"
+	"  revoke NAME                let it in no more; its sessions end at once\n"
+	"  password USER [--role ROLE]\n"
+	"                             a new password, asked for or a line of standard input; with\n"
+	"                             --role USER is made, or may sign in again, as that: admin\n"
+	"KIND is " PEER_KINDS ".\n"
+	"Exit status: 0 done, 64 wrong use, 69 no server answers, 77 not allowed, 1 refused.\n";
+
+struct typed {
+	const char *state_dir, *word, *name;
+	const char *option[OPTIONS_MAX], *value[OPTIONS_MAX]; /* "--kind", "face" */
+	size_t n;
+};
+
+static int admin_usage(const char *what, const char *why)
+{
+	fprintf(stderr, "baseserver: %s%s%s%s", why, what ? " '" : "", what ? what : "",
+	        what ? "'\n" : "\n");
+	fputs(usage, stderr);
+	return EX_USAGE;
+}
+
+static const char *value_of(const struct typed *t, const char *option)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->option[i], option) == 0)
+			return t->value[i] ? t->value[i] : "";
+	return NULL;
+}
+
+static int admin_die(const struct err *err)
+{
+	fprintf(stderr, "baseserver: %s\n", err->text);
+	return err->code == E_FORBIDDEN ? EX_NOPERM
+	       : err->code == E_CLOSED || err->code == E_STANDBY || err->code == E_AGAIN ||
+	                       err->code == E_TIMEOUT
+	               ? EX_UNAVAILABLE
+	               : EXIT_FAILURE;
+}
+
+/* --- what is asked for ---------------------------------------------------------------------- */
+
+static void args_open(struct buf *args, const char *key, const char *name)
+{
+	buf_init(args);
+	put_open(args, NULL, '{');
+	put_text(args, key, name);
+}
+
+/* Closes, asks, and forgets what was asked with: it may have a secret. */
+static int args_send(const struct typed *t, const char *kind, struct buf *args, struct buf *body)
+{
+	struct err err = { 0 };
+
+	put_close(args, '}');
+	int r = admin_ask(t->state_dir, false, kind, args, body, &err);
+	explicit_bzero(args->data, args->cap);
+	buf_done(args);
+	return r < 0 ? admin_die(&err) : EX_OK;
+}
+
+static int simple_send(const struct typed *t, const char *kind, struct buf *args)
+{
+	struct buf body;
+
+	buf_init(&body);
+	int code = args_send(t, kind, args, &body);
+	buf_done(&body);
+	return code;
+}
+
+static void put_options(const struct typed *t, const char *option, const char *key,
+                        struct buf *args)
+{
+	if (!value_of(t, option))
+		return;
+	put_open(args, key, '[');
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->option[i], option) == 0 && t->value[i][0])
+			put_text(args, NULL, t->value[i]);
+	put_close(args, ']');
+}
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+static int peers_ask(const struct typed *t, struct buf *body, const struct jval **ret)
+{
+	struct err err = { 0 };
+	struct buf args;
+
+	buf_init(&args);
+	put_open(&args, NULL, '{');
+	if (t->name)
+		put_text(&args, "peer", t->name);
+	put_close(&args, '}');
+	int r = admin_ask(t->state_dir, true, "peers", &args, body, &err);
+	buf_done(&args);
+	if (r == 0)
+		r = jv_parse(buf_str(body), body->len, ret, &err);
+	return r < 0 ? admin_die(&err) : EX_OK;
+}
+
+static int do_list(const struct typed *t)
+{
+	const struct jval *root = NULL;
+	struct buf body;
+
+	buf_init(&body);
+	int code = peers_ask(t, &body, &root);
+	JV_EACH(p, jv_get(root, "peers")) {
+		const char *waits = jv_str(p, "waits"), *key = jv_str(p, "fingerprint");
+		printf("%-24s %-9s %-10s %s%s\n", jv_str(p, "peer"),
+		       jv_str(p, "kind")[0] ? jv_str(p, "kind") : "-", jv_str(p, "state"),
+		       waits[0] ? waits : key, waits[0] ? " waits" : "");
+	}
+	jv_free(root);
+	buf_done(&body);
+	return code;
+}
+
+static const char *enrols(const char *kind)
+{
+	return strcmp(kind, "broker") == 0     ? "taskbroker -c FILE enrol CODE"
+	       : strcmp(kind, "face") == 0     ? "sirdar-cgi -c FILE enrol CODE"
+	       : strcmp(kind, "notifier") == 0 ? "sirdar-notifier -c FILE enrol CODE"
+	                                       : "its program";
+}
+
+static int do_invite(const struct typed *t)
+{
+	enum { ID = 6, ALL = ID + 16 };
+	uint8_t drawn[ALL];
+	char digits[2 * ALL + 1], id[2 * ID + 1];
+	struct buf args;
+
+	randombytes_buf(drawn, sizeof drawn);
+	sodium_bin2hex(digits, sizeof digits, drawn, sizeof drawn);
+	snprintf(id, sizeof id, "%.12s", digits);
+	args_open(&args, "peer", t->name);
+	buf_room(&args, 4096); /* growing would leave a copy behind */
+	if (value_of(t, "--kind"))
+		put_text(&args, "kind", value_of(t, "--kind"));
+	put_options(t, "--group", "groups", &args);
+	put_options(t, "--type", "types", &args);
+	put_options(t, "--project", "projects", &args);
+	if (value_of(t, "--expires"))
+		put_text(&args, "expires", value_of(t, "--expires"));
+	put_text(&args, "id", id);
+	put_text(&args, "secret", digits + 2 * ID);
+	int code = simple_send(t, "peer-invite", &args);
+	if (code == EX_OK) {
+		printf("%s-%s\n", id, digits + 2 * ID);
+		fflush(stdout);
+		fprintf(stderr,
+		        "baseserver: a code for %s, for an hour and one use; on its machine: %s\n",
+		        t->name, enrols(value_of(t, "--kind") ? value_of(t, "--kind") : ""));
+	}
+	explicit_bzero(drawn, sizeof drawn);
+	explicit_bzero(digits, sizeof digits);
+	return code;
+}
+
+/* By the eye of who sits there. False: he does not, or says no. */
+static bool agrees(const char *name, const char *kind, const char *key)
+{
+	char line[16] = "";
+
+	fprintf(stderr,
+	        "%s (%s) waits with the key\n  %s\nIs it the one that `enrol` printed on its "
+	        "machine? [y/N] ",
+	        name, kind, key);
+	fflush(stderr);
+	return fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+/* Whatever was looked at is what is approved: never another key that came meanwhile. */
+static int do_approve(const struct typed *t)
+{
+	const char *wanted = value_of(t, "--fingerprint");
+	const struct jval *peer = NULL;
+	struct buf args, body;
+
+	buf_init(&body);
+	int code = peers_ask(t, &body, &peer);
+	const char *waits = jv_str(peer, "waits");
+	if (code == EX_OK && !waits[0]) {
+		fprintf(stderr, "baseserver: no key of '%s' waits for anybody's approval\n",
+		        t->name);
+		code = EXIT_FAILURE;
+	} else if (code == EX_OK && !wanted && !value_of(t, "--yes")) {
+		bool sits = isatty(STDIN_FILENO);
+		if (!sits)
+			fprintf(stderr,
+			        "baseserver: the key of '%s' that waits is %s: say --fingerprint "
+			        "KEY, as its machine shows it, or --yes\n",
+			        t->name, waits);
+		if (!sits || !agrees(t->name, jv_str(peer, "kind"), waits)) {
+			fprintf(stderr, "baseserver: nothing was changed\n");
+			code = sits ? EXIT_FAILURE : EX_USAGE;
+		}
+	}
+	if (code == EX_OK) {
+		args_open(&args, "peer", t->name);
+		put_text(&args, "fingerprint", wanted ? wanted : waits);
+		code = simple_send(t, "peer-approve", &args);
+	}
+	if (code == EX_OK)
+		fprintf(stderr, "baseserver: %s is let in with the key %s\n", t->name, waits);
+	jv_free(peer);
+	buf_done(&body);
+	return code;
+}
+
+static int do_revoke(const struct typed *t)
+{
+	struct buf args;
+
+	args_open(&args, "peer", t->name);
+	int code = simple_send(t, "peer-revoke", &args);
+	if (code == EX_OK)
+		fprintf(stderr, "baseserver: %s is revoked\n", t->name);
+	return code;
+}
+
+/* --- people ----------------------------------------------------------------------------------- */
+
+static bool password_read(const char *what, char ret[PASSWORD_MAX + 2])
+{
+	struct termios was, quiet;
+	bool terminal = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &was) == 0;
+
+	if (terminal) {
+		quiet = was;
+		quiet.c_lflag &= ~(tcflag_t)ECHO;
+		fprintf(stderr, "%s: ", what);
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+	}
+	ret[0] = 0;
+	bool got = fgets(ret, PASSWORD_MAX + 2, stdin) != NULL;
+	if (terminal) {
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+		fputc('\n', stderr);
+	}
+	ret[strcspn(ret, "\r\n")] = 0;
+	return got;
+}
+
+static int password_hash(char ret[crypto_pwhash_STRBYTES])
+{
+	char first[PASSWORD_MAX + 2], again[PASSWORD_MAX + 2] = "";
+	size_t n = password_read("New password", first) ? strlen(first) : 0;
+	int code = EX_OK;
+
+	if (n < PASSWORD_MIN || n > PASSWORD_MAX) {
+		fprintf(stderr, "baseserver: a password has %d to %d bytes\n", PASSWORD_MIN,
+		        PASSWORD_MAX);
+		code = EX_USAGE;
+	} else if (isatty(STDIN_FILENO) &&
+	           (!password_read("Again", again) || strcmp(first, again) != 0)) {
+		fprintf(stderr, "baseserver: the two are not the same\n");
+		code = EX_USAGE;
+	} else if (crypto_pwhash_str(ret, first, n, HASH_PASSES, HASH_MEMORY) != 0) {
+		fprintf(stderr, "baseserver: no memory to hash a password\n");
+		code = EX_OSERR;
+	}
+	sodium_memzero(first, sizeof first);
+	sodium_memzero(again, sizeof again);
+	return code;
+}
+
+static int do_password(const struct typed *t)
+{
+	char secret[crypto_pwhash_STRBYTES];
+	const char *role = value_of(t, "--role");
+	struct buf args;
+
+	if (strcmp(t->name, "admin") == 0) {
+		fprintf(stderr, "baseserver: the password of `admin` is sirdar-cgi's own: take the "
+		                "file `password` of its state_dir away and start it again, and it "
+		                "prints a new one; or make an administrator here: admin password "
+		                "USER --role admin\n");
+		return EX_USAGE;
+	}
+	int code = password_hash(secret);
+	if (code != EX_OK)
+		return code;
+	args_open(&args, "user", t->name);
+	put_text(&args, "secret", secret);
+	if (role) {
+		put_text(&args, "role", role);
+		put_bool(&args, "disabled", false);
+	}
+	code = simple_send(t, "user-set", &args);
+	sodium_memzero(secret, sizeof secret);
+	if (code == EX_OK)
+		fprintf(stderr,
+		        "baseserver: %s has a new password%s%s; sessions by a former one "
+		        "are over\n",
+		        t->name, role ? " and the role " : "", role ? role : "");
+	return code;
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static const struct word {
+	const char *name;
+	bool has_name;
+	const char *options[6];
+	int (*run)(const struct typed *t);
+} words_known[] = {
+	{ "list", false, { NULL }, do_list },
+	{ "invite",
+	  true,
+	  { "--kind", "--group", "--type", "--project", "--expires", NULL },
+	  do_invite },
+	{ "approve", true, { "--fingerprint", "--yes", NULL }, do_approve },
+	{ "revoke", true, { NULL }, do_revoke },
+	{ "password", true, { "--role", NULL }, do_password },
+};
+
+static const struct word *word_find(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof words_known / sizeof words_known[0]; i++)
+		if (strcmp(words_known[i].name, name) == 0)
+			return &words_known[i];
+	return NULL;
+}
+
+static bool word_takes(const struct word *w, const char *option)
+{
+	for (size_t i = 0; w->options[i]; i++)
+		if (strcmp(w->options[i], option) == 0)
+			return true;
+	return false;
+}
+
+int admin_main(const char *state_dir, char *const *words)
+{
+	const struct word *w = word_find(words[0]);
+	struct typed t = { .state_dir = state_dir, .word = words[0] };
+
+	if (words[0] && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "help") == 0))
+		return fputs(usage, stdout), EX_OK;
+	if (!w)
+		return admin_usage(words[0], words[0] ? "there is no command" : "admin of what?");
+	for (words++; *words; words++) {
+		const char *option = *words;
+		if (strncmp(option, "--", 2) != 0) {
+			if (t.name || !w->has_name)
+				return admin_usage(option, "one word too many,");
+			t.name = option;
+			continue;
+		}
+		if (!word_takes(w, option) || t.n == OPTIONS_MAX)
+			return admin_usage(option, "what is");
+		t.option[t.n] = option;
+		if (strcmp(option, "--yes") != 0 && !(t.value[t.n] = *++words))
+			return admin_usage(option, "no value behind");
+		t.n++;
+	}
+	if (w->has_name && !t.name)
+		return admin_usage(w->name, "no name behind");
+	if (sodium_init() < 0)
+		return fprintf(stderr, "baseserver: no random numbers\n"), EX_OSERR;
+	return w->run(&t);
+}
