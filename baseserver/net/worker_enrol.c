@@ -221,6 +221,19 @@ static struct client_request *key_request(const struct conn *c, const char *name
 	return r;
 }
 
+/* Before the code is spent: it would be of no use to who has it, and its peer would need another. */
+static int judge_program(const struct conn *c, const Sirdar__Enrol *m, struct err *err)
+{
+	const struct peer *p = peers_find(&c->w->who, m->name);
+	enum peer_kind program = peer_kind_parse(m->kind, strlen(m->kind));
+
+	if (!c->invite[0] || !p || !p->kind || !program || program == p->kind)
+		return 0;
+	return err_set(err, E_FORBIDDEN,
+	               "that code is for a %s, and this program is a %s: it is not spent",
+	               peer_kind_name(p->kind), peer_kind_name(program));
+}
+
 int worker__enrol(struct conn *c, const Sirdar__Enrol *m)
 {
 	if (c->role != ROLE_NONE || c->by.is_there || (!c->invite[0] && !c->has_pair) ||
@@ -234,6 +247,8 @@ int worker__enrol(struct conn *c, const Sirdar__Enrol *m)
 	struct err err = { 0 };
 	if (c->has_pair && worker__judge_key(c, &err) < 0)
 		return enrolled(c, E_PEER, err.text), 0;
+	if (judge_program(c, m, &err) < 0)
+		return enrolled(c, E_FORBIDDEN, err.text), 0;
 	struct client_request *r = key_request(c, m->name, m->key.data);
 	r->ctx = c->w; /* somebody waits for the answer */
 	int code = commander_command(c->w->peers.front->commander, r);

@@ -24,6 +24,7 @@ struct enrolling {
 	const char *name;
 	const struct pair *key;    /* to be kept */
 	const struct pair *former; /* NULL: there was none */
+	enum peer_kind kind;
 	struct pins servers;       /* as the server told */
 	bool is_answered;
 	int code;
@@ -48,6 +49,7 @@ static int enrol_send(struct enrolling *e, struct session *s)
 	m.name = (char *)(uintptr_t)e->name;
 	m.key = (ProtobufCBinaryData){ PAIR_BYTES, (uint8_t *)e->key->key };
 	m.sign = (ProtobufCBinaryData){ sizeof sign, sign };
+	m.kind = (char *)(uintptr_t)peer_kind_name(e->kind);
 	if (e->former)
 		m.former_sign = (ProtobufCBinaryData){ sizeof former, former };
 	return r < 0 ? r : session_send(s, FR_ENROL, &m, e->err);
@@ -173,7 +175,7 @@ int enrol_first(const struct enrol_settings *set, const char *code, uint8_t ret_
 		r = identity_write(beside, &self, err);
 	if (r == 0) {
 		struct enrolling e = {
-			.as = &as, .name = self.name, .key = &self.pair, .err = err
+			.as = &as, .name = self.name, .key = &self.pair, .kind = set->kind, .err = err
 		};
 		r = ask_servers(&e, set);
 		self.servers = e.servers;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/peer.h"
 #include "wire/keys.h"
 #include "wire/pair.h"
 #include "wire/session.h"
@@ -35,13 +36,14 @@ struct enrol_settings {
 	size_t n_servers;
 	const char *state_dir; /* the daemon's: whose user it is, where root does it */
 	bool reloads;          /* a SIGHUP has it greet by its next key; else the next connection */
+	enum peer_kind kind;   /* the program's: a code for another kind is not spent */
 };
 
 /* Draw a pair, have the server keep the public half, write both to key_file. Blocks.
  *
  *   ret_key  the public half: who approves of it compares it
  *   errors   E_INVALID no code, E_EXISTS key_file has a pair, E_AUTH no server knows the code,
- *            E_FORBIDDEN it is another peer's; of the file and of the network */
+ *            E_FORBIDDEN it is another peer's, or for another kind of program; of the file and of the network */
 int enrol_first(const struct enrol_settings *set, const char *code, uint8_t ret_key[PAIR_BYTES],
                 struct err *err);
 /* The pair in key_file is followed by a new one; both count until the new one is first used, 24

@@ -279,6 +279,17 @@ def an_invite_fixes_the_kind_and_the_groups(s):
 
 
 @test
+def a_code_that_is_used_by_the_wrong_program_is_not_spent(s):
+    code = invite(s, "machine", "--kind", "broker")
+    face = {"server": f"127.0.0.1:{s.port}", "name": "machine", "key_file": s.dir / "face.key", "state_dir": s.dir / "face", "web_dir": ""}
+    done = s.run([*s.argv("sirdar-cgi", face), "enrol", code])
+    assert done.returncode != 0 and "for a broker" in done.stderr and not (s.dir / "face.key").exists(), done
+    assert peer(s, "machine")["state"] == "invited"
+    done = program(s, "machine", "enrol", code)
+    assert done.returncode == 0, done.stderr
+
+
+@test
 def an_invite_of_a_peer_that_is_let_in_changes_no_kind(s):
     """It would be shut out before its new key is there: the last face, and whoever gave the command."""
     s.add_key("lives")
