@@ -178,9 +178,8 @@ int main(int argc, char **argv)
 		goto out;
 	}
 	notify_open();
-	struct enrol_settings set = { n.param.name, n.param.key_file, n.param.server.items,
-		                      n.param.server.n, n.param.state_dir,
-		                      .kind = PEER_NOTIFIER };
+	struct enrol_settings set = { n.param.name,     n.param.key_file,  n.param.server.items,
+		                      n.param.server.n, n.param.state_dir, .kind = PEER_NOTIFIER };
 	code = args.rest[0]   ? enrol_main(&set, "sirdar-notifier", args.rest)
 	       : asked.test   ? main_test(&n, asked.test)
 	       : asked.status ? main_status(&n)

@@ -171,11 +171,11 @@ static const struct kind kinds[CK_COUNT] = {
 
 	/* --- peers ---------------------------------------------------------------------------- */
 	[CK_PEER_SET] = { .keys = { "peer", "kind", "groups", "types", "projects", "expires",
-	                            "state", "asserts" },
+	                            "state", "asserts", "last_face" },
 	                  .parse = peer_parse,
 	                  .begin = peer__begin,
 	                  .about_access = true },
-	[CK_PEER_REVOKE] = { .keys = { "peer" },
+	[CK_PEER_REVOKE] = { .keys = { "peer", "last_face" },
 	                     .parse = peer_parse,
 	                     .begin = peer__begin,
 	                     .about_access = true },

@@ -78,8 +78,12 @@ int peer_parse(struct order *o, struct refusal *f)
 	                PEER_NAME_BYTES)) /* as key-add has it: hosts are called 10-0-0-5 */
 		return refuse(f, E_INVALID, "args.peer", "A-Z a-z 0-9 . _ -, not . or - first",
 		              "args.peer: '%.63s' is not a name of a key", o->peer);
-	if (o->kind != CK_PEER_SET && o->kind != CK_PEER_INVITE)
-		return 0;
+	if (o->kind == CK_PEER_SET || o->kind == CK_PEER_REVOKE) {
+		bool last_face;
+		r = arg_truth(o->args, "args", "last_face", &last_face, f);
+	}
+	if (r < 0 || (o->kind != CK_PEER_SET && o->kind != CK_PEER_INVITE))
+		return r;
 	o->mode = -1;
 	r = arg_choice(o->args, "args", "kind", peer_kind_words, &o->mode, f);
 	if (r == 0)
@@ -182,6 +186,10 @@ int peer__bound(const struct order *o, struct peer *next, struct refusal *f)
 		if (now)
 			*all[i] = now;
 	}
+	if (o->until_us > 0 && o->until_us <= o->now_us)
+		return refuse(f, E_INVALID, "args.expires", "sirdar peer revoke NAME",
+		              "args.expires: %.60s is past: to let '%s' in no more, revoke it",
+		              jv_str(o->args, "expires"), o->peer);
 	if (o->until_us >= 0)
 		next->expires_us = o->until_us;
 	return check_bounds(next, f);
@@ -205,11 +213,63 @@ static int take_asserts(const struct commander *c, const struct order *o, struct
 	              "one: make a user with that role and a password first");
 }
 
+/* --- the last face ---------------------------------------------------------------------- */
+
+static bool is_face_in(const struct commander *c, const struct peer *p, bool has_shared)
+{
+	return p && p->kind == PEER_FACE && p->state == PEER_ACTIVE && (p->n_keys || has_shared) &&
+	       (!p->expires_us || p->expires_us > actor_wall_us(c->me));
+}
+
+struct faces {
+	const struct commander *c;
+	const char *but;
+	bool any;
+};
+
+/* Those that keys_file has; of one with a document that decides. */
+static void look_face(void *ctx, const char *name, enum peer_kind kind)
+{
+	struct faces *s = ctx;
+	const struct peer *p = peers_find(&s->c->docs[DOC_PEER], name);
+	struct peer filed = p ? *p : (struct peer){ .state = PEER_ACTIVE };
+
+	if (!filed.kind)
+		filed.kind = kind ? kind : peer_kind_usual(name);
+	s->any |= strcmp(name, s->but) != 0 && is_face_in(s->c, &filed, true);
+}
+
+static bool any_face_but(const struct commander *c, const char *name)
+{
+	struct faces s = { .c = c, .but = name };
+	const struct docs *docs = &c->docs[DOC_PEER];
+
+	for (size_t i = 0; i < docs->n; i++)
+		s.any |= strcmp(docs->items[i].name, name) != 0 &&
+		         is_face_in(c, docs->items[i].means, false);
+	if (c->front && c->front->each_key)
+		c->front->each_key(c->front->keys, look_face, &s);
+	return s.any;
+}
+
+/* Commands of people come through a face: who shuts out the last one shuts himself out. */
+static int keep_a_face(const struct commander *c, const struct order *o, const struct peer *was,
+                       const struct peer *next, bool has_shared, struct refusal *f)
+{
+	if (jv_true(o->args, "last_face") || !is_face_in(c, was, has_shared) ||
+	    is_face_in(c, next, has_shared) || any_face_but(c, o->peer))
+		return 0;
+	return refuse(f, E_CONFLICT, "args.last_face", "true",
+	              "no face is let in after '%s': nobody could sign in any more. First another "
+	              "one, `sirdar peer invite NAME --kind face`; or --yes",
+	              o->peer);
+}
+
 int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct order *o = &cmd->o;
 	bool is_new = !peers_find(&c->docs[DOC_PEER], o->peer), has_shared = false;
-	struct peer next = peer__next(c, o, &has_shared);
+	struct peer next = peer__next(c, o, &has_shared), was = next;
 
 	if (o->kind == CK_PEER_REVOKE) {
 		if (is_new && !has_shared)
@@ -219,8 +279,10 @@ int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		next.state = PEER_REVOKED;
 		next.has_asked = false;
 		next.invite = "";
-		peer__put(c, cmd, &next);
-		return 0;
+		int kept = keep_a_face(c, o, &was, &next, has_shared, f);
+		if (kept == 0)
+			peer__put(c, cmd, &next);
+		return kept;
 	}
 	int r = peer__bound(o, &next, f);
 	if (r == 0)
@@ -233,8 +295,10 @@ int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return r;
 	if (jv_get(o->args, "state"))
 		next.state = PEER_ACTIVE;
-	peer__put(c, cmd, &next);
-	return 0;
+	r = keep_a_face(c, o, &was, &next, has_shared, f);
+	if (r == 0)
+		peer__put(c, cmd, &next);
+	return r;
 }
 
 void peer__tell(const struct commander *c, const struct store_doc *d)

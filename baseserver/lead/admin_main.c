@@ -244,6 +244,7 @@ static int do_revoke(const struct typed *t)
 	struct buf args;
 
 	args_open(&args, "peer", t->name);
+	put_bool(&args, "last_face", true); /* the way back is here */
 	int code = simple_send(t, "peer-revoke", &args);
 	if (code == EX_OK)
 		fprintf(stderr, "baseserver: %s is revoked\n", t->name);

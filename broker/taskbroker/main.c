@@ -177,8 +177,10 @@ static int taskbroker_main_enrol(const struct process *p)
 {
 	const struct param_taskbroker *s = &p->settings;
 	char name[KEY_NAME_MAX + 1];
-	struct enrol_settings set = { name,        s->key_file,  s->server.items,
-		                      s->server.n, s->state_dir, .reloads = true, .kind = PEER_BROKER };
+	struct enrol_settings set = {
+		name,         s->key_file,     s->server.items,    s->server.n,
+		s->state_dir, .reloads = true, .kind = PEER_BROKER
+	};
 
 	log_open("taskbroker", LOG_WARN);
 	link_name_read(s, name, sizeof name);

@@ -46,8 +46,9 @@ int peer_exposed(struct call *c)
 
 int peers_post(struct call *c)
 {
-	static const char *const keys[] = { "peer",    "kind",  "groups",  "types",   "projects",
-		                            "expires", "state", "asserts", "message", NULL };
+	static const char *const keys[] = { "peer",      "kind",    "groups", "types",
+		                            "projects",  "expires", "state",  "asserts",
+		                            "last_face", "message", NULL };
 
 	return call_members_only(c, keys) < 0 ? c->err.code : doc_command(c, "peer-set", c->json);
 }
@@ -64,7 +65,7 @@ static int named_command(struct call *c, const char *kind)
 
 int peer_revoke(struct call *c)
 {
-	static const char *const keys[] = { "message", NULL };
+	static const char *const keys[] = { "last_face", "message", NULL };
 
 	return call_members_only(c, keys) < 0 ? c->err.code : named_command(c, "peer-revoke");
 }

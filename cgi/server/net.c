@@ -348,8 +348,8 @@ bool net_up(struct net *n)
 
 int net_enrol(const struct param_cgi *p, char *const *words)
 {
-	struct enrol_settings set = { p->name, p->key_file, p->server.items, p->server.n,
-		                      p->state_dir, .kind = PEER_FACE };
+	struct enrol_settings set = { p->name,     p->key_file,  p->server.items,
+		                      p->server.n, p->state_dir, .kind = PEER_FACE };
 
 	return enrol_main(&set, "sirdar-cgi", words);
 }

@@ -25,7 +25,7 @@ struct enrolling {
 	const struct pair *key;    /* to be kept */
 	const struct pair *former; /* NULL: there was none */
 	enum peer_kind kind;
-	struct pins servers;       /* as the server told */
+	struct pins servers; /* as the server told */
 	bool is_answered;
 	int code;
 	struct err *err;
@@ -174,9 +174,11 @@ int enrol_first(const struct enrol_settings *set, const char *code, uint8_t ret_
 	if (r == 0)
 		r = identity_write(beside, &self, err);
 	if (r == 0) {
-		struct enrolling e = {
-			.as = &as, .name = self.name, .key = &self.pair, .kind = set->kind, .err = err
-		};
+		struct enrolling e = { .as = &as,
+			               .name = self.name,
+			               .key = &self.pair,
+			               .kind = set->kind,
+			               .err = err };
 		r = ask_servers(&e, set);
 		self.servers = e.servers;
 		if (r == E_AUTH && !e.is_answered)

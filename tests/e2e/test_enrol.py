@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BIN, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
 from keeper_client import field  # noqa: E402
+from terminal import on_terminal  # noqa: E402
 from peer import BROKER, CLIENT, KINDS, LOADER, Gone, Pair, Peer, text  # noqa: E402
 
 BUSY, AUTH, FORBIDDEN, EXISTS, PEER = -2, -14, -15, -21, -37
@@ -331,6 +332,22 @@ def approval_of_another_fingerprint_or_of_nobody_lets_nobody_in(s):
         assert "swap" in refused(s, "swap", pair)
     except Gone:
         pass
+
+
+@test
+def a_key_is_approved_by_name_alone_only_by_somebody_who_looks(s):
+    key = enrolled(s, "eye")
+    done = s.sirdar("peer", "approve", "eye", expect=1)
+    assert key in done.stderr and "--fingerprint" in done.stderr and peer(s, "eye")["state"] == "pending", done
+
+    def asked(typed):
+        return on_terminal([BIN / "sirdar", "peer", "approve", "eye"], dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token")), s.dir, typed=typed)
+    shown = asked("n\n")
+    assert shown.code == 1 and key in shown.text and peer(s, "eye")["state"] == "pending", shown.text
+    shown = asked("y\n")
+    assert shown.code == 0 and "eye is let in" in shown.text and peer(s, "eye")["fingerprint"] == key, shown.text
+    key = enrolled(s, "blind")
+    assert "blind is let in" in s.sirdar("peer", "approve", "blind", "--yes").stdout and peer(s, "blind")["fingerprint"] == key
 
 
 @test

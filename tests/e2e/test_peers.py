@@ -3,6 +3,7 @@
 revoked, has run out, or lost its key. The attackers are our own programs under a stolen key. TAP."""
 import json
 import os
+import re
 import signal
 import sqlite3
 import sys
@@ -260,7 +261,10 @@ def who_would_shut_out_the_last_face_is_told_before_it_is_done(s):
         s.sirdar("peer", "revoke", name)
     for words in (("revoke", "cgi"), ("set", "cgi", "--kind", "broker")):
         said = s.sirdar("peer", *words, expect=1).stderr
-        assert "nobody could sign in" in said and "key-add NAME face" in said, said
+        assert "nobody could sign in" in said and "--kind face" in said, said
+    for path, body in (("/api/v1/peers/cgi/revoke", {}), ("/api/v1/peers", {"peer": "cgi", "kind": "client"})):
+        status, answer = s.ask("POST", path, body)
+        assert status == 409 and "nobody could sign in" in str(answer), (path, status, answer)
     assert s.get("/api/v1/peers/cgi")["state"] == "active" and s.up()
     assert s.sirdar("peer", "set", "cgi", "--project", "").stdout == "cgi set\n"
     assert "what of it?" in s.sirdar("peer", "set", "cgi", expect=2).stderr
@@ -270,9 +274,24 @@ def who_would_shut_out_the_last_face_is_told_before_it_is_done(s):
 
 @test
 def a_peer_whose_time_is_over_is_listed_as_expired(s):
-    s.sirdar("peer", "set", "late", "--kind", "client", "--expires", "2020-01-01T00:00:00Z")
-    line = next(line for line in s.sirdar("peer", "list").stdout.splitlines() if line.startswith("late "))
-    assert "expired" in line and "active" not in line, line
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 2))
+    s.sirdar("peer", "set", "late", "--kind", "client", "--expires", soon)
+
+    def line():
+        return next(line for line in s.sirdar("peer", "list").stdout.splitlines() if line.startswith("late "))
+    until("it is over", lambda: "expired" in line() and "active" not in line())
+    for words in (("set", "late"), ("invite", "later", "--kind", "client")):
+        said = s.sirdar("peer", *words, "--expires", "2020-01-01T00:00:00Z", expect=None)
+        assert said.returncode != 0 and "past" in said.stderr, said
+
+
+@test
+def an_end_that_a_list_prints_is_taken(s):
+    s.sirdar("peer", "set", "ends", "--kind", "client", "--expires", "2099-03-01T08:30:00+01:00")
+    printed = re.search(r"^ends .*?(2099-\S+ ?\S*Z)", s.sirdar("peer", "list").stdout, re.M)[1]
+    before = s.get("/api/v1/peers/ends")["expires"]
+    s.sirdar("peer", "set", "ends", "--expires", printed)
+    assert s.get("/api/v1/peers/ends")["expires"] == before
 
 
 @test

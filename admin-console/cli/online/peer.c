@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct opt options[] = {
 	{ "kind", 0, "KIND", "broker, face, notifier or client", TAKE_TEXT, "kind" },
@@ -24,7 +25,7 @@ static const struct opt options[] = {
 	  TAKE_TEXT, "asserts" },
 	{ "state", 0, "active", "let in again what was revoked", TAKE_TEXT, "state" },
 	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
-	{ "yes", 'y', NULL, "even if no face is let in after it" },
+	{ "yes", 'y', NULL, "even if no face is let in after it", TAKE_TRUE, "last_face" },
 	{ 0 },
 };
 
@@ -44,13 +45,14 @@ static const struct opt invite_options[] = {
 static const struct opt approve_options[] = {
 	{ "fingerprint", 0, "KEY", "only if it is this one, as its machine shows it", TAKE_TEXT,
 	  "fingerprint" },
+	{ "yes", 'y', NULL, "whichever key waits, unseen" },
 	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
 	{ 0 },
 };
 
 static const struct opt revoke_options[] = {
 	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
-	{ "yes", 'y', NULL, "even if no face is let in after it" },
+	{ "yes", 'y', NULL, "even if no face is let in after it", TAKE_TRUE, "last_face" },
 	{ 0 },
 };
 
@@ -91,46 +93,6 @@ static int peer_show(struct online *o, const struct asked *q, const cJSON *peer)
 	return CLI_OK;
 }
 
-static bool is_face(const cJSON *peer)
-{
-	return strcmp(text_of(peer, "kind"), "face") == 0 &&
-	       strcmp(text_of(peer, "state"), "active") == 0;
-}
-
-/* Who shuts out the last face shuts himself out: this command comes through one. */
-static int faces_check(struct online *o, struct asked *q)
-{
-	cJSON *root = NULL, *e;
-	const char *last = NULL;
-	size_t faces = 0, meant = 0;
-	int code = given(q, "yes") ? CLI_OK : online_get(o, "/api/v1/peers", &root);
-
-	cJSON_ArrayForEach(e, json_get(root, "peers")) {
-		const char *name = text_of(e, "peer");
-		faces += is_face(e);
-		for (size_t i = 0; i < q->words.n; i++)
-			if (is_face(e) && strcmp(q->words.items[i], name) == 0) {
-				last = q->words.items[i];
-				meant++;
-				break;
-			}
-	}
-	cJSON_Delete(root);
-	if (code != CLI_OK || !last || meant < faces)
-		return code;
-	return cli_fail(CLI_REFUSED,
-	                "no face is let in after %s: nobody could sign in any more. First "
-	                "`baseserver key-add NAME face` and a sirdar-cgi with that key; or --yes",
-	                last);
-}
-
-static int set_begin(struct online *o, struct asked *q)
-{
-	const char *kind = given(q, "kind");
-
-	return kind && strcmp(kind, "face") != 0 ? faces_check(o, q) : CLI_OK;
-}
-
 static void set_check(struct asked *q, struct argp_state *state)
 {
 	bool any = false;
@@ -153,13 +115,7 @@ static int set_show(struct online *o, const struct asked *q, const cJSON *answer
 
 static int peer_revoke(struct asked *q)
 {
-	struct online o = { 0 };
-	int code = online_open(q->cli, &o);
-
-	if (code == CLI_OK)
-		code = faces_check(&o, q);
-	online_close(&o);
-	return code == CLI_OK ? ask_each(q, "revoked") : code;
+	return ask_each(q, "revoked");
 }
 
 /* The program of a peer of that kind; NULL: none of ours. */
@@ -194,8 +150,50 @@ static int invite_show(struct online *o, const struct asked *q, const cJSON *ans
 const struct verb verb_peer_invite = {
 	ask, invite_options, 1, 1, .call = "POST /api/v1/peers/{}/invite", .show = invite_show
 };
-const struct verb verb_peer_approve = { ask, approve_options, 1, 1,
-	                                .call = "POST /api/v1/peers/{}/approve" };
+/* What is approved is the key that was shown, never another that came meanwhile. */
+static int approve_begin(struct online *o, struct asked *q)
+{
+	cJSON *peer = NULL;
+	char line[16] = "";
+
+	if (given(q, "fingerprint"))
+		return CLI_OK;
+	char *path = mem_fmt("/api/v1/peers/%s", word(q, 0));
+	int code = online_get(o, path, &peer);
+	const char *waits = text_of(peer, "waits");
+	free(path);
+	if (code == CLI_OK && waits[0] && !given(q, "yes")) {
+		fprintf(stderr,
+		        "%s (%s) waits with the key\n  %s\nas its machine has to have shown it\n",
+		        word(q, 0), text_of(peer, "kind"), waits);
+		if (!isatty(STDIN_FILENO))
+			code = cli_fail(CLI_REFUSED, "nothing was changed: --fingerprint KEY, as "
+			                             "its machine shows it, or --yes");
+		else if (fprintf(stderr, "Let it in? [y/N] "),
+		         !fgets(line, sizeof line, stdin) || (line[0] != 'y' && line[0] != 'Y'))
+			code = cli_fail(CLI_REFUSED, "nothing was changed");
+	}
+	if (code == CLI_OK && waits[0])
+		body_text(q, "fingerprint", waits);
+	cJSON_Delete(peer);
+	return code;
+}
+
+static int approve_show(struct online *o, const struct asked *q, const cJSON *answer)
+{
+	(void)o;
+	(void)answer;
+	printf("%s is let in with its key\n", word(q, 0));
+	return CLI_OK;
+}
+
+const struct verb verb_peer_approve = { ask,
+	                                approve_options,
+	                                1,
+	                                1,
+	                                .call = "POST /api/v1/peers/{}/approve",
+	                                .prepare = approve_begin,
+	                                .show = approve_show };
 const struct verb verb_peer_list = { ask, .most = WORDS_NONE, .call = "GET /api/v1/peers",
 	                             .member = "peers", .columns = columns };
 const struct verb verb_peer_show = {
@@ -221,7 +219,6 @@ const struct verb verb_peer_set = { ask,
 	                            .call = "POST /api/v1/peers",
 	                            .words = "peer",
 	                            .check = set_check,
-	                            .prepare = set_begin,
 	                            .show = set_show };
 const struct verb verb_peer_revoke = { peer_revoke, revoke_options, 1, 100,
 	                               .call = "POST /api/v1/peers/{}/revoke" };
