@@ -11,6 +11,7 @@
 #include "util/err.h"
 #include "util/trust.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -177,6 +178,7 @@ int fs_write(const char *path, const void *data, size_t n, mode_t mode, struct e
 		goto out;
 	}
 	there = true;
+	flock(fd, LOCK_EX | LOCK_NB); /* as long as it is being written: fs_tidy() */
 	r = fchmod(fd, mode) < 0 ? fs_failed(err, "chmod", beside) : 0; /* whatever the umask */
 	if (r == 0 && geteuid() == 0)
 		r = fs_give(fd, path, dir, err);
@@ -195,6 +197,39 @@ out:
 	free(beside);
 	free(dir);
 	return r;
+}
+
+/* "own.key.4711.tmp" of "own.key" */
+static bool is_left_by(const char *name, const char *base)
+{
+	size_t n = strlen(base);
+
+	if (strncmp(name, base, n) != 0 || name[n] != '.')
+		return false;
+	name += n + 1;
+	n = strspn(name, "0123456789");
+	return n > 0 && strcmp(name + n, ".tmp") == 0;
+}
+
+void fs_tidy(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	char *dir = parent_of(path);
+	DIR *d = opendir(dir);
+
+	for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+		if (!is_left_by(e->d_name, base))
+			continue;
+		int fd = openat(dirfd(d), e->d_name,
+		                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			unlinkat(dirfd(d), e->d_name, 0);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+	free(dir);
 }
 
 int fs_mkdirs(const char *path, mode_t mode, struct err *err)

@@ -42,6 +42,10 @@ int fs_secret_check(const char *path, struct err *err);
  */
 int fs_write(const char *path, const void *data, size_t n, mode_t mode, struct err *err);
 
+/* Remove what fs_write() of that path has left beside it where it was killed: of writers that are
+ * gone, which the kernel says. For secrets. */
+void fs_tidy(const char *path);
+
 /* Set a file's time (wall, us), making an empty one: nothing is synced. E_IO. */
 int fs_touch(const char *path, mode_t mode, int64_t at_us);
 /* That time. E_NOT_FOUND; *ret_us is 0 then. */

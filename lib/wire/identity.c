@@ -139,6 +139,7 @@ int identity_write(const char *path, const struct identity *self, struct err *er
 		key_put(&text, "next", self->next.secret);
 	for (size_t i = 0; i < self->servers.n; i++)
 		key_put(&text, "server", self->servers.key[i]);
+	fs_tidy(path); /* a key that nobody knows of would lie there for ever */
 	int r = fs_write(path, buf_at(&text), text.len, 0600, err);
 	explicit_bzero(text.data, text.cap);
 	buf_done(&text);

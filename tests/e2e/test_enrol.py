@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A peer's own key: it is invited, makes the key known under a code, is approved of, and changes it. Codes that were used, are
 old, wrong or another peer's; and what who is not approved of gets. The peers are our programs, and one that lies. TAP."""
+import fcntl
 import os
 import random
 import re
@@ -437,6 +438,21 @@ def a_key_is_followed_by_the_next_without_a_stop_of_jobs(s):
         assert p.enrol("turn", Pair()) == AUTH, "not signed by the key before it"
     with Peer(s, "turn") as p:
         assert p.enrol("etl-1", Pair(), former=Pair.of(key_file(s, "turn"))) == FORBIDDEN
+
+
+@test
+def what_a_change_that_was_killed_left_beside_the_key_is_taken_away_by_the_next(s):
+    enrolled(s, "left")
+    approve(s, "left")
+    path = key_file(s, "left")
+    left, others = path.with_name("left.key.4711.tmp"), [path.with_name(n) for n in ("left.key.tmp", "left.key.x.tmp", "more-left.key.1.tmp")]
+    busy = path.with_name("left.key.4712.tmp")
+    for p in (left, busy, *others):
+        p.write_text("key " + "0" * 64)
+    with busy.open() as held:  # somebody writes it
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert program(s, "left", "rotate-key").returncode == 0
+    assert not left.exists() and busy.exists() and all(p.exists() for p in others)
 
 
 @test
