@@ -221,7 +221,7 @@ static struct client_request *key_request(const struct conn *c, const char *name
 	return r;
 }
 
-/* Before the code is spent: it would be of no use to who has it, and its peer would need another. */
+/* Before the code is spent: the peer would need another one. */
 static int judge_program(const struct conn *c, const Sirdar__Enrol *m, struct err *err)
 {
 	const struct peer *p = peers_find(&c->w->who, m->name);

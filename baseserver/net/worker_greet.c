@@ -151,6 +151,8 @@ int worker__hello(struct conn *c, const Sirdar__Hello *h)
 		return E_PROTOCOL;
 	int r = greet_check(c, h, &err);
 	if (r < 0) {
+		const struct claim as = { (enum role)h->role, h->groups, h->n_groups, h->type };
+		worker__tell_barred(c, &as, h->lane, &err);
 		worker__refuse(c, r,
 		               r == E_VERSION || r == E_AUTH || r == E_STRANGER || r == E_PEER,
 		               err.text);

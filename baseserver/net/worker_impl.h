@@ -218,6 +218,8 @@ struct claim { /* what a peer says that it is; borrowed */
 void worker__refuse(struct conn *c, int code, bool final, const char *text); /* and it ends */
 /* E_PEER; E_DELEGATION: as a loader that its machine does not let in, or not any more. */
 int worker__judge(struct conn *c, const struct claim *as, struct err *err);
+void worker__tell_barred(const struct conn *c, const struct claim *as, uint32_t lane,
+                         const struct err *why);
 int worker__judge_key(struct conn *c, struct err *err); /* of a session by a pair. the same */
 /* E_DELEGATION: that time is over. */
 int worker__judge_until(const struct conn *c, int64_t until_us, struct err *err);

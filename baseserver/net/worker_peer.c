@@ -14,6 +14,7 @@
 #include "baseserver/model/command.h"
 #include "baseserver/net/worker_client.h"
 #include "baseserver/net/worker_impl.h"
+#include "baseserver/sort/registrar.h"
 #include "rt/actor.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -221,6 +222,24 @@ void worker__refuse(struct conn *c, int code, bool final, const char *text)
 	session_end(c->session, code, text);
 }
 
+/* Who looks at the broker is to hear why it, or a loader of it, is not here. */
+void worker__tell_barred(const struct conn *c, const struct claim *as, uint32_t lane,
+                         const struct err *why)
+{
+	bool machine = as->role == ROLE_BROKER || as->role == ROLE_LOADER;
+
+	if (!machine || (why->code != E_PEER && why->code != E_DELEGATION))
+		return;
+	struct broker_news *n = mem_new(sizeof *n);
+	n->barred = true;
+	n->lane = lane;
+	snprintf(n->name, sizeof n->name, "%s", c->identity);
+	snprintf(n->type, sizeof n->type, "%s", as->role == ROLE_LOADER ? as->type : "");
+	snprintf(n->text, sizeof n->text, "%.255s", why->text);
+	if (registrar_report(c->w->peers.registrar, n) < 0)
+		free(n);
+}
+
 /* --- judged again ----------------------------------------------------------------------- */
 
 static struct claim claim_of(const struct conn *c)
@@ -239,8 +258,10 @@ static void judge_all(struct worker *w)
 		struct claim as = claim_of(c);
 		struct err err = { 0 };
 		int r = c->role == ROLE_NONE || c->is_refused ? 0 : worker__judge(c, &as, &err);
-		if (r < 0)
+		if (r < 0) {
+			worker__tell_barred(c, &as, c->lane, &err);
 			worker__refuse(c, r, r == E_PEER, err.text);
+		}
 	}
 }
 

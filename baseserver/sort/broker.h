@@ -16,6 +16,7 @@ enum { RUNNER_READY = 1, RUNNER_DRAINING = 6, RUNNER_OVER = 7 };
 struct runner {
 	char type[64], version[64], text[256];
 	char starts[200]; /* why nothing starts; "": it does */
+	char barred[200]; /* why it is not let in; "": it is, or has not asked */
 	uint32_t lane;
 	uint32_t state, session; /* session: its loader's, 0 none */
 	uint32_t slots, held;    /* held: jobs it has */
@@ -56,6 +57,7 @@ struct broker {
 	int64_t since_us, heard_us;
 	bool accepts;
 	char why_not[128];
+	char barred[200]; /* why it is not let in, as a loader's */
 	uint32_t cpu_permille, load_permille, memory_permille, running, slots;
 	uint32_t separates; /* HELLO.separates: 1 yes, 2 no */
 	uint64_t disk_free_bytes;

@@ -133,6 +133,9 @@ static void lane_over(struct broker *b, const char *type, uint32_t lane)
 static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 {
 	g->fresh = b->incarnation != g->incarnation;
+	b->barred[0] = 0;
+	for (size_t i = 0; i < b->n_runners && g->fresh; i++)
+		b->runners[i].barred[0] = 0; /* it may have other types now */
 	b->session = g->session;
 	b->incarnation = g->incarnation;
 	b->slots = g->slots;
@@ -161,6 +164,7 @@ static void greet_loader(struct greeting *g, struct broker *b)
 	g->fresh = run->incarnation != g->incarnation;
 	run->incarnation = g->incarnation;
 	run->session = g->session;
+	run->barred[0] = 0;
 	run->worker = g->reply_to;
 	run->evict = g->evict;
 	run->slots = g->slots;
@@ -257,6 +261,17 @@ static void forged(struct registrar *r, struct broker *b, const struct broker_ne
 	broker_evict(b, E_FORGED, text);
 }
 
+/* Until it is let in. Of a name that nobody was ever let in by there is nothing to show. */
+static void barred(struct registrar *r, const struct broker_news *n)
+{
+	struct broker *b = by_name(r, n->name);
+	struct runner *run = b && n->type[0] ? runner_of(b, n->type, n->lane) : NULL;
+	char *to = run ? run->barred : b && !n->type[0] ? b->barred : NULL;
+
+	if (to)
+		snprintf(to, sizeof b->barred, "%.199s", n->text);
+}
+
 static void on_report(struct letter *l, void *self)
 {
 	struct registrar *r = self;
@@ -267,6 +282,8 @@ static void on_report(struct letter *l, void *self)
 		log_debug("registrar.report", "broker=%s gone=%d accepts=%d running=%u why=\"%s\"",
 		          b->name, n->gone, n->load ? n->accepts : b->accepts, b->running,
 		          n->load ? n->why_not : b->why_not);
+	if (n->barred)
+		barred(r, n);
 	if (b && n->gone)
 		gone(b, n->session);
 	if (b && n->load) {
@@ -493,6 +510,7 @@ static void print_loaders(const struct broker *b, bool draining, struct buf *out
 		put_bool(out, "accepts", runner__accepts(b, run));
 		put_text(out, "text", run->text);
 		put_text(out, "starts", run->starts);
+		put_text(out, "barred", run->session ? "" : run->barred);
 		put_int(out, "running", run->session ? run->held : 0);
 		put_int(out, "slots", run->slots);
 		put_close(out, '}');
@@ -517,6 +535,7 @@ static void print_broker(const struct registrar *r, const struct broker *b, stru
 	put_bool(out, "drained", b->drained);
 	put_bool(out, "accepts", b->accepts);
 	put_text(out, "why_not", b->why_not);
+	put_text(out, "barred", b->session ? "" : b->barred);
 	put_int(out, "cpu_permille", b->cpu_permille);
 	put_int(out, "load_permille", b->load_permille);
 	put_int(out, "memory_permille", b->memory_permille);

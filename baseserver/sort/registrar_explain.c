@@ -36,8 +36,14 @@ static const struct runner *runner_of(const struct broker *b, const char *type)
 struct reach {
 	bool known;                 /* some broker anywhere has the type */
 	const struct broker *works; /* online, healthy, takes work */
-	const struct broker *sick, *gone, *not ;
+	const struct broker *sick, *gone, *not, *barred;
 };
+
+/* Why it, or with it that loader, is not let in; "": for no such reason. */
+static const char *barred_of(const struct broker *b, const struct runner *run)
+{
+	return b->session ? run->barred : b->barred;
+}
 
 static void explain_look(struct reach *re, const struct broker *b, const struct task *def)
 {
@@ -46,7 +52,9 @@ static void explain_look(struct reach *re, const struct broker *b, const struct 
 	re->known = re->known || run;
 	if (!run || !in_reach(b, def))
 		return;
-	if (!b->session && (!re->gone || re->gone->heard_us < b->heard_us))
+	if (!run->session && barred_of(b, run)[0])
+		re->barred = re->barred ? re->barred : b;
+	else if (!b->session && (!re->gone || re->gone->heard_us < b->heard_us))
 		re->gone = b;
 	else if (b->session && run->state != 1)
 		re->sick = re->sick ? re->sick : b;
@@ -75,6 +83,14 @@ static void say_sick(const struct broker *b, const struct task *def, struct why_
 	why_text(w, "state", "%s", runner__state_name(run));
 	why_text(w, "broker", "%s", b->name);
 	why_text(w, "text", "%s", run->text);
+}
+
+static void say_barred(const struct broker *b, const struct task *def, struct why_line *w)
+{
+	why_set(w, WHY_NOT_LET_IN);
+	why_text(w, "type", "%s", def->type);
+	why_text(w, "broker", "%s", b->name);
+	why_text(w, "text", "%s", barred_of(b, runner_of(b, def->type)));
 }
 
 static void say_gone(const struct broker *b, const struct task *def, struct why_line *w)
@@ -141,7 +157,7 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 		return;
 	for (size_t i = 0; i < r->n; i++)
 		explain_look(&re, r->brokers[i], def);
-	bool is_narrow = w->is_narrow && (re.not || re.sick || re.gone);
+	bool is_narrow = w->is_narrow && (re.not || re.sick || re.barred || re.gone);
 	if (re.works && w->code == WHY_SLOTS && !is_narrow)
 		return;
 	if (!re.known) {
@@ -154,6 +170,8 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 		why_text(w, "why", "%s", re.not ->drained ? "drained" : re.not ->why_not);
 	} else if (re.sick) {
 		say_sick(re.sick, def, w);
+	} else if (re.barred) {
+		say_barred(re.barred, def, w);
 	} else if (re.gone) {
 		say_gone(re.gone, def, w);
 	} else {

@@ -43,7 +43,8 @@ struct enrol_settings {
  *
  *   ret_key  the public half: who approves of it compares it
  *   errors   E_INVALID no code, E_EXISTS key_file has a pair, E_AUTH no server knows the code,
- *            E_FORBIDDEN it is another peer's, or for another kind of program; of the file and of the network */
+ *            E_FORBIDDEN it is another peer's, or for another kind of program;
+ *            of the file and of the network */
 int enrol_first(const struct enrol_settings *set, const char *code, uint8_t ret_key[PAIR_BYTES],
                 struct err *err);
 /* The pair in key_file is followed by a new one; both count until the new one is first used, 24

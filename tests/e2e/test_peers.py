@@ -229,6 +229,36 @@ def hello_only_narrows_the_groups_and_types_of_the_document(s):
     s.brokers["bound"].stop()
 
 
+def refusals(s, name):
+    b = next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == name)
+    return {t["type"]: t["barred"] for t in b["types"] if t["barred"]} | ({"": b["barred"]} if b["barred"] else {})
+
+
+@test
+def that_a_broker_or_a_loader_is_not_let_in_is_shown_where_people_look(s):
+    s.add_broker("shut", groups="shut", types=("shell:4", "noop:4"))
+    s.apply("workflow: shut\nproject: etl\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-01\ndefaults: {cycle: once}\n"
+            "tasks:\n  t: {type: shell, group: shut, params: {script: 'true'}}\n", **{"from": "2026-01-01"})
+    s.wait_state("etl/shut/t", "2026-01-01T00:00:00Z", ("Succ",), 60)
+    s.sirdar("peer", "set", "shut", "--type", "noop")
+    until("the loader is shown", lambda: "shell" in refusals(s, "shut"))
+    assert list(refusals(s, "shut")) == ["shell"] and "may not be of type 'shell'" in refusals(s, "shut")["shell"]
+    assert "the loader of task type shell is not let in" in s.sirdar("broker", "list").stdout
+    s.sirdar("redo", "etl/shut/t", "2026-01-01", "--yes")
+    said = until("why says it", lambda: re.search(r"shut has task type shell and is not let in: .*", s.sirdar("why", "etl/shut/t", "2026-01-01").stdout))
+    assert "peer set shut --type" in said[0], said[0]
+    s.sirdar("peer", "set", "shut", "--group", "elsewhere", "--type", "")
+    until("the broker is shown", lambda: "may not be of group 'shut'" in refusals(s, "shut").get("", ""))
+    assert "shut is not let in" in s.sirdar("broker", "list").stdout
+    s.base.restart()  # nobody knows it now: who asks again is shown again
+    until("the cgi is back", s.up)
+    until("it asked again", lambda: "" in refusals(s, "shut"), 120)
+    s.sirdar("peer", "set", "shut", "--group", "")
+    s.wait_state("etl/shut/t", "2026-01-01T00:00:00Z", ("Succ",), 120)
+    until("nothing is left of it", lambda: not refusals(s, "shut"))
+    s.brokers["shut"].stop()
+
+
 @test
 def revoking_a_face_ends_its_open_session_at_once_and_it_does_not_come_back(s):
     s.add_key("web3", "face")

@@ -572,6 +572,12 @@ static void broker_notes(const cJSON *b)
 		       "or "
 		       "stop one of the two\n",
 		       text_of(b, "name"), text_of(b, "twin"), number_of(b, "twin_refused"));
+	if (text_of(b, "barred")[0] != '\0')
+		cli_line(stdout, "%s is not let in: %s", text_of(b, "name"), text_of(b, "barred"));
+	cJSON_ArrayForEach(y, json_get(b, "types"))
+		if (text_of(y, "barred")[0] != '\0')
+			cli_line(stdout, "%s: the loader of task type %s is not let in: %s",
+			         text_of(b, "name"), text_of(y, "type"), text_of(y, "barred"));
 	if (text_of(b, "misbehaves")[0] != '\0')
 		printf("%s: %s; refused %lld times. Its key may be in strange hands: give it a new "
 		       "one\n",
