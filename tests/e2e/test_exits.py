@@ -341,5 +341,15 @@ def apply_asks_also_where_a_workflow_needs_a_target_server_of_the_same_files(s):
     assert done.code == OK and version(s, "uses") == 1, done.text
 
 
+@test
+def what_never_asks_does_not_say_that_it_can_be_told_not_to(s):
+    for words in (("broker", "drain"), ("broker", "undrain"), ("command", "cancel"), ("command", "pause"), ("server", "step-down")):
+        done = s.sirdar(*words, "--help", expect=None)
+        assert "--yes" not in done.stdout and "Usage" in done.stdout, (words, done.stdout)
+    assert "--yes" in s.sirdar("redo", "--help", expect=None).stdout
+    for word in ("drain", "undrain"):
+        s.sirdar("broker", word, "b1", "--yes")  # scripts say it
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("exits").start()))

@@ -185,6 +185,7 @@ int asked_parse(struct asked *q, int argc, char **argv)
 			                           .key = o[i].letter ? o[i].letter
 			                                              : KEY_FIRST + (int)i,
 			                           .arg = o[i].arg,
+			                           .flags = o[i].help ? 0 : OPTION_HIDDEN,
 			                           .doc = o[i].help,
 			                           .group = o[i].group };
 	const struct argp own = { .options = options, .parser = verb_take };

@@ -35,9 +35,9 @@ typedef void opt_check(struct asked *q, const struct opt *o, const char *arg,
 
 struct opt {
 	const char *name;
-	char letter;     /* 0: none */
-	const char *arg; /* what --help calls the value; NULL: there is none */
-	const char *help;
+	char letter;      /* 0: none */
+	const char *arg;  /* what --help calls the value; NULL: there is none */
+	const char *help; /* NULL: it is taken, and not shown */
 	enum take take;
 	const char *to;
 	const char *value; /* when the option is not said; without `arg`: when it is */

@@ -223,7 +223,7 @@ static const struct opt options[] = {
 static const struct opt wait_options[] = { WAITING(0), { 0 } };
 
 static const struct opt steer_options[] = {
-	{ "yes", 'y', NULL, "do not ask" },
+	{ "yes", 'y' }, /* of scripts: it never asks */
 	{ 0 },
 };
 

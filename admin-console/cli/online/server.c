@@ -62,7 +62,7 @@ const struct verb verb_server_status = { ask, .most = WORDS_NONE, .call = "GET /
 	                                 .show = status_show };
 
 static const struct opt step_down_options[] = {
-	{ "yes", 'y', NULL, "do not ask" },
+	{ "yes", 'y' }, /* of scripts: it never asks */
 	{ 0 },
 };
 

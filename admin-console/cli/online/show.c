@@ -648,7 +648,7 @@ static int brokers_show(struct online *o, const struct asked *q, const cJSON *ro
 }
 
 static const struct opt steer_options[] = {
-	{ "yes", 'y', NULL, "do not ask" },
+	{ "yes", 'y' }, /* of scripts: it never asks */
 	{ 0 },
 };
 
