@@ -57,8 +57,9 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	struct asking *a = ctx;
 
 	(void)s;
+	bool is_slow = err->code == E_TIMEOUT;
 	if (!a->is_answered)
-		a->code = err_set(a->err, err->code < 0 ? err->code : E_CLOSED,
+		a->code = err_set(a->err, is_slow ? E_TIMEOUT : E_CLOSED,
 		                  "the server ended the connection without an answer%s%s; what was "
 		                  "asked for may be done: look before you ask again",
 		                  err->text[0] ? ": " : "", err->text);

@@ -80,7 +80,7 @@ struct broker_news {
 	 * its session. */
 	bool forged;
 	uint32_t forged_of;
-	/* Of the broker `name`, or with a type its loader: it was sent away, text says why. It has no
+	/* The broker `name`, or with a type its loader, was sent away: text says why. It has no
 	 * number here, for it may never have been let in. */
 	bool barred;
 	char name[64];

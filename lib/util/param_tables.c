@@ -177,14 +177,9 @@ static int vault_check(const struct param_baseserver *p, struct err *err)
 
 static int listen_check(const struct param_baseserver *p, struct err *err)
 {
-	for (size_t i = 0; i < p->listen.n; i++) {
+	for (size_t i = 0; i < p->listen.n; i++)
 		if (port_check(p->listen.items[i], err) < 0)
 			return E_INVALID;
-		if (!is_loopback(p->listen.items[i]) && !p->keys_file[0])
-			return err_set(err, E_INVALID,
-			               "listen has '%.100s', which is not loopback: set keys_file",
-			               p->listen.items[i]);
-	}
 	return 0;
 }
 

@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Daemon, Site, Skip, free_port, main, stand_still, test, until  # noqa: E402
 from keeper_client import field, read  # noqa: E402
+from peer import Gone, Peer  # noqa: E402
 from terminal import on_terminal  # noqa: E402
 
 COMMAND, QUERY, ANSWER, PING = 40, 41, 42, 4
@@ -128,6 +129,17 @@ def a_site_without_keys_begins_by_the_socket_and_runs_a_job(s):
     s.apply("workflow: w\nproject: etl\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-01\ndefaults: {cycle: once}\n"
             "tasks:\n  t: {type: shell, params: {script: 'echo here'}}\n", **{"from": "2026-01-01"})
     s.wait_state("etl/w/t", "2026-01-01T00:00:00Z", ("Succ",), 60)
+
+
+@test
+def without_a_file_of_keys_no_shared_key_opens_anything(s):
+    for name in ("cgi", "b1", "nobody"):
+        for key in (bytes(32), b"0" * 32):
+            try:
+                Peer(s, name, psk=key).close()
+                raise AssertionError((name, key))
+            except Gone:
+                pass
 
 
 @test

@@ -2,6 +2,7 @@
 """The layout of the packages, below a root of its own: users of sysusers.d, places of tmpfiles.d, the
 settings of packaging/examples, each daemon as its own user and with its unit's umask. TAP."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,8 +96,8 @@ def jobkeeper(s):
 
 
 def key_add(s, name, file):
-    """As the manual has it: root's shell, the server's program, the peer's file."""
-    return subprocess.run(["sh", "-c", f'umask 077; "$0" -c {s.root}/etc/sirdar/baseserver.yaml key-add {name} > {s.root}/etc/sirdar/{file}',
+    """For one release still: root's shell, the server's program, the peer's file."""
+    return subprocess.run(["sh", "-c", f'umask 077; "$0" -c {s.root}/etc/sirdar/baseserver.yaml --set keys_file={s.root}/etc/sirdar/keys key-add {name} > {s.root}/etc/sirdar/{file}',
                            str(BIN / "baseserver")], capture_output=True, text=True, timeout=60)
 
 
@@ -123,8 +124,33 @@ def key_add_of_root_leaves_every_key_its_owner(s):
 
 @test
 def key_add_of_the_servers_user_says_who_can(s):
-    done = s.run(as_user(s.root, "sirdar", BIN / "baseserver", "-c", s.root / "etc/sirdar/baseserver.yaml", "key-add", "more"))
+    done = s.run(as_user(s.root, "sirdar", BIN / "baseserver", "-c", s.root / "etc/sirdar/baseserver.yaml",
+                         "--set", f"keys_file={s.root}/etc/sirdar/keys", "key-add", "more"))
     assert done.returncode != 0 and "run it as root" in done.stderr, done
+
+
+def enrol_as_the_manual_says(s):
+    """Its lines as they stand there, by root; and a notifier in the same way."""
+    text = (ROOT / "docs/manual.md").read_text()
+    lines = re.findall(r"^    (baseserver .*? admin .*?|[a-z-]+ -c \S+ enrol CODE)(?: +#.*)?$", text[text.index("systemd-sysusers;"):].split("\n\n")[0], re.M)
+    assert len(lines) == 6, lines
+    lines += [re.sub(r"\bcgi --kind face|\bcgi(?= --fing)", lambda m: m[0].replace("cgi", "notifier").replace("face", "notifier"), line)
+              .replace("sirdar-cgi -c /etc/sirdar/cgi", "sirdar-notifier -c /etc/sirdar/notifier") for line in lines[:3]]
+    said = {"CODE": "", "KEY": ""}
+    for line in lines:
+        line = line.replace("/etc/sirdar", f"{s.root}/etc/sirdar").replace('"$(hostname)"', "broker")
+        words = [said.get(w, w) for w in line.split()]
+        done = s.run([BIN / words[0], *words[1:]])
+        assert done.returncode == 0, (line, done)
+        if done.stdout:
+            said["KEY" if "enrol" in words else "CODE"] = done.stdout.strip()
+    for user, place in (("sirdar-cgi", "cgi"), ("sirdar-notifier", "notifier"), ("sirdar-broker", "taskbroker")):
+        own = s.root / f"var/lib/sirdar/{place}/own.key"
+        assert owner(own) == (ids(s.root, user)[0], "0600"), (own, owner(own))
+    assert owner(s.root / "var/lib/sirdar/baseserver/admin.sock") == (ids(s.root, "sirdar")[0], "0600")
+    for user in ("sirdar-cgi", "sirdar-broker", "sirdar-keeper"):
+        done = s.run(as_user(s.root, user, BIN / "baseserver", "-c", s.root / "etc/sirdar/baseserver.yaml", "admin", "list"))
+        assert done.returncode == 77, (user, done)
 
 
 @test
@@ -137,6 +163,8 @@ def each_daemon_starts_as_its_own_user_and_a_job_runs(s):
         d = Daemon(s, FILE[user], [sys.executable, WITHOUT, CLONE3] + as_user(s.root, user, BIN / PROGRAM[user], "-c", s.root / f"etc/sirdar/{FILE[user]}.yaml"), READY[user])
         s.brokers[user] = d.start()
         assert os.stat(f"/proc/{d.pid}").st_uid == ids(s.root, user)[0]
+        if user == "sirdar":
+            enrol_as_the_manual_says(s)
     made = s.run(as_user(s.root, "sirdar-cgi", BIN / "sirdar-cgi", "-c", s.root / "etc/sirdar/cgi.yaml", "--make-token", "test"))
     assert made.returncode == 0, made
     s.token = made.stdout.strip()

@@ -184,23 +184,16 @@ static void equal_timeouts_are_refused_by_name(void **state)
 	assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
 }
 
-static void other_than_loopback_needs_keys(void **state)
+/* Who has no key that the server knows gets nothing, wherever it listens. */
+static void other_than_loopback_needs_no_file_of_keys(void **state)
 {
-	static const char *const open[] = { "0.0.0.0:7420", "[::]:7420", "192.0.2.1:7420",
-		                            "127.evil.example:1", "localhost.example:1" };
-	static const char *const near[] = { "127.0.0.1:7420", "[::1]:7420", "localhost:7420",
-		                            "127.9.9.9:1" };
+	static const char *const at[] = { "0.0.0.0:7420", "[::]:7420", "192.0.2.1:7420",
+		                          "localhost:7420", "[::1]:7420" };
 	char text[80];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof open / sizeof open[0]; i++) {
-		snprintf(text, sizeof text, "listen=127.0.0.1:7420,%s", open[i]);
-		assert_int_equal(set(text), 0);
-		assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
-		assert_non_null(strstr(err.text, "keys_file"));
-	}
-	for (size_t i = 0; i < sizeof near / sizeof near[0]; i++) {
-		snprintf(text, sizeof text, "listen=%s", near[i]);
+	for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+		snprintf(text, sizeof text, "listen=%s", at[i]);
 		assert_int_equal(set(text), 0);
 		assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
 	}
@@ -266,7 +259,7 @@ int main(void)
 		T(a_port_that_cannot_be_is_refused),
 		T(a_pause_is_not_longer_than_its_longest),
 		T(equal_timeouts_are_refused_by_name),
-		T(other_than_loopback_needs_keys),
+		T(other_than_loopback_needs_no_file_of_keys),
 		T(secrets_others_can_read_are_refused),
 		T(reload_takes_what_may_and_names_the_rest),
 	};
