@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Daemon, Site, Skip, free_port, main, stand_still, test, until  # noqa: E402
+from harness import BIN, ROOT, Daemon, Site, Skip, free_port, main, stand_still, test, until  # noqa: E402
 from keeper_client import field, read  # noqa: E402
 from peer import Gone, Peer  # noqa: E402
 from terminal import on_terminal  # noqa: E402
@@ -329,7 +329,14 @@ def a_standby_says_so_and_a_server_that_does_not_run_is_named(s):
     done = admin(s, "invite", "x", "--kind", "broker", sets=sets, expect=NO_SERVER)
     assert "stands by" in done.stderr and f"127.0.0.1:{s.port}" in done.stderr, done
     assert "stands by" in admin(s, "list", sets=sets, expect=NO_SERVER).stderr
+    s.base.stop()  # it leads now, and its own socket is the server's
+    until("the other one leads", lambda: d.has(r"baseserver\.up"), 120)
+    assert "cgi" in admin(s, "list", sets=sets).stdout
+    admin(s, "invite", "after", "--kind", "broker", sets=sets)
     assert d.stop() == 0
+    s.base.start()
+    assert listed(s)["after"][1] == "invited"
+    until("the cgi has it again", s.up)
     done = admin(s, "list", sets=sets, expect=NO_SERVER)
     assert "no server answers" in done.stderr and str(s.dir / "two") in done.stderr, done
     assert "no server answers" in admin(s, "list", sets={**sets, "state_dir": s.dir / "nowhere"}, expect=NO_SERVER).stderr
@@ -344,6 +351,28 @@ def a_server_that_stands_still_is_waited_for_no_longer_than_said(s):
     os.kill(s.base.pid, signal.SIGCONT)
     out, _ = p.communicate(timeout=120)
     assert p.returncode == 0 and "cgi" in out, out
+
+
+@test
+def the_guide_of_the_manual_runs_as_it_stands_there(s):
+    settings = s.dir / "baseserver.yaml"
+    settings.write_text("".join(f"{k}: {json.dumps(str(v)) if v == '' else v}\n" for k, v in s.base_sets.items() if k != "listen"))
+    for manual in ("manual.md", "manual.zh.md"):
+        text = (ROOT / "docs" / manual).read_text()
+        text = text[text.index("baseserver.yaml admin list"):].split("\n\n")[0]
+        lines = re.findall(r"(?:^|-c \S*)baseserver.yaml admin (.*?)(?: {2,}#.*)?$", text, re.M)
+        assert [line.split()[0] for line in lines] == ["list", "invite", "approve", "revoke", "password"], lines
+        key = ""
+        for line in lines:
+            words = [key if w == "KEY" else w for w in line.split()]
+            done = subprocess.run([BIN / "baseserver", "-c", settings, "admin", *words], env=s.env, text=True, capture_output=True, timeout=120,
+                                  input="a long password\n")
+            assert done.returncode == 0, (line, done)
+            if words[0] == "invite":
+                face = {"server": f"127.0.0.1:{s.port}", "name": "web-2", "key_file": s.dir / "web-2.key", "state_dir": s.dir / "web-2", "web_dir": ""}
+                key = s.run([*s.argv("sirdar-cgi", face), "enrol", done.stdout.strip()]).stdout.strip()
+        assert listed(s)["web-2"][1] == "revoked"
+        (s.dir / "web-2.key").unlink()
 
 
 @test
