@@ -89,7 +89,7 @@ static int admin_connect(const char *state_dir, int *ret_fd, struct err *err)
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	char path[ADMIN_PATH_BYTES];
 	struct err why = { 0 };
-	int dir;
+	int dir = -1;
 
 	if (admin_path(state_dir, path, &dir, &why) < 0)
 		return no_server(state_dir, errno, err);
@@ -139,7 +139,7 @@ int admin_ask(const char *state_dir, bool is_query, const char *kind, const stru
 	static const struct session_limits limits = { HANDSHAKE_MS, IDLE_MS, QUEUE_BYTES };
 	struct asking a = { .body = ret_body, .err = err };
 	struct session *s = NULL;
-	int fd, r = admin_connect(state_dir, &fd, err);
+	int fd = -1, r = admin_connect(state_dir, &fd, err);
 
 	if (r < 0)
 		return r;
