@@ -15,6 +15,7 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/failure.h"
 #include "util/json_put.h"
@@ -155,6 +156,8 @@ static const struct {
 #undef REPORT
 };
 
+#define LOOK_WAIT_MAX_US (366 * 24 * 3600 * (uint64_t)US_PER_S) /* until a sensor looks again */
+
 static uint8_t end_of(const Sirdar__Report *r)
 {
 	static const uint8_t by_verdict[] = { AE_FAILED, AE_FAILED, AE_FATAL, AE_INFRA };
@@ -261,6 +264,15 @@ static void take_failure(const Sirdar__Report *r, struct proposal *p)
 	buf_done(&out);
 }
 
+/* A machine may say any number, and what is stored is read again: a time that is none is unknown,
+ * and none is later than when it was heard. */
+static int64_t told_us(const struct conn *c, int64_t us)
+{
+	int64_t now = actor_wall_us(c->w->me);
+
+	return us < 0 ? 0 : us < now ? us : now;
+}
+
 static void report_propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
 {
 	CHECK(r->kind > 0 && r->kind < REPORT_COUNT && l->token == r->token);
@@ -276,9 +288,10 @@ static void report_propose(struct conn *c, struct lease *l, const Sirdar__Report
 	p->reason = r->reason && r->reason < RE_COUNT             ? (uint8_t)r->reason
 	            : r->exit_code < 0 && r->kind == REPORT_ENDED ? (uint8_t)RE_SIGNAL
 	                                                          : report_kinds[r->kind].reason;
-	p->at_us = r->kind == REPORT_STARTED ? r->started_us : r->ended_us;
-	p->begun_us = p->end == AE_RETURN || p->end == AE_BACK ? 0 : r->started_us;
-	p->wait_us = (int64_t)r->retry_after_us;
+	p->at_us = told_us(c, r->kind == REPORT_STARTED ? r->started_us : r->ended_us);
+	p->begun_us = p->end == AE_RETURN || p->end == AE_BACK ? 0 : told_us(c, r->started_us);
+	p->wait_us = (int64_t)(r->retry_after_us < LOOK_WAIT_MAX_US ? r->retry_after_us
+	                                                            : LOOK_WAIT_MAX_US);
 	if (r->text[0])
 		p->note = mem_strn(r->text, strnlen(r->text, 500));
 	take_outputs(l, r, p);

@@ -130,7 +130,9 @@ static void add_end(struct pack *p, struct job *j)
 	r->cpu_us = j->cpu_us;
 	r->rss_max_bytes = j->rss_max_bytes;
 	r->pid = j->pid;
-	r->retry_after_us = j->result.retry_after_ms * US_PER_MS;
+	r->retry_after_us = j->result.retry_after_ms < UINT64_MAX / US_PER_MS
+	                            ? j->result.retry_after_ms * US_PER_MS
+	                            : UINT64_MAX;
 	add_failure(p, j->failure, r);
 	p->bytes += strlen(j->result.text);
 	if (j->n_outputs)

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import exposition  # noqa: E402
 from harness import Site, main, test, until  # noqa: E402
 from keeper_client import field, fixed, packed  # noqa: E402
-from peer import BROKER, KINDS, LOADER, Gone, Peer, read  # noqa: E402
+from peer import BROKER, KINDS, LOADER, REPORTS, Gone, Peer, read  # noqa: E402
 
 HEAVY = bool(os.environ.get("HEAVY"))
 STALE, FORGED = -7, -39
@@ -195,6 +195,40 @@ def no_forged_report_changes_another_brokers_job(s):
         assert p.report(token, "kill_ack") == FORGED
         assert p.report(token, "ended", seq=2, exit_code=-15) == FORGED
     wait(s, i["task"], "Killed", "StopSchedule")
+
+
+WHOLE_64, SIGNED_64, NEGATIVE = (1 << 64) - 1, (1 << 63) - 1, 1 << 63
+
+
+def says(s, name, kind, *numbers):
+    """What an honest broker says of its job, with these numbers in it."""
+    with contextlib.closing(Honest(s, name)) as h:
+        once(s, name, {"t": f"{{type: shell, group: {name}, params: {{script: x}}}}"})
+        h.loader.send("reports", field(1, fixed(1, h.job()[1][0]) + field(2, 1) + field(3, REPORTS[kind]) + b"".join(numbers)))
+        h.loader.wait("report_acks")
+
+
+@test
+def no_number_that_a_broker_says_of_time_is_stored_as_it_is(s):
+    """Each of these made a row that the server itself refused to read: in lists, and at its next start, which failed."""
+    lies = {"far": ("not_yet", field(14, SIGNED_64)), "farther": ("not_yet", field(14, WHOLE_64)),
+            "begun": ("started", field(8, NEGATIVE)), "over": ("ended", field(8, NEGATIVE), field(9, NEGATIVE)),
+            "ahead": ("ended", field(8, SIGNED_64), field(9, SIGNED_64))}
+    for name, lie in lies.items():
+        says(s, name, *lie)
+    # and no broker has to lie for that
+    once(s, "honest", {"t": "{type: noop, params: {verdict: not_yet, retry_after_ms: '9223372036854775'}}"})
+    wait(s, "lies/honest/t", "Ready")
+    until("it has looked", lambda: only(s, "lies/honest/t")["looks"])
+    for again in (False, True):
+        if again:
+            s.base.restart()
+            until("it leads again", s.up)
+        listed = {i["task"]: i for i in s.get("/api/v1/instances?task=lies/*&limit=500")["items"]}
+        year = int(listed["lies/over/t"]["created"][:4])
+        for name in (*lies, "honest"):
+            said = [int(t[:4]) for t in map(listed[f"lies/{name}/t"].get, ("started", "ended", "retry_at")) if t]
+            assert said and all(year <= y <= year + 2 for y in said), listed[f"lies/{name}/t"]
 
 
 @test
