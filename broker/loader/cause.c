@@ -31,7 +31,8 @@ static const struct cause_pattern known[] = {
 #undef FAILURE_PATTERN
 };
 
-/* What a stream ends with. */
+/* What a stream ends with; SAID: the runner's own word. */
+enum { SAID = 2, ENDS };
 struct end_of {
 	char *text;
 	size_t n;
@@ -54,7 +55,7 @@ static void read_end(struct loader *l, const struct job *j, int stream, struct e
 
 	if (fd < 0)
 		return;
-	ret->text = mem_new((size_t)(size - from));
+	ret->text = mem_new((size_t)(size - from) + 1);
 	do {
 		n = pread(fd, ret->text, (size_t)(size - from), (off_t)from);
 	} while (n < 0 && errno == EINTR);
@@ -79,6 +80,20 @@ static void take_end(struct loader *l, const struct job *j, int stream, struct e
 	ret->n = tail->len;
 	ret->text = ret->n ? mem_strn((const char *)buf_at(tail), ret->n) : NULL;
 	pthread_mutex_unlock(&l->mu);
+}
+
+/* Colours and control characters are not shown. They may have kept the pieces of a secret apart when
+ * it was looked for, so it is looked for once more where they are gone; an earlier loader took what
+ * it knew of secrets with it, then the pieces stay apart. */
+static void clean_end(const struct job *j, struct end_of *e)
+{
+	if (!e->text)
+		return;
+	e->n = failure_clean(e->text, e->n, j->is_adopted ? ' ' : '\0');
+	e->text[e->n] = '\0';
+	char *own = job_masked(j, e->text);
+	free(e->text);
+	*e = (struct end_of){ own, strlen(own) };
 }
 
 /* --- the line ------------------------------------------------------------------------------ */
@@ -125,17 +140,17 @@ static bool text_fits(const struct cause_pattern *list, size_t n_list, const cha
 }
 
 /* In the runner's word of a job that is no process first: what it logged is its own. */
-static bool find_line(const struct loader *l, const struct job *j, const struct end_of ends[2],
+static bool find_line(const struct loader *l, const struct job *j, const struct end_of ends[ENDS],
                       struct found *ret)
 {
 	const struct cause_pattern *own = l->guest ? l->guest->errors : NULL;
-	size_t n_own = l->guest ? l->guest->n_errors : 0, n_text = strlen(j->result.text);
+	size_t n_own = l->guest ? l->guest->n_errors : 0, n_text = ends[SAID].n;
 	bool says = n_text && !j->is_process;
 
 	for (int pass = 0; pass < 2; pass++) {
 		const struct cause_pattern *list = pass ? known : own;
 		size_t n = pass ? sizeof known / sizeof known[0] : n_own;
-		if (says && text_fits(list, n, j->result.text, n_text, ret))
+		if (says && text_fits(list, n, ends[SAID].text, n_text, ret))
 			return true;
 		for (int stream = 1; stream >= 0; stream--)
 			if (text_fits(list, n, ends[stream].text, ends[stream].n, ret)) {
@@ -144,8 +159,8 @@ static bool find_line(const struct loader *l, const struct job *j, const struct 
 			}
 	}
 	if (n_text) {
-		*ret = (struct found){ j->result.text, n_text, FC_NONE, 0 };
-		text_fits(known, sizeof known / sizeof known[0], j->result.text, n_text, ret);
+		*ret = (struct found){ ends[SAID].text, n_text, FC_NONE, 0 };
+		text_fits(known, sizeof known / sizeof known[0], ends[SAID].text, n_text, ret);
 	}
 	return n_text > 0;
 }
@@ -230,7 +245,7 @@ static bool is_failure(const struct job *j)
 
 struct failure *cause_find(struct loader *l, struct job *j)
 {
-	struct end_of ends[2] = { 0 };
+	struct end_of ends[ENDS] = { 0 };
 	struct found found = { 0 };
 
 	if (!is_failure(j))
@@ -238,6 +253,9 @@ struct failure *cause_find(struct loader *l, struct job *j)
 	struct failure *f = mem_new(sizeof *f);
 	for (int stream = 0; stream < 2; stream++)
 		take_end(l, j, stream, &ends[stream]);
+	ends[SAID] = (struct end_of){ mem_str(j->result.text), strlen(j->result.text) };
+	for (int i = 0; i < ENDS; i++)
+		clean_end(j, &ends[i]);
 	if (find_line(l, j, ends, &found))
 		failure_set_line(f->line, sizeof f->line, found.line, found.n);
 	say_exit(j, f);
@@ -252,7 +270,7 @@ struct failure *cause_find(struct loader *l, struct job *j)
 		set_last_line(f);
 	f->cpu_us = j->cpu_us;
 	f->memory_bytes = j->rss_max_bytes;
-	free(ends[0].text);
-	free(ends[1].text);
+	for (int i = 0; i < ENDS; i++)
+		free(ends[i].text);
 	return f;
 }

@@ -135,6 +135,33 @@ static size_t escape_bytes(const char *p, size_t n)
 	return i < n ? i + 1 : n;
 }
 
+/* No text, or what steers a terminal; *ret_step bytes of it are one of those. */
+static bool is_unshown(const char *from, size_t n, size_t *ret_step)
+{
+	const uint8_t *p = (const uint8_t *)from;
+	size_t is = utf8_char(p, n);
+	bool is_c1 = is == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+
+	*ret_step = *p == ESCAPE ? escape_bytes(from, n) : is ? is : 1;
+	return (*p < ' ' && *p != '\t' && *p != '\n') || *p == 0x7f || is_c1;
+}
+
+size_t failure_clean(char *text, size_t n, char apart)
+{
+	size_t len = 0;
+
+	for (size_t i = 0, step; i < n; i += step) {
+		if (is_unshown(text + i, n - i, &step)) {
+			if (apart)
+				text[len++] = apart;
+			continue;
+		}
+		memmove(text + len, text + i, step);
+		len += step;
+	}
+	return len;
+}
+
 void failure_set_line(char *to, size_t bytes, const char *from, size_t n)
 {
 	static const char more[] = "...";
@@ -148,11 +175,9 @@ void failure_set_line(char *to, size_t bytes, const char *from, size_t n)
 	for (size_t i = 0, step; i < n; i += step) {
 		const uint8_t *p = (const uint8_t *)from + i;
 		size_t is = utf8_char(p, n - i);
-		bool is_c1 = is == 2 && p[0] == 0xc2 && p[1] < 0xa0;
-		bool is_control = *p < ' ' || *p == 0x7f || is_c1;
 
-		step = *p == ESCAPE ? escape_bytes(from + i, n - i) : is ? is : 1;
-		if ((is_control && *p != '\t') || (len == 0 && is_blank(from[i])))
+		if (is_unshown(from + i, n - i, &step) || *p == '\n' ||
+		    (len == 0 && is_blank(from[i])))
 			continue;
 		if (len + step >= bytes) {
 			len = len > bytes - sizeof more ? bytes - sizeof more : len;

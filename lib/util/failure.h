@@ -46,6 +46,9 @@ void failure_guess(uint32_t reason, int32_t exit_code, struct failure *ret);
 /* One line, fit to be shown: what is no text is '?', a tab a blank, other control characters are
  * gone, what is too long ends with "...". */
 void failure_set_line(char *to, size_t bytes, const char *from, size_t n);
+/* Takes out, in place, what the two leave out of a line: colours, control characters. What they
+ * kept apart is one word now: `apart`, if it is not 0, takes the place of each. Its new length. */
+size_t failure_clean(char *text, size_t n, char apart);
 /* The last FAILURE_TAIL_LINES that are not blank, as many as there is room for. */
 void failure_set_tail(char ret[FAILURE_TAIL_BYTES + 1], const char *from, size_t n);
 

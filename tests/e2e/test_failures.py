@@ -160,6 +160,18 @@ def a_job_past_its_memory_names_the_limit(s):
 
 
 @test
+def what_is_taken_out_of_a_line_does_not_put_a_secret_together(s):
+    """A colour, a NUL or a carriage return in the middle of it hides nothing: the digest leaves those out."""
+    half = 'a=$(printf %.4s "$V"); b=$(echo "$V" | cut -c5-)\n'
+    text = f"V=$(cat $SIRDAR_FILES/warehouse)\n{half}" + \
+        "".join(f"printf 'fatal: %s{apart}%s\\n' \"$a\" \"$b\" >&2\n" for apart in (r"\033[31m", r"\000", r"\r")) + "exit 3"
+    i = ended(s, "pieces", {"params": {"secrets": "warehouse", "script": text}})
+    f = shown(i, line="fatal: ******")
+    assert WORD not in json.dumps(f) and f["tail"].splitlines() == ["fatal: ******"] * 3, f
+    assert WORD not in json.dumps(came(s, "/hook", "al/pieces/t"))
+
+
+@test
 def a_secret_shows_neither_in_the_line_nor_in_the_tail(s):
     text = "V=$(cat $SIRDAR_FILES/warehouse)\necho \"fatal: no way in with $V\" >&2\necho \"$V\" >&2\nexit 3"
     i = ended(s, "secret", {"params": {"secrets": "warehouse", "script": text}})

@@ -267,6 +267,25 @@ static void a_folded_line_is_text_of_its_size(void **state)
 	}
 }
 
+static void cleaned(const char *from, size_t n, char apart, const char *want)
+{
+	char text[64];
+
+	memcpy(text, from, n);
+	assert_int_equal(failure_clean(text, n, apart), strlen(want));
+	assert_memory_equal(text, want, strlen(want));
+}
+
+static void colours_and_controls_are_taken_out_and_leave_a_mark_where_it_is_wanted(void **state)
+{
+	(void)state;
+	cleaned("a\33[31;1mb\33[0mc\td\n\xff", 18, '\0', "abc\td\n\xff");
+	cleaned("a\33[31mb\0c\r\xc2\x85", 12, '\0', "abc");
+	cleaned("a\33[31mb\0c\r", 10, ' ', "a b c ");
+	cleaned("a\33[31", 5, '\0', "a");
+	cleaned("", 0, ' ', "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +299,8 @@ int main(void)
 		cmocka_unit_test(a_pattern_finds_what_it_says),
 		cmocka_unit_test(a_pattern_is_linear_in_the_line),
 		cmocka_unit_test(every_known_pattern_has_something_to_look_for),
+		cmocka_unit_test(
+			colours_and_controls_are_taken_out_and_leave_a_mark_where_it_is_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
