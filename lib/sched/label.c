@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sched/cron.h"
 #include "sched/cycle.h"
 #include "sched/plan.h"
 #include "sched/tz.h"
@@ -22,8 +23,12 @@ enum label_grain label_grain(const struct plan *p)
 		                                   [CU_MONTH] = LABEL_MONTH,
 		                                   [CU_YEAR] = LABEL_YEAR };
 
+	const struct cron *cron = plan_schedule(p)->cron;
+
+	if (cron && cron_unit(cron) == CU_FIRE) /* a minute may hold several */
+		return LABEL_SECOND;
 	/* A cron fires at clock times, also where links count it by the day. */
-	if (plan_schedule(p)->cron || !unit_is_long(plan_unit(p)))
+	if (cron || !unit_is_long(plan_unit(p)))
 		return LABEL_CLOCK;
 	return grains[plan_unit(p)];
 }
@@ -57,7 +62,7 @@ static bool print_date(enum label_grain grain, int64_t day, char ret[static LABE
 	return true;
 }
 
-static void print_clock(const struct tz *tz, int64_t t, char ret[static LABEL_TEXT])
+static void print_clock(const struct tz *tz, int64_t t, bool to_second, char ret[static LABEL_TEXT])
 {
 	int64_t label = tz_to_label(tz, t), s = floor_mod(label, DAY_S);
 	struct civil c = civil_of_day(floor_div(label, DAY_S));
@@ -66,7 +71,7 @@ static void print_clock(const struct tz *tz, int64_t t, char ret[static LABEL_TE
 	char second[8] = "";
 
 	CHECK(both.kind != TZ_GAP);
-	if (s % 60)
+	if (to_second || s % 60)
 		snprintf(second, sizeof second, ":%02d", (int)(s % 60));
 	snprintf(ret, LABEL_TEXT, "%04d-%02d-%02d %02d:%02d%s%s", (int)c.year, c.month, c.day,
 	         (int)(s / 3600), (int)(s / 60 % 60), second, which);
@@ -83,9 +88,9 @@ const char *label_print(const struct tz *tz, enum label_grain grain, int64_t run
 	int64_t day = local_day(tz, run_date);
 	bool begins = tz_first(tz, day * DAY_S) == run_date;
 
-	if (grain == LABEL_CLOCK || !begins ||
+	if (grain == LABEL_CLOCK || grain == LABEL_SECOND || !begins ||
 	    (!print_date(grain, day, ret) && !print_date(LABEL_DAY, day, ret)))
-		print_clock(tz, run_date, ret);
+		print_clock(tz, run_date, grain == LABEL_SECOND, ret);
 	return ret;
 }
 

@@ -4,7 +4,8 @@
  *   2026 · 2026-11 · 2026-W45 · 2026-11-03    a cycle of years, months, weeks, days; of n of them
  *                                             the first of its step
  *   2026-11-03 14:00                          minutes, hours, a cron, `once`
- *   2026-11-03 14:00:30                       where seconds count
+ *   2026-11-03 14:00:30                       where seconds count; of a cron that fires several
+ *                                             times in a minute always
  *   2026-10-25 02:30 (2)                      a clock time that comes twice: which of the two
  *
  * What label_print() makes, when_parse() reads (when.h), and it means the same instant again: a
@@ -31,6 +32,7 @@ enum label_grain {
 	LABEL_WEEK,
 	LABEL_MONTH,
 	LABEL_YEAR,
+	LABEL_SECOND, /* a cron that fires several times in a minute */
 	LABEL_GRAINS
 };
 

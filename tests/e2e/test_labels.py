@@ -28,6 +28,8 @@ TASKS = {
                ["2024-10-25 02:30", "2024-10-26 02:30", "2024-10-27 02:30 (1)", "2024-10-28 02:30"]),
     "seconds": ('cron: "15 0 */6 * * ?", timezone: Asia/Shanghai', "2024-10-01", "2024-10-01",
                 [f"2024-10-01 {h:02}:00:15" for h in (0, 6, 12, 18)]),
+    "thrice": ('cron: "*/20 0 2 * * ?", timezone: Europe/Berlin', "2024-10-26", "2024-10-27",
+               [f"2024-10-{d} 02:00:{s:02}{n}" for d, n in ((26, ""), (27, " (1)")) for s in (0, 20, 40)]),
 }
 
 
@@ -170,6 +172,15 @@ def every_verb_of_the_command_line_takes_what_another_printed(s):
         assert {e["label"] for e in json.loads(printed)} == {first["label"]}, printed
         s.sirdar("logs", name(task), first["label"], expect=4)  # a noop prints nothing; the instance is found
     assert asked > 35, asked
+
+
+@test
+def run_wait_takes_ranges_and_run_start_says_where_its_date_goes(s):
+    ready(s)
+    assert s.sirdar("run", "wait", name("daily"), "2024-10-02..2024-10-04").stdout.splitlines()[-1] == "3: 3 Succ"
+    assert s.sirdar("run", "wait", name("daily"), "2024-10-01..2024-10-02", "2024-10-04").stdout.splitlines()[-1] == "3: 3 Succ"
+    assert s.sirdar("run", "wait", name("daily"), "-20000d..2024-10-02").stdout.splitlines()[-1] == "2: 2 Succ"
+    assert "--date 2024-10-02" in s.sirdar("run", "start", name("daily"), "2024-10-02", expect=2).stderr
 
 
 @test

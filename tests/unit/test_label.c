@@ -75,6 +75,29 @@ static void a_cron_and_once_show_their_clock_time(void **state)
 	plan_free(p);
 }
 
+/* Else the first of a minute would have a name that means all of the minute. */
+static void a_cron_that_fires_twice_a_minute_shows_its_seconds_always(void **state)
+{
+	struct schedule s = every(1, CU_NONE, "Asia/Shanghai");
+	struct cron *cron = NULL;
+	struct when w;
+	int64_t at[2];
+
+	(void)state;
+	assert_int_equal(cron_parse("*/20 30 2 * * ?", NULL, &cron, NULL), 0);
+	s.cron = cron;
+	s.start = local("Asia/Shanghai", "2026-11-01");
+	struct plan *p = plan_of(s);
+	int64_t first = local("Asia/Shanghai", "2026-11-03 02:30");
+	const char *label = printed("Asia/Shanghai", label_grain(p), first);
+	assert_string_equal(label, "2026-11-03 02:30:00");
+	assert_true(when_parse(label, WHEN_NO_NOW, &w));
+	assert_int_equal(label_dates(p, &w, at), 1);
+	assert_int_equal(at[0], first);
+	plan_free(p);
+	cron_free(cron);
+}
+
 static void what_is_off_the_plan_is_named_by_its_clock_time(void **state)
 {
 	(void)state;
@@ -279,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_label_is_as_coarse_as_the_cycle),
 		cmocka_unit_test(a_cron_and_once_show_their_clock_time),
+		cmocka_unit_test(a_cron_that_fires_twice_a_minute_shows_its_seconds_always),
 		cmocka_unit_test(what_is_off_the_plan_is_named_by_its_clock_time),
 		cmocka_unit_test(a_clock_time_that_comes_twice_says_which),
 		cmocka_unit_test(what_is_printed_is_read_as_the_same_instant),

@@ -153,6 +153,16 @@ void path_arg(struct buf *path, const char *name, const char *value)
 	http_escape(path, value, "-._~");
 }
 
+void path_dates(struct buf *path, const char *dates)
+{
+	const char *dots = dates ? strstr(dates, "..") : NULL;
+	char *from = dots ? mem_strn(dates, (size_t)(dots - dates)) : NULL;
+
+	path_arg(path, "from", from ? from : dates);
+	path_arg(path, "to", dots ? dots + 2 : dates);
+	free(from);
+}
+
 /* --- requests --- */
 
 static size_t body_take(char *p, size_t size, size_t n, void *ctx)

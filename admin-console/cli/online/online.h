@@ -54,7 +54,8 @@ int online_stream(struct online *o, const char *path,
 
 /* Build paths: `&name=value`, escaped. NULL value: nothing. */
 void path_arg(struct buf *path, const char *name, const char *value);
-void path_part(struct buf *path, const char *text); /* escaped, slashes kept */
+void path_dates(struct buf *path, const char *dates); /* one, or a range A..B: from and to */
+void path_part(struct buf *path, const char *text);   /* escaped, slashes kept */
 
 /* Where login keeps its file; owned. NULL without a home. */
 char *online_token_path(void);

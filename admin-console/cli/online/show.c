@@ -240,7 +240,7 @@ static int workflow_list(struct asked *q)
 
 static int run_list(struct asked *q)
 {
-	const char *date = given(q, "date"), *dots = date ? strstr(date, "..") : NULL;
+	const char *date = given(q, "date");
 	struct buf path;
 
 	if (date && (given(q, "from") || given(q, "to")))
@@ -249,10 +249,9 @@ static int run_list(struct asked *q)
 	buf_puts(&path, "/api/v1/instances");
 	path_arg(&path, "task", word(q, 0));
 	path_arg(&path, "states", given(q, "state"));
-	char *from = dots ? mem_strn(date, (size_t)(dots - date)) : NULL;
-	path_arg(&path, "from", from ? from : date ? date : given(q, "from"));
-	path_arg(&path, "to", dots ? dots + 2 : date ? date : given(q, "to"));
-	free(from);
+	path_dates(&path, date);
+	path_arg(&path, "from", given(q, "from"));
+	path_arg(&path, "to", given(q, "to"));
 	path_arg(&path, "sort", given(q, "sort"));
 	path_arg(&path, "parts", given(q, "parts") ? "true" : NULL);
 	limit_put(q, &path);

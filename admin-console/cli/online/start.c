@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 
@@ -35,7 +36,10 @@ static void put_edge(struct asked *q, const char *option, const char *to)
 static void start_check(struct asked *q, struct argp_state *state)
 {
 	bool parts = given(q, "task") || given(q, "up-to") || given(q, "from");
+	struct when_span dates;
 
+	if (q->words.n == 2 && when_range(word(q, 1), 0, &dates))
+		argp_error(state, "the date of a run is --date %s", word(q, 1));
 	if (q->words.n != 1)
 		argp_error(state, "which workflow, or task of one?");
 	if (is_task(word(q, 0)) && parts)
@@ -99,15 +103,17 @@ static void paths_add(struct paths *ps, char *path)
 	ps->items[ps->n++] = path;
 }
 
-static void list_add(struct paths *ps, const char *task, const char *from, const char *to)
+/* Of `dates`, or from..to where that is NULL. */
+static void list_add(struct paths *ps, const char *task, const char *dates, const struct asked *q)
 {
 	struct buf path;
 
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/instances");
 	path_arg(&path, "task", task);
-	path_arg(&path, "from", from);
-	path_arg(&path, "to", to);
+	path_dates(&path, dates);
+	path_arg(&path, "from", dates ? NULL : given(q, "from"));
+	path_arg(&path, "to", dates ? NULL : given(q, "to"));
 	paths_add(ps, mem_str(buf_str(&path)));
 	buf_done(&path);
 }
@@ -126,11 +132,11 @@ static void paths_make(struct paths *ps, const struct asked *q)
 		if (instance_id_is(w))
 			paths_add(ps, mem_fmt("/api/v1/instances/%s", w));
 		else if (flow || i > 0)
-			list_add(ps, task, w, w);
+			list_add(ps, task, w, q);
 		dates = dates || instance_id_is(w) || flow || i > 0;
 	}
 	if (!dates)
-		list_add(ps, task, given(q, "from"), given(q, "to"));
+		list_add(ps, task, NULL, q);
 	free(task);
 }
 
