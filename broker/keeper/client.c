@@ -42,6 +42,7 @@ struct keeper_client {
 	uint32_t n_silent;  /* connections in a row that ended so, or found no room in its queue */
 	int64_t silent_sum; /* ms of them, but for the first */
 	int peer_fd;        /* of the process at the other end, or -1 */
+	int away;           /* an errno: why nobody was found at the last try; 0: somebody was */
 	struct ev_timer retry;
 	double pause_s;
 };
@@ -190,7 +191,9 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	CHECK(!k->session);
+	k->away = 0;
 	if (fd < 0 || connect(fd, (struct sockaddr *)&k->at, sizeof k->at) < 0) {
+		k->away = errno;
 		if (errno == EAGAIN) /* it takes nobody in: those who came before wait still */
 			count_silent(k, (int64_t)(k->pause_s * 1000.));
 		else
@@ -248,6 +251,11 @@ void keeper_client_close(struct keeper_client *k)
 	free(k->who);
 	free(k->type);
 	free(k);
+}
+
+int keeper_client_away(const struct keeper_client *k)
+{
+	return k->away;
 }
 
 bool keeper_client_is_up(const struct keeper_client *k)

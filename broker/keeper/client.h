@@ -58,6 +58,7 @@ int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings
                        struct keeper_client **ret_client, struct err *err);
 void keeper_client_close(struct keeper_client *k); /* no call back any more; NULL is fine */
 bool keeper_client_is_up(const struct keeper_client *k);
+int keeper_client_away(const struct keeper_client *k); /* an errno: nobody was found there */
 /* Who listens, as a pidfd that the caller closes; -1: none was connected to, or it is gone. */
 int keeper_client_peer(const struct keeper_client *k);
 /* Another silent_ms, from the next connection on. */

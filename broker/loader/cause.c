@@ -82,9 +82,9 @@ static void take_end(struct loader *l, const struct job *j, int stream, struct e
 	pthread_mutex_unlock(&l->mu);
 }
 
-/* Colours and control characters are not shown. They may have kept the pieces of a secret apart when
- * it was looked for, so it is looked for once more where they are gone; an earlier loader took what
- * it knew of secrets with it, then the pieces stay apart. */
+/* Colours and control characters are not shown. They may have kept the pieces of a secret apart
+ * when it was looked for, so it is looked for once more where they are gone; an earlier loader took
+ * what it knew of secrets with it, then the pieces stay apart. */
 static void clean_end(const struct job *j, struct end_of *e)
 {
 	if (!e->text)

@@ -132,6 +132,7 @@ struct broker {
 	char keeper_why[160];    /* and why */
 	ev_timer keeper_timer;   /* start it, if nobody answers by then */
 	uint32_t keeper_pause_ms;
+	int keeper_away;   /* an errno: that nobody is in keeper_dir was told */
 	pid_t keeper_pid;  /* the one we started; 0: none, or one of a taskbroker before us */
 	int keeper_pid_fd; /* the one there is, whoever started it; -1: none that we know */
 	ev_io keeper_ended;

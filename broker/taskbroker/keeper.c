@@ -130,6 +130,20 @@ static int64_t away_max_ms(const struct broker *b)
 	               : b->settings->loader_silent_ms * UNSERVED_TIMES;
 }
 
+/* A service that we do not start: who set it up hears why it is not found, once a reason. */
+static void tell_away(struct broker *b)
+{
+	int away = keeper_client_away(b->keeper);
+	struct err err;
+
+	if (!b->settings->keeper_dir[0] || !away || away == b->keeper_away)
+		return;
+	b->keeper_away = away;
+	(void)err_sys(&err, E_IO, away, "dir=%s", b->settings->keeper_dir);
+	log_warn("broker.keeper_away",
+	         "%s; this machine takes no jobs until that service answers there", err.text);
+}
+
 static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct broker *b = w->data;
@@ -145,8 +159,10 @@ static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 	if (b->keeper_pid_fd < 0 && !b->settings->keeper_dir[0])
 		start_it(b);
 	b->keeper_pause_ms *= 2;
-	if (b->keeper_pause_ms > PAUSE_MAX_MS)
+	if (b->keeper_pause_ms > PAUSE_MAX_MS) {
 		b->keeper_pause_ms = PAUSE_MAX_MS;
+		tell_away(b);
+	}
 	wait_for_it(b);
 }
 
@@ -209,6 +225,7 @@ static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
 
 	adopt_it(b);
 	keeper_settings_send(b);
+	b->keeper_away = 0;
 	log_info("broker.keeper_up", "software=%s running=%u", w->software, w->running);
 	ev_timer_stop(b->loop, &b->keeper_timer);
 	b->keeper_pause_ms = PATIENCE_MS;

@@ -243,6 +243,16 @@ def a_jobkeeper_without_a_launcher_is_not_talked_to_where_one_is_wanted(s):
 
 
 @test
+def a_jobkeepers_service_that_is_not_there_is_told_with_its_place_and_why(s):
+    """It was not: the machine never came, and its log said nothing."""
+    s.add_key("alone")
+    sets = {k: v for k, v in s.broker_sets("alone", ("shell:1",), keeper_dir=s.dir / "nothing").items() if k != "jobs_as_root"}
+    d = s.brokers["alone"] = Daemon(s, "alone", s.argv("taskbroker", sets), r"broker\.keeper_away dir=\S*/nothing: No such file")
+    d.start()
+    d.stop()
+
+
+@test
 def what_cannot_hold_together_is_refused_when_settings_are_read(s):
     argv = s.brokers["b1"].argv[0]
     for wrong, word in ((("jobs_as_root=true", "users=nobody"), "jobs_as_root"), (("job_uids=59000",), "job_uids"), (("keeper_dir=/x", "job_uids=59000-59001"), "keeper_dir"),
