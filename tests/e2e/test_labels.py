@@ -175,6 +175,14 @@ def every_verb_of_the_command_line_takes_what_another_printed(s):
 
 
 @test
+def what_is_not_there_is_named_as_it_was_asked_for(s):
+    ready(s)
+    for verb in ("show", "history"):
+        said = s.sirdar("run", verb, name("daily"), "2024-11-05", expect=4).stderr
+        assert f"{name('daily')} 2024-11-05 has no instance" in said, said
+
+
+@test
 def run_wait_takes_ranges_and_run_start_says_where_its_date_goes(s):
     ready(s)
     assert s.sirdar("run", "wait", name("daily"), "2024-10-02..2024-10-04").stdout.splitlines()[-1] == "3: 3 Succ"
