@@ -108,6 +108,7 @@ struct lease {
 	bool keeps_proof; /* its holder can prove it: was given it to keep, or has shown it */
 	uint32_t provers[PROVERS]; /* sessions that have shown it, or got it */
 	uint32_t listed;           /* by a beat of this session */
+	int64_t lacks_us;          /* a secret that it asked for is not to be had for so long */
 	const struct task *def;    /* what it runs with; counted, or NULL */
 };
 

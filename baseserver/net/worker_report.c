@@ -292,6 +292,12 @@ static void report_propose(struct conn *c, struct lease *l, const Sirdar__Report
 	p->begun_us = p->end == AE_RETURN || p->end == AE_BACK ? 0 : told_us(c, r->started_us);
 	p->wait_us = (int64_t)(r->retry_after_us < LOOK_WAIT_MAX_US ? r->retry_after_us
 	                                                            : LOOK_WAIT_MAX_US);
+	if (p->end == AE_INFRA && r->kind == REPORT_ENDED && l->lacks_us) {
+		/* As if the server had known what it would ask for. */
+		p->end = AE_WITHOUT;
+		p->reason = RE_PARAMS;
+		p->wait_us = l->lacks_us;
+	}
 	if (r->text[0])
 		p->note = mem_strn(r->text, strnlen(r->text, 500));
 	take_outputs(l, r, p);
@@ -504,7 +510,10 @@ static void give_params(struct worker *w, struct param_question *q)
 static void params_answered(struct letter *letter, void *self)
 {
 	struct param_question *q = (struct param_question *)letter;
+	struct lease *l = worker__lease(self, q->inst.token);
 
+	if (l)
+		l->lacks_us = q->code == E_SECRET ? q->wait_us : 0;
 	worker__exposed(self, q, give_params);
 }
 
@@ -527,6 +536,7 @@ int worker__param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 	q->session = c->number;
 	q->id = m->id;
 	q->key = l->key;
+	q->inst.token = m->token;
 	q->def = l->def ? task_ref(l->def) : NULL;
 	q->wants_params = true; /* perhaps: the image is not here */
 	q->names = mem_array(m->n_names + 1, sizeof *q->names);

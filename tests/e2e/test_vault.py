@@ -42,6 +42,7 @@ def site_with_sources():
     plugins.mkdir()
     for so in (RUNNERS / "noop.so", RUNNERS / "shell.so", B / "test/plugins/odd.so"):
         shutil.copy(so, plugins)
+    shutil.copy(RUNNERS / "shell.so", plugins / "plain.so")  # the server has no manifest of that type
     files = site.files = site.dir / "outside"
     files.mkdir(0o700)
     put(files / "word", FILED + "\n")
@@ -58,7 +59,7 @@ def site_with_sources():
                           secret_exec=site.dir / "program", secret_timeout_ms=3000, secret_keep_ms=2000, vault_url=site.vault.url,
                           vault_role="role-1", vault_credential_file=site.dir / "secret-id", infra_max=4)
     site.base.argv = site.argv("baseserver", site.base_sets)
-    site.start(types=("odd:8", "noop:2", "shell:4"), runners_dir=plugins)
+    site.start(types=("odd:8", "noop:2", "shell:4", "plain:2"), runners_dir=plugins)
     site.n = 0
     return site
 
@@ -161,6 +162,19 @@ def a_job_that_waited_goes_on_once_its_secret_is_there_and_ends_after_its_tries_
 
 
 @test
+def a_secret_that_only_the_job_asks_for_is_waited_for_as_well(s):
+    """Of a type whose manifest the server does not have, it cannot ask ahead; such jobs used up their tries in as many seconds."""
+    place(s, "asked", **{"from": "file", "path": "asked"})
+    s.apply(HEAD.format("asks") + "  t: {type: plain, params: {secrets: asked, script: 'test -s $SIRDAR_FILES/asked'}}\n")
+    s.command_over(s.command("run-now", selection={"tasks": ["dw/asks/t"], "dates": ["2026-03-01"]}))
+    i = s.wait_state("dw/asks/t", "2026-03-01T00:00:00Z", ("Failed", "StopSchedule"))
+    said = until("why says it", lambda: (w := s.get(f"/api/v1/instances/{i['id']}/why"))["code"] in ("secret", "over") and w)
+    assert said["code"] == "secret" and "No such file" in said["line"] and "it is tried again" in said["line"], said
+    put(s.files / "asked", FILED)
+    assert s.wait_state("dw/asks/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule"), seconds=90)["state"] == "Succ", s.history(i["id"])
+
+
+@test
 def what_is_no_place_of_a_source_is_refused_at_save(s):
     for ref in ({"from": "file", "path": "../key"}, {"from": "file", "path": "/etc/shadow"}, {"from": "file", "path": "a//b"},
                 {"from": "file", "path": "a/./b"}, {"from": "file", "path": ".hidden"}, {"from": "file", "path": ""}, {"from": "file"},
@@ -249,7 +263,7 @@ def no_secret_and_no_credential_is_in_a_log_an_answer_an_argument_or_a_file(s):
     for pid in s.pids("baseserver"):
         answers += Path(f"/proc/{pid}/cmdline").read_text()
     assert not [w for w in words if w in answers]
-    kept = {"word", "open", "late", "link-target", "program", "secret-id"}
+    kept = {"word", "open", "late", "asked", "link-target", "program", "secret-id"}
     for file in (f for f in s.dir.rglob("*") if f.is_file() and f.name not in kept and ".so" not in f.suffixes):
         data = file.read_bytes()
         assert not [w for w in words if w.encode() in data], file
