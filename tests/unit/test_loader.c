@@ -58,7 +58,7 @@ static void loader_start(const char *slots)
 	free(state);
 	free(work);
 	child_line(&w.loader, line, sizeof line);
-	assert_true(strncmp(line, "ready 1 0 ", 10) == 0);
+	assert_true(strncmp(line, "ready 1 1 ", 10) == 0);
 }
 
 static void world_open(const char *plugin, struct fake_welcome welcome)
