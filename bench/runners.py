@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What runners hold: 1,000 HTTP requests in flight in one loader. `bench/run http` starts this."""
+"""What runners cost: 1,000 HTTP requests in flight in one loader (`bench/run http`); a runner that touches files as a
+process of its project's user beside one in the loader (`bench/run files`, as root)."""
 import asyncio
 import os
 import resource
 import sys
 import threading
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +65,37 @@ def http():
                f"{empty / 1024:.1f} MB with none; {(full - empty) / n:.0f} KB each")
 
 
+def each_ms(s, group, n):
+    """A statement on a SQLite file, n times, one at a time."""
+    name = f"files{group}{n}"
+    began = time.monotonic()
+    s.apply(f"workflow: {name}\nproject: bench\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\ntasks:\n" +
+            "".join(f"  t{i}: {{type: sql, group: {group}, cycle: day, catchup: {{mode: all}}, params: {{kind: sqlite, database: "
+                    f"'{s.dir}/data/{group}.db', sql: 'create table if not exists t (n int); insert into t values (1)'}}}}\n" for i in range(n)),
+            **{"from": "2026-03-01"})
+    until(f"{n} of {name} are over", lambda: sum(i["task"].startswith(f"bench/{name}/") for i in s.instances(states="Succ")) == n, 300)
+    return (time.monotonic() - began) * 1000 / n
+
+
+def files():
+    if os.geteuid() != 0:
+        print("# files: needs root, for jobs of another user")
+        return
+    n = int(200 * SCALE)
+    with Site("bench-files", **PRODUCTION) as s:
+        s.base.start()
+        s.start_cgi()
+        (s.dir / "data").chmod(0o1777)
+        s.add_broker("inside", types=("sql:1",), groups="inside")
+        s.add_broker("apart", types=("sql:1",), groups="apart", job_uids="59040-59049")
+        for group in ("inside", "apart"):
+            each_ms(s, group, 10)
+        inside, apart = each_ms(s, "inside", n), each_ms(s, "apart", n)
+        figure("files: a statement on a SQLite file by a process of its project's user", apart, "ms", 60, "less",
+               f"{inside:.1f} ms in the loader; {n} attempts, one slot each")
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:] or ["http"]:
-        {"http": http}[name]()
+        {"http": http, "files": files}[name]()
     sys.exit(1 if any(not f[3] for f in FIGURES) else 0)

@@ -12,7 +12,7 @@ RUNNER_HTTP := run text json guard fetch request
 $(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP) probe),-lcurl -lcjson))
 $(B)/runners/http.so: $(wildcard runners/common/*.h)
 # With the clients of the databases, linked only here.
-RUNNER_DB := run text json guard values db db_values db_dial db_open db_claim db_mysql db_postgres db_sqlite place
+RUNNER_DB := run text json guard values db db_values db_dial db_open db_claim db_mysql db_postgres db_sqlite place apart
 RUNNER_DB_LIBS := -lmariadb -lpq -lsqlite3 -lcjson
 $(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) rows csv probe),$(RUNNER_DB_LIBS)))
 $(B)/runners/sql.so: $(wildcard runners/common/*.h)
@@ -32,7 +32,7 @@ $(B)/gen/python_zygote.h: runners/python/zygote.py
 $(eval $(call plugin,python,$(call runner_common,python,$(RUNNER_START)),-lcjson))
 $(B)/runners/python.so: $(wildcard runners/common/*.h) runners/python/warm.h $(B)/gen/python_zygote.h
 $(eval $(call program,sirdar-python-job,runners/python/warm/main.c,,))
-$(eval $(call plugin,presto,$(call runner_common,presto,$(RUNNER_HTTP) rows csv place values),-lcurl -lcjson))
+$(eval $(call plugin,presto,$(call runner_common,presto,$(RUNNER_HTTP) rows csv place apart values),-lcurl -lcjson))
 $(B)/runners/presto.so: $(wildcard runners/common/*.h)
 # Clients of clusters: each a command of theirs, watched by one script.
 RUNNER_CLIENT := run text json client values

@@ -139,13 +139,13 @@ static bool text_fits(const struct cause_pattern *list, size_t n_list, const cha
 	return false;
 }
 
-/* In the runner's word of a job that is no process first: what it logged is its own. */
+/* In the runner's word first, where it has one: what it logged is its own. */
 static bool find_line(const struct loader *l, const struct job *j, const struct end_of ends[ENDS],
                       struct found *ret)
 {
 	const struct cause_pattern *own = l->guest ? l->guest->errors : NULL;
 	size_t n_own = l->guest ? l->guest->n_errors : 0, n_text = ends[SAID].n;
-	bool says = n_text && !j->is_process;
+	bool says = n_text && (!j->is_process || j->has_said);
 
 	for (int pass = 0; pass < 2; pass++) {
 		const struct cause_pattern *list = pass ? known : own;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "broker/link/link.h"
+#include "broker/loader/apart.h"
 #include "broker/loader/guest.h"
 #include "broker/loader/loader.h"
 #include "broker/loader/plugin.h"
@@ -106,8 +107,11 @@ static int64_t ask_server(struct job *j, const char *name, char *ret_value, uint
 	while (!a.is_answered && !atomic_load(&j->is_cancelled) && clock_steady_us() < until_us)
 		wait_until(l, j, until_us);
 	ask_remove(l, &a);
-	if (a.is_answered && a.code >= 0 && a.value)
+	if (a.is_answered && a.code >= 0 && a.value) {
 		job_hide(j, a.value);
+		if (l->is_apart)
+			apart_keep(j, name, a.value);
+	}
 	pthread_mutex_unlock(&l->mu);
 	if (!a.is_answered)
 		return RUNNER_E_SYSTEM;
@@ -166,8 +170,7 @@ static void traced(const struct runner_job *p, char ret[TRACE_PARENT_MAX])
 	trace_parent(&of, ret);
 }
 
-/* Names that begin with "sirdar." are ours. */
-static int64_t param_own(const struct job *j, const char *name, char *ret_value, uint64_t cap)
+int64_t loader_param_own(const struct job *j, const char *name, char *ret_value, uint64_t cap)
 {
 	char parent[TRACE_PARENT_MAX], work[JOB_WORK_BYTES];
 
@@ -190,7 +193,7 @@ static int64_t host_param(const struct runner_job *pub, const char *name, char *
 	const char *value = job_param(j, name);
 
 	if (!strncmp(name, "sirdar.", 7))
-		return param_own(j, name, ret_value, cap);
+		return loader_param_own(j, name, ret_value, cap);
 	if (value)
 		return plugin_copy_out(value, ret_value, cap);
 	if (strncmp(name, "secret.", 7) != 0 || j->is_probe)
@@ -432,10 +435,12 @@ void loader_take_starts(struct loader *l)
 
 static const void *host_extension(void *ctx, const char *id)
 {
-	const struct loader *l = ctx;
+	struct loader *l = ctx;
 
 	if (strcmp(id, RUNNER_KEPT_ID) == 0)
 		return &l->kept;
+	if (strcmp(id, RUNNER_APART_ID) == 0)
+		return apart_extension(l);
 	return guest_extension(l->guest, id);
 }
 
@@ -463,6 +468,7 @@ void loader_host_done(struct loader *l)
 {
 	for (size_t i = 0; i < l->kept.n; i++)
 		free(l->kept_paths[i]);
+	apart_done(l);
 }
 
 void loader_host_init(struct loader *l, const char *settings_file)
@@ -470,6 +476,7 @@ void loader_host_init(struct loader *l, const char *settings_file)
 	pthread_mutex_init(&l->mu, NULL);
 	pthread_mutex_init(&l->kill_mu, NULL);
 	keep_from_jobs(l, settings_file);
+	apart_init(l);
 	l->host = (struct runner_host){
 		.size = sizeof l->host,
 		.abi_minor = RUNNER_ABI_MINOR,

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/loader/apart.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -115,6 +116,7 @@ void job_clear(struct job *j)
 		free(j->outputs[i].value);
 	}
 	free(j->outputs);
+	apart_forget(j);
 	free(j->progress_text);
 	free(j->no_secret);
 	lines_done(&j->lines);

@@ -100,6 +100,7 @@ struct job {
 	uint32_t kill_intent;
 	bool is_process; /* it has, or had, a process in the keeper */
 	bool is_waited;  /* a job thread waits for that process */
+	bool has_said;   /* its runner, in that process, said how it ended: process_result */
 	bool is_listed;  /* the keeper named it in the list that is coming in */
 	bool is_hanged;
 	bool has_no_lease;     /* the server does not know the token */
@@ -129,6 +130,8 @@ struct job {
 	uint8_t cut_short;   /* why the keeper ended its process unasked, a reason; 0: it did not */
 	struct start *start; /* the process it asks for */
 	struct job_pair *outputs; /* [shared] */
+	struct job_pair *given;   /* [shared] secrets it was told when it asked */
+	uint32_t n_given;
 	uint32_t n_outputs;
 	size_t output_bytes;
 

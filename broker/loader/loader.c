@@ -20,6 +20,7 @@
 #include "broker/link/digest.h"
 #include "broker/link/lane.h"
 #include "broker/link/link.h"
+#include "broker/loader/apart.h"
 #include "broker/loader/guest.h"
 #include "broker/loader/plugin.h"
 #include "broker/loader/pool.h"
@@ -406,8 +407,11 @@ static int load_plugin(struct loader *l, const struct loader_args *args, struct 
 	}
 	int r = map_any(l, args, err);
 
-	if (r == 0)
+	if (r == 0) {
+		apart_loaded(l, l->guest ? l->guest->plugin_path : args->plugin_path,
+		             l->guest ? NULL : args->sha256);
 		r = plugin_open(l->plugin, &l->host, &l->self, err);
+	}
 	if (r < 0 && l->guest && l->guest->why[0])
 		err_set(err, r, "%s", l->guest->why);
 	if (r < 0)
@@ -544,7 +548,7 @@ static int open_all(struct loader *l, const struct loader_args *args, struct err
 	ev_prepare_start(l->loop, &l->round);
 	ev_async_start(l->loop, &l->bell);
 	watch_broker(l);
-	if (l->plugin && l->plugin->flags & RUNNER_NO_PROCESS)
+	if (l->plugin && l->plugin->flags & RUNNER_NO_PROCESS && !l->is_apart)
 		return open_link(l, err);
 	return loader_open_keeper(l, err);
 }

@@ -7,6 +7,7 @@
 
 #include <ev.h>
 #include <pthread.h>
+#include <sirdar/apart.h>
 #include <sirdar/kept.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +47,10 @@ struct loader {
 	struct runner_host host;
 	struct runner_kept kept;
 	char *kept_paths[KEPT_MAX];
-	void *self; /* the plugin's */
+	struct runner_apart apart;
+	char *program, *plugin_file; /* of this process: what apart.c has started once more */
+	const char *plugin_sha256;   /* NULL: any */
+	void *self;                  /* the plugin's */
 
 	struct ev_loop *loop;
 	ev_prepare round;
@@ -94,6 +98,7 @@ struct loader {
 
 	char *logs_dir; /* the keeper's */
 	bool keeper_keeps_proofs;
+	bool is_apart; /* its plugin may want processes for attempts (apart.c) */
 	bool is_stopping, is_held_known, is_fenced, is_alone;
 	bool is_left;        /* its taskbroker is gone, and none followed */
 	bool is_keeper_gone; /* away for fence_ms, and what it ran is ended */
@@ -138,12 +143,22 @@ void loader_run_job(struct job *j); /* on a job thread */
  * process is to be started; else it is over. */
 int loader_run_inline(struct job *j);
 void loader_job_ended(struct loader *l, struct job *j); /* j->result and kin are final */
+/* What the plugin answered, as the report will say it. */
+void loader_run_settle(struct job *j);
+
+/* Its processes are runners, who say themselves how they ended. Of an heir nobody knows: it may. */
+static inline bool loader_is_apart(const struct loader *l)
+{
+	return l->is_apart || !l->plugin;
+}
 
 /* host.c */
 void loader_host_init(struct loader *l, const char *settings_file);
 void loader_host_done(struct loader *l);
 void loader_send_asks(struct loader *l, bool again);
 int loader_take_params(struct loader *l, const Sirdar__ParamGive *m);
+/* A parameter whose name begins with "sirdar.". */
+int64_t loader_param_own(const struct job *j, const char *name, char *ret_value, uint64_t cap);
 void loader_take_starts(struct loader *l); /* those asked for by process_wait() */
 
 /* reports.c */

@@ -9,6 +9,7 @@
 
 #include "broker/link/lane.h"
 #include "broker/link/program.h"
+#include "broker/loader/apart.h"
 #include "broker/loader/hold.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
@@ -140,6 +141,8 @@ int main(int argc, char **argv)
 
 	screen_open();
 	own_memory();
+	if (argc > 1 && strcmp(argv[1], APART_OPTION) == 0)
+		return one_main(argc, argv);
 	memset(&p, 0, sizeof p);
 	p.signals = (struct program_signals){ .on_signal = on_signal, .ctx = &p };
 	mallopt(M_ARENA_MAX, 2);

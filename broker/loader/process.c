@@ -32,6 +32,22 @@ enum { KILLED_BY_US = 1, KILLED_BY_FENCE = 2, KILLED_BY_STOP = 3 }; /* KeeperExi
 
 /* --- ends ------------------------------------------------------------------------- */
 
+/* A runner whose process it was: what it said counts, however long its process took to end. */
+static void runner_said(const struct loader *l, struct job *j)
+{
+	if (j->report_kind != REPORT_ENDED)
+		return;
+	if (j->has_said) {
+		j->result = j->process_result;
+		loader_run_settle(j);
+	} else if (l->is_apart && j->reason == REASON_EXIT) {
+		/* A success that lacks its outputs is none. */
+		j->result.verdict = RUNNER_INFRA;
+		result_set_text(&j->result, "how its runner ended is not kept: see "
+		                            "output_bytes_max, output_rate_max_bytes");
+	}
+}
+
 /* The process is over; the runner's finish() has the last word, on a thread unless it says that
  * it never blocks. */
 static void process_over(struct loader *l, struct job *j)
@@ -39,6 +55,7 @@ static void process_over(struct loader *l, struct job *j)
 	if (j->phase == JOB_ENDED || j->phase == JOB_ACKED)
 		return;
 	loader_read_outputs(l, j);
+	runner_said(l, j);
 	if (j->is_waited) {
 		pthread_mutex_lock(&l->mu);
 		j->process_result = j->result;
@@ -165,7 +182,8 @@ static void on_not_started(void *ctx, const Sirdar__KeeperNotStarted *m)
 		j->reason = REASON_FULL;
 		j->report_kind = REPORT_REJECTED;
 		j->result.verdict = RUNNER_INFRA;
-	} else if (err_retryable(m->code)) {
+	} else if (err_retryable(m->code) || (l->is_apart && m->code == E_NOT_FOUND)) {
+		/* The program that this machine lacks is ours. */
 		j->report_kind = REPORT_NOT_STARTED;
 		j->result.verdict = RUNNER_INFRA;
 	} else { /* as a shell would say it */

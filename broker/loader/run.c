@@ -35,8 +35,7 @@ static void judge_secret(struct job *j)
 	pthread_mutex_unlock(&l->mu);
 }
 
-/* What the plugin answered, as the report will say it. */
-static void loader_run_settle(struct job *j)
+void loader_run_settle(struct job *j)
 {
 	struct runner_result *r = &j->result;
 
@@ -182,7 +181,7 @@ int loader_run_inline(struct job *j)
 static void judge_cut(struct job *j)
 {
 	bool is_done = j->result.exit_code == 0 && j->result.verdict == RUNNER_BY_CODE;
-	bool was_process = j->phase == JOB_PROCESS && !j->is_waited;
+	bool was_process = j->phase == JOB_PROCESS && !j->is_waited && !j->has_said;
 	uint8_t why = j->cut_short ? j->cut_short : j->was_fenced ? (uint8_t)REASON_FENCED : 0;
 
 	if (!why || j->report_kind != REPORT_ENDED || (is_done && !was_process))

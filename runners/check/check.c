@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runners/common/apart.h"
 #include "runners/common/db.h"
 #include "runners/common/json.h"
 #include "runners/common/run.h"
@@ -349,6 +350,8 @@ static int check_execute(void *self, void *state, const struct runner_job *job,
 	(void)state;
 	if (answer == 0)
 		answer = db_where_read(&r, "server", "", &where);
+	if (answer == 0 && where.kind == DB_SQLITE)
+		answer = apart_begin(&r);
 	if (answer == 0) {
 		int code = db_open(&r, &where, &c.db);
 
@@ -362,5 +365,5 @@ static int check_execute(void *self, void *state, const struct runner_job *job,
 	return answer;
 }
 
-RUN_PLUGIN("check", .flags = RUNNER_NO_PROCESS, .open = run_open, .close = run_close,
+RUN_PLUGIN("check", .flags = RUNNER_NO_PROCESS, .open = apart_open, .close = run_close,
            .execute = check_execute);

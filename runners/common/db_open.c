@@ -22,8 +22,8 @@ int db_open(const struct run *r, const struct db_where *where, struct db **ret_d
 		return DB_STOPPED;
 	if (where->kind == DB_SQLITE)
 		return db->ops->open(db, where);
-	int code = guard_read(&db->guard, db->why, sizeof db->why) < 0 ? DB_NO_POLICY
-	                                                               : db__dial_begin(db);
+	int code = guard_read(&db->guard, r, db->why, sizeof db->why) < 0 ? DB_NO_POLICY
+	                                                                  : db__dial_begin(db);
 
 	return code < 0 ? code : db__dial_end(db, db->ops->open(db, where));
 }

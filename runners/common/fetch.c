@@ -408,7 +408,7 @@ int fetch_run(struct fetcher *f, const struct run *r, const struct fetch *what,
 
 	*ret_answer = (struct answer){ .body = { .max = what->answer_max },
 		                       .headers = { .max = HEADERS_BYTES_MAX } };
-	if (guard_read(&f->guard, ret_why, why_bytes) < 0)
+	if (guard_read(&f->guard, r, ret_why, why_bytes) < 0)
 		return FETCH_NO_POLICY;
 	int code = fetch_follow(&x, &now, what->timeout_ms ? began_ms + what->timeout_ms : 0,
 	                        ret_why, why_bytes);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "runners/common/run.h"
+#include "sirdar/apart.h"
 
 #define FILE_DEFAULT   "/etc/sirdar/egress.conf"
 #define FILE_BYTES_MAX 65536
@@ -311,26 +312,38 @@ static bool is_open(const char *path, char *ret_why, size_t why_bytes)
 	return is;
 }
 
-int guard_read(struct guard *g, char *ret_why, size_t why_bytes)
+int guard_text(char **ret_text, char *ret_why, size_t why_bytes)
 {
 	const char *named = getenv("SIRDAR_EGRESS"), *path = named ? named : FILE_DEFAULT;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), r = -1;
-	char *text = NULL;
+	char *text = calloc(1, FILE_BYTES_MAX);
 
-	g->n = 0;
 	snprintf(ret_why, why_bytes, "%s: cannot be read", path);
-	if (fd < 0 && errno == ENOENT && !named)
-		return 0;
-	if (fd >= 0 && !is_open(path, ret_why, why_bytes)) {
-		text = malloc(FILE_BYTES_MAX);
-		if (!text || read_whole(fd, text, FILE_BYTES_MAX) < 0)
+	if (fd < 0 && errno == ENOENT && !named && text) {
+		r = 0;
+	} else if (fd >= 0 && !is_open(path, ret_why, why_bytes)) {
+		r = text ? read_whole(fd, text, FILE_BYTES_MAX) : -1;
+		if (r < 0)
 			snprintf(ret_why, why_bytes, "%s: cannot be read whole, or is too long",
 			         path);
-		else
-			r = guard_parse(g, text, path, ret_why, why_bytes);
 	}
-	free(text);
 	if (fd >= 0)
 		close(fd);
+	if (r < 0)
+		free(text), text = NULL;
+	*ret_text = text;
 	return r;
+}
+
+int guard_read(struct guard *g, const struct run *r, char *ret_why, size_t why_bytes)
+{
+	const char *named = getenv("SIRDAR_EGRESS");
+	char *text = run_param(r, RUNNER_APART_EGRESS);
+	int code = text ? 0 : guard_text(&text, ret_why, why_bytes);
+
+	g->n = 0;
+	if (code == 0)
+		code = guard_parse(g, text, named ? named : FILE_DEFAULT, ret_why, why_bytes);
+	free(text);
+	return code;
 }

@@ -14,6 +14,7 @@
 
 #define GUARD_RULES_MAX 256
 
+struct run;
 struct sockaddr;
 
 /* IPv4 is kept as ::ffff:a.b.c.d. */
@@ -30,9 +31,12 @@ struct guard {
 	size_t n;
 };
 
-/* Read the machine's file; no file at the usual place is an empty one.
+/* Read the machine's file, or what the host says of it to a process of the job's own (apart.h); no
+ * file at the usual place is an empty one.
  * -1: it is not right, *ret_why says where; nothing is allowed then. */
-int guard_read(struct guard *g, char *ret_why, size_t why_bytes);
+int guard_read(struct guard *g, const struct run *r, char *ret_why, size_t why_bytes);
+/* The file's text alone, not judged; the caller's. */
+int guard_text(char **ret_text, char *ret_why, size_t why_bytes);
 /* The lines of such a file. `name` is for *ret_why. */
 int guard_parse(struct guard *g, char *text, const char *name, char *ret_why, size_t why_bytes);
 

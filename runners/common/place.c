@@ -53,19 +53,8 @@ static bool is_in(const char *path, const char *kept)
 char *place_of(const struct run *r, const char *path, bool follows, char *ret_why, size_t why_bytes)
 {
 	const struct runner_kept *kept = r->host->extension(r->host->ctx, RUNNER_KEPT_ID);
-	char *real;
+	char *real = place_resolve(path, follows);
 
-	/* Root reads and writes what no project may; who is the project's user does that. */
-	if (kept && RUNNER_HAS(kept, struct runner_kept, is_root)) {
-		snprintf(
-			ret_why, why_bytes,
-			"%.80s: the broker is root here, and files of jobs are not opened as root; "
-			"use a shell or python task, or a machine whose broker is not root",
-			path);
-		errno = EPERM;
-		return NULL;
-	}
-	real = place_resolve(path, follows);
 	if (!real) {
 		const char *why = strerrordesc_np(errno);
 

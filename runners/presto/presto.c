@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runners/common/apart.h"
 #include "runners/common/fetch.h"
 #include "runners/common/json.h"
 #include "runners/common/rows.h"
@@ -476,6 +477,11 @@ static int presto_work(struct presto *p)
 
 /* --- the plugin --------------------------------------------------------------------- */
 
+static int presto_open(const struct runner_host *lent, void **ret_self)
+{
+	return apart_open(lent, ret_self) < 0 ? -1 : fetch_open(lent, ret_self);
+}
+
 static int presto_prepare(void *self, const struct runner_job *job, struct runner_result *result,
                           void **ret_state)
 {
@@ -497,7 +503,11 @@ static int presto_execute(void *self, void *state, const struct runner_job *job,
 
 	(void)self;
 	p->run = &r;
-	return read_all(p) < 0 ? RUNNER_FAILED : presto_work(p);
+	int answer = read_all(p);
+
+	if (answer == 0 && p->plan.csv_file)
+		answer = apart_begin(&r);
+	return answer ? answer : presto_work(p);
 }
 
 static void presto_kill(void *self, void *state, const struct runner_job *job)
@@ -535,6 +545,6 @@ static void presto_finish(void *self, void *state, const struct runner_job *job,
 	free(p);
 }
 
-RUN_PLUGIN("presto", .flags = RUNNER_NO_PROCESS, .open = fetch_open, .close = run_close,
+RUN_PLUGIN("presto", .flags = RUNNER_NO_PROCESS, .open = presto_open, .close = run_close,
            .prepare = presto_prepare, .execute = presto_execute, .finish = presto_finish,
            .kill = presto_kill);

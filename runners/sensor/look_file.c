@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "runners/common/apart.h"
 #include "runners/sensor/sensor.h"
 
 #define DAY_MS    86400000ll
@@ -82,6 +83,11 @@ enum sight look_file(struct look *l)
 		free(path);
 		return file_refuse(l, "path");
 	}
+	l->apart = apart_begin(l->run);
+	if (l->apart) {
+		free(path);
+		return SIGHT_APART;
+	}
 	int r = glob(path, GLOB_NOSORT, NULL, &found);
 
 	if (r == 0 || r == GLOB_NOMATCH) {
@@ -111,6 +117,8 @@ enum sight look_partition(struct look *l)
 	} else if (asprintf(&path, "%s/%s%s%s", table, partition, marker ? "/" : "",
 	                    marker ? marker : "") < 0) {
 		path = NULL;
+	} else if ((l->apart = apart_begin(l->run)) != 0) {
+		sight = SIGHT_APART;
 	} else if (stat(path, &st) < 0 || (!marker && !S_ISDIR(st.st_mode))) {
 		sight = SIGHT_NOT_YET;
 		snprintf(l->found, sizeof l->found, "%.150s is not there", path);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runners/common/apart.h"
 #include "runners/common/db.h"
 #include "runners/common/fetch.h"
 #include "runners/common/json.h"
@@ -123,6 +124,11 @@ enum sight look_sql(struct look *l)
 	if (db_where_read(l->run, "server", "", &where) < 0) {
 		db_where_done(&where);
 		return SIGHT_ENDED;
+	}
+	l->apart = where.kind == DB_SQLITE ? apart_begin(l->run) : 0;
+	if (l->apart) {
+		db_where_done(&where);
+		return SIGHT_APART;
 	}
 	int code = db_open(l->run, &where, &db);
 

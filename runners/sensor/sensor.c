@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runners/common/apart.h"
 #include "runners/common/fetch.h"
 
 #define DAY_MS 86400000ll
@@ -22,6 +23,11 @@ struct sensor {
 	int64_t every_ms, give_up_ms;
 	size_t on_error; /* 0 fail, 1 wait */
 };
+
+static int sensor_open(const struct runner_host *lent, void **ret_self)
+{
+	return apart_open(lent, ret_self) < 0 ? -1 : fetch_open(lent, ret_self);
+}
 
 static int sensor_prepare(void *self, const struct runner_job *job, struct runner_result *result,
                           void **ret_state)
@@ -82,6 +88,8 @@ static int sensor_execute(void *self, void *state, const struct runner_job *job,
 			return RUNNER_DONE;
 		memcpy(why, result->text, sizeof why);
 		return not_yet(&r, s, why);
+	case SIGHT_APART:
+		return look.apart;
 	case SIGHT_ENDED:
 		break;
 	}
@@ -110,6 +118,6 @@ static void sensor_finish(void *self, void *state, const struct runner_job *job,
 	free(s);
 }
 
-RUN_PLUGIN("sensor", .flags = RUNNER_NO_PROCESS, .open = fetch_open, .close = run_close,
+RUN_PLUGIN("sensor", .flags = RUNNER_NO_PROCESS, .open = sensor_open, .close = run_close,
            .prepare = sensor_prepare, .execute = sensor_execute, .finish = sensor_finish,
            .kill = sensor_kill);

@@ -11,7 +11,8 @@ enum sight {
 	SIGHT_THERE,
 	SIGHT_NOT_YET, /* with a sentence */
 	SIGHT_FAILED,  /* it could not look: the result says why */
-	SIGHT_ENDED    /* parameters are wrong, or it was told to stop: the result says so */
+	SIGHT_APART, /* its project's user looks, in a process: `apart` is what execute() answers */
+	SIGHT_ENDED  /* parameters are wrong, or it was told to stop: the result says so */
 };
 
 #define SIGHT_BYTES 200
@@ -19,6 +20,7 @@ enum sight {
 struct look {
 	const struct run *run;
 	struct fetcher *fetcher;
+	int apart;
 	char found[SIGHT_BYTES]; /* what is there, or what is missing */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "runners/common/apart.h"
 #include "runners/common/db.h"
 #include "runners/common/probe.h"
 #include "runners/common/rows.h"
@@ -177,6 +178,8 @@ static int sql_execute(void *self, void *state, const struct runner_job *job,
 
 	(void)self;
 	(void)state;
+	if (answer == 0 && (s.where.kind == DB_SQLITE || s.rows.csv_file))
+		answer = apart_begin(&r);
 	if (answer == 0)
 		answer = sql_work(&r, &s);
 	job_done(&s);
@@ -234,5 +237,5 @@ static int sql_probe(void *self, const struct runner_job *job, struct runner_res
 	return outcome;
 }
 
-RUN_PLUGIN("sql", .flags = RUNNER_NO_PROCESS, .open = run_open, .close = run_close,
+RUN_PLUGIN("sql", .flags = RUNNER_NO_PROCESS, .open = apart_open, .close = run_close,
            .execute = sql_execute, .probe = sql_probe);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "runners/common/apart.h"
 #include "runners/common/run.h"
 #include "runners/transfer/transfer.h"
 
@@ -150,6 +151,9 @@ static int transfer_execute(void *self, void *state, const struct runner_job *jo
 
 	(void)self;
 	(void)state;
+	if (answer == 0 && (t.plan.rows.csv_file || t.plan.source.kind == DB_SQLITE ||
+	                    t.plan.target.kind == DB_SQLITE))
+		answer = apart_begin(&r);
 	if (answer == 0)
 		answer = transfer_work(&t);
 	text_done(&t.query);
@@ -159,5 +163,5 @@ static int transfer_execute(void *self, void *state, const struct runner_job *jo
 	return answer;
 }
 
-RUN_PLUGIN("transfer", .flags = RUNNER_NO_PROCESS, .open = run_open, .close = run_close,
+RUN_PLUGIN("transfer", .flags = RUNNER_NO_PROCESS, .open = apart_open, .close = run_close,
            .execute = transfer_execute);

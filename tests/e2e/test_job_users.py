@@ -176,18 +176,6 @@ def a_job_has_a_place_that_no_other_project_can_look_into(s):
     assert f"USER={uid}" in words and f"HOME={words[0]}" in words and not [w for w in words if w.startswith("SUDO_")], words
 
 
-@test
-def who_has_no_process_of_its_own_touches_no_file_for_a_project(s):
-    """Types that work inside the broker's own process would be root there."""
-    text = "workflow: inside\nproject: one\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\ntasks:\n" \
-           "  t:\n    type: sql\n    group: mapped\n    cycle: day\n    catchup: {mode: all}\n" \
-           f"    params: {{kind: sqlite, database: {s.dir}/data/x.db, sql: 'create table t (x)'}}\n"
-    s.apply(text, **{"from": "2026-03-01"})
-    i = over(s, "one/inside/t")
-    assert i["state"] == "StopSchedule" and "not opened as root" in told(s, i), (i, told(s, i))
-    assert not (s.dir / "data/x.db").exists()
-
-
 PROGRAMS = """set -e
 python3 - <<'END'
 import mmap, multiprocessing, os, sqlite3, subprocess, tempfile, threading

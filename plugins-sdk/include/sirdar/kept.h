@@ -19,7 +19,7 @@ struct runner_kept {
 	uint32_t size;
 	uint32_t n;
 	const char *const *paths; /* files, and directories with all that is in them */
-	uint32_t is_root; /* not 0: this process is root and its jobs are not: no file for them */
+	uint32_t is_root; /* not 0: this process is root and its jobs are not: see apart.h */
 };
 
 #ifdef __cplusplus
