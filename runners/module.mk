@@ -31,7 +31,7 @@ $(B)/gen/python_zygote.h: runners/python/zygote.py
 	@mkdir -p $(@D) && { echo 'static const char zygote[] ='; sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@.new && mv $@.new $@
 $(eval $(call plugin,python,$(call runner_common,python,$(RUNNER_START)),-lcjson))
 $(B)/runners/python.so: $(wildcard runners/common/*.h) runners/python/warm.h $(B)/gen/python_zygote.h
-$(eval $(call program,sirdar-python-job,runners/python/warm/main.c,,))
+$(eval $(call program,sirdar-python-job,runners/python/warm/main.c broker/keeper/rights.c,,))
 $(eval $(call plugin,presto,$(call runner_common,presto,$(RUNNER_HTTP) rows csv place apart values),-lcurl -lcjson))
 $(B)/runners/presto.so: $(wildcard runners/common/*.h)
 # Clients of clusters: each a command of theirs, watched by one script.

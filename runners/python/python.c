@@ -5,6 +5,7 @@
 
 #include "runners/common/run.h"
 #include "runners/common/start.h"
+#include "sirdar/kept.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,10 @@ struct python_job {
 
 static int python_open(const struct runner_host *lent, void **ret_self)
 {
-	if (warm_open((struct warm **)ret_self) < 0)
+	const struct runner_kept *kept = lent->extension(lent->ctx, RUNNER_KEPT_ID);
+	bool is_bound = kept && RUNNER_HAS(kept, struct runner_kept, is_root);
+
+	if (warm_open(is_bound, (struct warm **)ret_self) < 0)
 		return -1;
 	void *none;
 

@@ -38,6 +38,7 @@ struct one {
 
 struct warm {
 	char program[PATH_MAX];
+	bool is_bound;      /* it is root, and no job of its is */
 	pthread_mutex_t mu; /* guards what follows */
 	struct one all[WARM_MAX];
 	size_t n;
@@ -51,7 +52,7 @@ static time_t now(void)
 	return t.tv_sec;
 }
 
-int warm_open(struct warm **ret_warm)
+int warm_open(bool is_bound, struct warm **ret_warm)
 {
 	struct warm *w = calloc(1, sizeof *w);
 	ssize_t n = w ? readlink("/proc/self/exe", w->program, sizeof w->program - 1) : -1;
@@ -66,6 +67,7 @@ int warm_open(struct warm **ret_warm)
 		free(w);
 		return -1;
 	}
+	w->is_bound = is_bound;
 	pthread_mutex_init(&w->mu, NULL);
 	*ret_warm = w;
 	return 0;
@@ -133,11 +135,12 @@ static int find_program(const char *name, char ret[PATH_MAX])
 	return 0;
 }
 
-static int start_process(struct one *o, int listener, int hold)
+static int start_process(const struct warm *w, struct one *o, int listener, int hold)
 {
 	static const char *const env[] = { ("PATH=" JOB_PATH), "LANG=C.UTF-8", "HOME=/", NULL };
 	char program[PATH_MAX];
-	const char *argv[] = { program, "-c", zygote, NULL };
+	const char *const argv[] = { w->program, "--bound", program, "-c", zygote, NULL };
+	const char *const *words = w->is_bound ? argv : argv + 2;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
@@ -153,7 +156,7 @@ static int start_process(struct one *o, int listener, int hold)
 	posix_spawn_file_actions_adddup2(&actions, listener, 3);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	r = posix_spawn(&o->pid, program, &actions, &attr, (char *const *)(uintptr_t)argv,
+	r = posix_spawn(&o->pid, words[0], &actions, &attr, (char *const *)(uintptr_t)words,
 	                (char *const *)(uintptr_t)env);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
@@ -172,7 +175,7 @@ static int warm_above(int fd)
 	return high;
 }
 
-static void start_one(struct one *o)
+static void start_one(const struct warm *w, struct one *o)
 {
 	int hold[2] = { -1, -1 }, listener = warm_above(listen_somewhere(o->name));
 
@@ -180,7 +183,8 @@ static void start_one(struct one *o)
 		hold[0] = warm_above(hold[0]);
 		hold[1] = warm_above(hold[1]);
 	}
-	if (listener < 0 || hold[0] < 0 || hold[1] < 0 || start_process(o, listener, hold[0]) < 0) {
+	if (listener < 0 || hold[0] < 0 || hold[1] < 0 ||
+	    start_process(w, o, listener, hold[0]) < 0) {
 		snprintf(o->name, sizeof o->name, "-");
 		o->ended = now();
 		if (hold[1] >= 0)
@@ -195,7 +199,7 @@ static void start_one(struct one *o)
 }
 
 /* One that ended (a Python that is too old, or killed) is tried again after a while. */
-static void look_after(struct one *o)
+static void look_after(const struct warm *w, struct one *o)
 {
 	if (o->pid && waitpid(o->pid, NULL, WNOHANG) == o->pid) {
 		close(o->hold);
@@ -204,7 +208,7 @@ static void look_after(struct one *o)
 		snprintf(o->name, sizeof o->name, "-");
 	}
 	if (!o->pid && (!o->ended || now() - o->ended >= AGAIN_AFTER))
-		start_one(o);
+		start_one(w, o);
 }
 
 const char *warm_name(struct warm *w, const char *interpreter)
@@ -222,7 +226,7 @@ const char *warm_name(struct warm *w, const char *interpreter)
 		w->n += o->interpreter != NULL;
 	}
 	if (o && o->interpreter)
-		look_after(o);
+		look_after(w, o);
 	pthread_mutex_unlock(&w->mu);
 	return o && o->interpreter ? o->name : "-";
 }

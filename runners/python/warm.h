@@ -2,10 +2,13 @@
 #ifndef PYTHON_WARM_H
 #define PYTHON_WARM_H
 
+#include <stdbool.h>
+
 struct warm;
 
-/* 0, or -1: no memory, or no sirdar-python-job beside the broker's programs. */
-int warm_open(struct warm **ret_warm);
+/* 0, or -1: no memory, or no sirdar-python-job beside the broker's programs. `is_bound`: their jobs
+ * are other users, and have the filters of such from their interpreter. */
+int warm_open(bool is_bound, struct warm **ret_warm);
 void warm_close(struct warm *w); /* their jobs go on */
 
 const char *warm_program(const struct warm *w); /* sirdar-python-job */

@@ -200,6 +200,47 @@ def ordinary_programs_go_on_under_the_filters_of_a_job(s):
     assert said(s, i)[:4] == ["Groups:", "NoNewPrivs:", "1", "Seccomp:"] and said(s, i)[4] == "2", said(s, i)
 
 
+WARM = """import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+warm = b"import ctypes" in open("/proc/self/cmdline", "rb").read().split(b"\\0")[2]
+def no(r):
+    return r < 0 and ctypes.get_errno() == errno.EPERM
+def child():
+    pid = os.fork()
+    if pid == 0:
+        r = libc.unshare(0x10020000)  # NEWUSER, NEWNS
+        os._exit(r == 0 and not no(libc.mount(b"none", b"/", b"tmpfs", 0, None)))
+    return os.waitpid(pid, 0)[1] == 0
+print(warm, os.getuid(), os.getgroups(), status["Seccomp"].strip(), status["NoNewPrivs"].strip(), status["CapBnd"].strip() != "",
+      no(libc.syscall(250, 0, 0, 0)), no(libc.setresuid(0, 0, 0)), no(libc.setreuid(-1, -1)), child())"""
+
+
+@test
+def a_job_of_a_warm_interpreter_has_the_filters_of_every_job_and_so_has_that(s):
+    """The interpreter is root there, and is no user of a job's."""
+    if os.uname().machine != "x86_64":
+        raise Skip("calls by number")
+    i = over(s, job(s, "one", "warm", WARM, type="python"))
+    assert i["state"] == "Succ", (told(s, i), s.log_of(i["id"], stream="stderr"))
+    uid = said(s, i)[1]
+    assert FIRST <= int(uid) <= LAST and said(s, i) == ["True", uid, "[]", "2", "1", "True", "True", "True", "True", "True"], said(s, i)
+    for pid in [p for p in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_zygote_of(p, s)]:
+        with open(f"/proc/{pid}/status", encoding="ascii") as f:
+            assert "Seccomp:\t2" in f.read(), pid
+
+
+def is_zygote_of(pid, s):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            words = f.read().split(b"\0")
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            parent = int(f.read().rsplit(")", 1)[1].split()[1])
+        return len(words) > 2 and b"zygote.py" in words[2] and parent in s.pids("taskrunner-loader", "name=b1")
+    except OSError:
+        return False
+
+
 # --- root without any of them
 
 @test
@@ -257,7 +298,7 @@ def make():
     s.start_cgi()
     s.map = s.dir / "users"
     s.map.write_text("# who runs what\nlined: nobody\nother: daemon\n")
-    s.add_broker("b1", types=("shell:8", "sql:2"), groups="mapped", job_users_file=s.map, job_uids=f"{FIRST}-{LAST}")
+    s.add_broker("b1", types=("shell:8", "python:2"), groups="mapped", job_users_file=s.map, job_uids=f"{FIRST}-{LAST}")
     s.add_broker("listed", types=("shell:8",), groups="listed", users="nobody,bin")
     return s
 

@@ -2,6 +2,9 @@
  * sees it. Has a warm interpreter fork for it and stands in for that process: passes signals on,
  * ends as it ends; when this one is killed, all of that is. Where there is no warm interpreter
  * (SOCKET is "-", or nobody answers, or another user does) it becomes INTERPRETER WORD... itself.
+ *
+ * sirdar-python-job --bound PROGRAM WORD...: becomes PROGRAM, which the filters of jobs stay on: of
+ * a broker of root the interpreter, for all that it forks becomes other users.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,6 +20,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "broker/keeper/rights.h"
 
 #define ANSWER_MS  10000
 #define FILES_WORD "$SIRDAR_FILES/"
@@ -145,10 +150,19 @@ static char *main_expanded(char *word, char **env)
 	return made;
 }
 
+static int exec_bound(char **words)
+{
+	if (rights_bind_users() && rights_bind_job())
+		execvp(words[0], words);
+	return 126;
+}
+
 int main(int argc, char **argv, char **env)
 {
 	sigset_t before;
 
+	if (argc > 2 && strcmp(argv[1], "--bound") == 0)
+		return exec_bound(argv + 2);
 	bool asks = argc == 2 && strcmp(argv[1], "--help") == 0;
 
 	if (argc < 5) {
