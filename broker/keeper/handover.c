@@ -19,6 +19,7 @@
 
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/service.h"
+#include "rt/notify.h"
 #include "rt/spawn.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -233,8 +234,10 @@ int keeper_upgrade(struct keeper *k, const char *program, struct err *err)
 	log_info("keeper.upgrading", "program=%s running=%zu", program, k->running);
 	tree_drop_spares(k->tree);
 	descriptors_mark(k, true);
+	notify_hand_on();
 	execve(program, options, environ);
 	r = err_sys(err, E_IO, errno, "%s", program);
+	notify_watched();
 	descriptors_mark(k, false);
 	close(fd);
 out:

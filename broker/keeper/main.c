@@ -21,6 +21,8 @@
 #include "util/own.h"
 #include "util/screen.h"
 
+#define WATCH_TIMES 4.0 /* signs of life in the time after which it counts as frozen */
+
 enum {
 	OPT_CGROUP = 256,
 	OPT_JOBS,
@@ -263,6 +265,27 @@ static int launcher_leave(struct args *a, struct err *err)
 	return launcher_fork(&a->settings.launcher, l, gid, err);
 }
 
+static void on_watch(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)w;
+	(void)events;
+	notify_send("WATCHDOG=1");
+}
+
+/* Of a service of its own nobody here could end one that is frozen: it is another's user. */
+static void watch_begin(struct ev_loop *loop)
+{
+	static ev_timer watch;
+	double every_s = notify_watch_s() / WATCH_TIMES;
+
+	if (every_s <= 0)
+		return;
+	notify_watched();
+	ev_timer_init(&watch, on_watch, 0.0, every_s);
+	ev_timer_start(loop, &watch);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = { options, main_option,
@@ -310,6 +333,7 @@ int main(int argc, char **argv)
 		         a.settings.state_dir, tree_has_groups(k.tree) ? tree_dir(k.tree) : "off",
 		         k.jobs.len, tree_limits(k.tree));
 		notify_send("READY=1");
+		watch_begin(loop);
 		ev_run(loop, 0);
 		log_info("keeper.stopped", "held=%zu", k.jobs.len);
 	} else {

@@ -4,6 +4,7 @@ when keeper or launcher die. The program itself, begun as its service begins it.
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -225,6 +226,60 @@ def what_cannot_be_ended_without_a_launcher_the_next_one_ends(k, a):
     assert "keeper.unable" in k.logged() and of_user(uid), k.logged()
     end = k.up().link().wait("exited", 1)
     assert end["lost"] and not of_user(uid), (end, of_user(uid))
+
+
+class Manager:
+    """Hears as a service manager does."""
+    def __init__(self, base, watch_us):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(f"{base}/notify")
+        os.chmod(f"{base}/notify", 0o777)
+        self.socket.settimeout(60)
+        os.environ.update(NOTIFY_SOCKET=f"{base}/notify", WATCHDOG_USEC=str(watch_us))
+
+    def hears(self, word, n=1):
+        while n:
+            n -= self.socket.recv(200).decode() == word
+
+    def is_silent(self, seconds):
+        self.socket.settimeout(seconds)
+        try:
+            return not self.socket.recv(200)
+        except TimeoutError:
+            return True
+
+    def close(self):
+        del os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"]
+        self.socket.close()
+
+
+@test
+def a_service_manager_hears_of_a_keeper_while_it_turns_and_after_an_upgrade_too(k, a):
+    assert k.stop() == 0, k.logged()
+    m = Manager(k.base, 300000)
+    try:
+        k.up()
+        m.hears("READY=1")
+        m.hears("WATCHDOG_USEC=300000")
+        m.hears("WATCHDOG=1", 4)
+        words = said(k, k.link(), 1, "env | grep -c -e NOTIFY -e WATCHDOG || true")
+        assert words == ["0"], words
+        k.process.send_signal(signal.SIGHUP)
+        m.hears("WATCHDOG_USEC=0")
+        m.hears("READY=1")
+        m.hears("WATCHDOG_USEC=300000")
+        m.hears("WATCHDOG=1", 4)
+        assert said(k, k.link(), 2, "env | grep -c -e NOTIFY -e WATCHDOG || true") == ["0"]
+        os.kill(k.process.pid, signal.SIGSTOP)
+        assert until(lambda: status(k.process.pid)["State"][0] == "T")
+        while not m.is_silent(0.2):  # what it said before
+            pass
+        assert m.is_silent(1)
+        os.kill(k.process.pid, signal.SIGCONT)
+        m.socket.settimeout(60)
+        m.hears("WATCHDOG=1")
+    finally:
+        m.close()
 
 
 @test
