@@ -14,4 +14,4 @@ $(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) $(REMAINS:%=b
 KEEPER_C := $(filter-out broker/keeper/client.c broker/keeper/remains.c,$(wildcard broker/keeper/*.c))
 $(eval $(call program,jobkeeper,$(KEEPER_C),wire rt util,-lev -lprotobuf-c -lunistring))
 # For its unit test.
-$(eval $(call objects,launcher,$(addprefix broker/keeper/,launcher.c launcher_user.c launcher_ask.c launch.c launch_new.c rights.c tenant.c)))
+$(eval $(call objects,launcher,$(addprefix broker/keeper/,launcher.c launcher_left.c launcher_user.c launcher_ask.c launch.c launch_new.c rights.c tenant.c)))

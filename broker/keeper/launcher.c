@@ -32,6 +32,7 @@
 
 #include "broker/keeper/launch_private.h"
 #include "broker/keeper/rights.h"
+#include "broker/keeper/tenant.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -121,6 +122,7 @@ int launcher_check(const struct launcher_settings *s, struct err *err)
 
 struct act {
 	uid_t uid;
+	gid_t gid;        /* an account's; 0: the number of its user */
 	bool keeps_group; /* ours: it may remove what is in our places */
 	void (*run)(const struct launcher *l, const struct act *a);
 	uint64_t token;
@@ -131,6 +133,7 @@ struct act {
 static void act_as(const struct launcher *l, const struct act *a)
 {
 	uid_t uid = a->uid;
+	gid_t gid = a->gid ? a->gid : uid;
 	pid_t pid;
 
 	CHECK(uid >= JOB_UID_MIN && uid <= INT32_MAX);
@@ -142,7 +145,7 @@ static void act_as(const struct launcher *l, const struct act *a)
 		}
 	if (pid != 0)
 		return;
-	if (setgroups(0, NULL) < 0 || (!a->keeps_group && setresgid(uid, uid, uid) < 0) ||
+	if (setgroups(0, NULL) < 0 || (!a->keeps_group && setresgid(gid, gid, gid) < 0) ||
 	    setresuid(uid, uid, uid) < 0 || !rights_drop() || getuid() != uid || geteuid() != uid ||
 	    has_rights())
 		_exit(1);
@@ -167,6 +170,30 @@ static void sweep(const struct launcher *l, uid_t uid, int rounds)
 	const struct act a = { .uid = uid, .run = run_kill_all, .rounds = rounds };
 
 	act_as(l, &a);
+}
+
+static void run_end_left(const struct launcher *l, const struct act *a)
+{
+	launcher_left_end(l->s->state_dir, a->rounds);
+}
+
+/* Of all accounts that the map names, whoever's they were: nobody keeps which of them ran. */
+static void accounts_end(const struct launcher *l)
+{
+	struct act a = { .run = run_end_left, .rounds = SWEEPS };
+	struct buf users;
+	struct err err;
+
+	buf_init(&users);
+	if (l->s->lines_file[0] && tenant_lines(l->s->lines_file, NULL, &users, &err) < 0)
+		log_warn("launcher.left", "why=\"%s\"", err.text);
+	char *at = (char *)(uintptr_t)buf_str(&users), *name;
+
+	while ((name = strsep(&at, " \t\r")))
+		if (name[0] && launcher_account(name, &a.uid, &a.gid, &err) == 0 &&
+		    a.uid >= JOB_UID_MIN && a.gid >= JOB_UID_MIN && a.uid <= INT32_MAX)
+			act_as(l, &a);
+	buf_done(&users);
 }
 
 /* Nothing that the user put there leads out of it: no link is followed. */
@@ -284,7 +311,10 @@ static int do_clean(struct launcher *l, const struct question *q, struct launche
 	due_sweep(l);
 	free(path);
 	if (is_there && st.st_uid >= JOB_UID_MIN && st.st_uid <= INT32_MAX) {
-		const struct act act = { st.st_uid, true, run_clean, q->ask.token, 0 };
+		const struct act act = { .uid = st.st_uid,
+			                 .keeps_group = true,
+			                 .run = run_clean,
+			                 .token = q->ask.token };
 
 		act_as(l, &act);
 	}
@@ -299,6 +329,7 @@ static void all_end(struct launcher *l)
 	for (size_t i = 0; i < l->n_known; i++)
 		if (l->known[i].is_number)
 			sweep(l, l->known[i].uid, SWEEPS);
+	accounts_end(l);
 }
 
 /* A line of a file of /proc that begins so: its first number; -1: none. */
@@ -397,6 +428,7 @@ static int do_begin(struct launcher *l, const struct question *q, struct launche
 		}
 	}
 	buf_done(&text);
+	accounts_end(l);
 	return r;
 }
 

@@ -23,6 +23,7 @@ struct launcher_settings {
 	const char *places;     /* where each user has its directory; the launcher's own */
 	const char *files;      /* where files given to jobs are; the launcher's own */
 	uid_t keeper;           /* whose questions are answered */
+	const char *state_dir;  /* the keeper's: its jobs have it in their environment */
 };
 
 #define LAUNCHER_MARK 0x534c4e31u /* changes when a packet does: a keeper may be newer */
@@ -93,6 +94,11 @@ struct launcher_user {
  *           E_MACHINE it does not read */
 int launcher_user(const struct launcher_settings *s, const char *project, const char *wish,
                   struct launcher_user *ret, struct err *err);
+
+/* --- launcher_left.c --- */
+
+/* As an account, without rights: end its processes that jobs of that keeper left. */
+void launcher_left_end(const char *state_dir, int rounds);
 
 /* "name" of /etc/passwd or "UID:GID". E_NOT_FOUND. */
 int launcher_account(const char *text, uid_t *ret_uid, gid_t *ret_gid, struct err *err);

@@ -255,6 +255,7 @@ static int launcher_leave(struct args *a, struct err *err)
 		return r;
 	r = launcher_account(a->user, &l->keeper, &gid, err);
 	l->files = a->settings.files_dir;
+	l->state_dir = a->settings.state_dir;
 	if (r == 0)
 		r = launcher_check(l, err);
 	if (r < 0)

@@ -168,6 +168,35 @@ def a_keeper_that_is_killed_takes_its_jobs_with_it_and_the_next_tells_them_lost(
 
 
 @test
+def what_jobs_of_an_account_left_ends_with_the_launcher_or_before_the_next_begins_and_nothing_else_of_it(k, a):
+    own = subprocess.Popen(as_user(65534, "sleep", "600"))  # the account is somebody's, too
+    try:
+        for is_launcher_killed in (True, False):
+            script = "(setsid sh -c 'env -i sleep 600 & echo $$ $! >left.new; mv left.new left; exec sleep 600' &) ; sleep 600"
+            sleeper(k, a, 1 + is_launcher_killed, project="lined", script=f"rm -f left; {script}")
+            left = f"{k.base}/jobs/nobody/left"
+            assert until(lambda left=left: os.path.exists(left)), k.logged()
+            with open(left, encoding="ascii") as f:
+                pids = [int(word) for word in f.read().split()]
+            assert all(os.path.exists(f"/proc/{pid}") for pid in pids), pids
+            if is_launcher_killed:
+                launcher = k.launcher()
+                os.kill(k.process.pid, signal.SIGSTOP)  # neither sees the other go
+                os.kill(launcher, signal.SIGKILL)
+                k.murder()
+                assert all(os.path.exists(f"/proc/{pid}") for pid in pids), pids
+                a = k.up().link()
+                assert not any(pid in of_user(65534) for pid in pids), pids
+            else:
+                k.murder()
+                assert until(lambda pids=pids: not any(pid in of_user(65534) for pid in pids)), pids
+            assert own.pid in of_user(65534)
+    finally:
+        own.kill()
+        own.wait()
+
+
+@test
 def a_launcher_waits_for_the_former_one_which_kills_all_there_is_of_its_numbers(k, a):
     pid, uid = sleeper(k, a, 1)
     former = k.launcher()
