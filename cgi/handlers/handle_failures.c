@@ -90,15 +90,12 @@ static int tasks_read(struct call *c, struct reader *r)
 	struct failures *q = c->extra;
 	struct read_task_filter f = { .prefix = q->prefix };
 	struct read_answer at = { 0 };
-	int code;
+	int code = 0;
 
-	do {
-		struct read_page page = { .limit = READ_ROWS_MAX,
-			                  .cursor = at.cursor,
-			                  .answer = &at };
-
+	for (bool more = true; more && code == 0; more = at.cursor[0] != '\0') {
+		struct read_page page = { READ_ROWS_MAX, at.cursor, false, &at };
 		code = read_tasks(r, &f, &page, task_take, c, &c->err);
-	} while (code == 0 && at.cursor[0] != '\0');
+	}
 	if (code == 0 && q->n_tasks == 0)
 		return call_fail(c, E_NOT_FOUND, "project", "no task is in '%s'", q->prefix);
 	if (code == 0)
