@@ -237,7 +237,9 @@ static void members_find(struct walk *w)
 		const struct cat_task *t = catalog_task(w->cat, id);
 		if (!t || !t->def || strncmp(t->def->name, w->prefix, n) != 0)
 			continue;
-		for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(w->cat, k)->next) {
+		/* No room is left: of a million that wait no further one is looked at. */
+		for (uint32_t k = t->live; k != SLAB_NONE && !w->is_cut;
+		     k = catalog_inst(w->cat, k)->next) {
 			const struct inst_key key = catalog_inst(w->cat, k)->key;
 			if (key.part == 0 && key.run_date >= w->from && key.run_date < w->to)
 				member_add(w, key);
