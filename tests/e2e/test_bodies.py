@@ -18,15 +18,17 @@ BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": 
           "TargetNew": "/api/v1/servers", "Acknowledge": "/api/v1/alerts/1/acknowledge", "ChannelTest": "/api/v1/channels/mail/test",
           "SilenceNew": "/api/v1/silences", "GroupNew": "/api/v1/groups", "AppNew": "/api/v1/apps",
           "DeviceNew": "/api/v1/push", "PeerNew": "/api/v1/peers", "PeerRevoke": "/api/v1/peers/none/revoke",
-          "PeerInvite": "/api/v1/peers/none/invite", "PeerApprove": "/api/v1/peers/none/approve", "ProjectMark": "/api/v1/projects/none/trust", "Empty": "/api/v1/push/none/test"}
-ELSEWHERE = {"PreferencesNew"}  # a person's own, in a session: test_people.py
+          "PeerInvite": "/api/v1/peers/none/invite", "PeerApprove": "/api/v1/peers/none/approve", "ProjectMark": "/api/v1/projects/none/trust",
+          "TargetTest": "/api/v1/servers/none/test", "Empty": "/api/v1/push/none/test"}
+# A person's own, in a session: test_people.py, test_factor.py.
+ELSEWHERE = {"PreferencesNew", "FactorBegin", "FactorCode", "FactorRemove"}
 GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
         "UserNew": {"user": "body", "role": "viewer"}, "TargetNew": {"server": "body"},
         "GroupNew": {"name": "body", "role": "viewer"}, "AppNew": {"name": "body", "role": "viewer"},
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
         "DeviceNew": {"endpoint": "https://fcm.googleapis.com/x", "p256dh": "x", "auth": "x"}, "Empty": {},
-        "PeerNew": {"peer": "body", "kind": "broker"}, "PeerRevoke": {}, "PeerInvite": {"kind": "broker"}, "PeerApprove": {}, "ProjectMark": {},
+        "PeerNew": {"peer": "body", "kind": "broker"}, "PeerRevoke": {}, "PeerInvite": {"kind": "broker"}, "PeerApprove": {}, "ProjectMark": {}, "TargetTest": {},
         "Acknowledge": {}, "ChannelTest": {}, "SilenceNew": {"kind": "late", "until": (date.today() + timedelta(days=90)).isoformat() + "T00:00:00Z", "reason": "x"},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
 
