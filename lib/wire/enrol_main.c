@@ -27,8 +27,10 @@ static void enrol_told(const struct enrol_settings *set, const char *program, bo
 	if (is_first)
 		fprintf(stderr,
 		        "%s: the key of '%s' is in %s, and waits for somebody who approves of it:\n"
-		        "  sirdar peer approve %s --fingerprint %s\n",
-		        program, set->name, set->key_file, set->name, text);
+		        "  sirdar peer approve %s --fingerprint %s\n"
+		        "or, where no face is let in yet, on the server's machine:\n"
+		        "  baseserver -c FILE admin approve %s --fingerprint %s\n",
+		        program, set->name, set->key_file, set->name, text, set->name, text);
 	else
 		fprintf(stderr,
 		        "%s: '%s' has a new key%s; the former one counts until then, 24 hours at "

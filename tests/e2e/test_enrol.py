@@ -38,6 +38,7 @@ def enrolled(s, name, *more):
     done = program(s, name, "enrol", invite(s, name, *(more or ("--kind", "broker"))))
     assert done.returncode == 0, done.stderr
     assert f"sirdar peer approve {name} --fingerprint {done.stdout.strip()}" in done.stderr, done.stderr
+    assert f"admin approve {name} --fingerprint {done.stdout.strip()}" in done.stderr, done.stderr
     return done.stdout.strip()
 
 
