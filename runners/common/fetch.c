@@ -23,7 +23,7 @@
 struct fetcher {
 	CURLM *multi;
 	struct guard guard;
-	char refused[120]; /* what the guard said last */
+	char refused[200]; /* what the guard said last */
 };
 
 /* One exchange; lives on the stack. */
@@ -90,9 +90,13 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
 
 	(void)purpose;
 	if (why) {
-		snprintf(f->refused, sizeof f->refused, "%s is a%s %s address",
-		         address_text(&to->addr, text, sizeof text),
-		         strchr("aeiou", *why) ? "n" : "", why);
+		address_text(&to->addr, text, sizeof text);
+		/* The port of IPv6 lies where that of IPv4 does. */
+		snprintf(f->refused, sizeof f->refused,
+		         "%.46s is a%s %.30s address: wants \"allow %.46s %u\" in this machine's "
+		         "egress file",
+		         text, strchr("aeiou", *why) ? "n" : "", why, text,
+		         ntohs(((const struct sockaddr_in *)(const void *)&to->addr)->sin_port));
 		return CURL_SOCKET_BAD;
 	}
 	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
@@ -250,8 +254,7 @@ static int fetch_judge(const struct exchange *x, char *why, size_t cap)
 	if (x->code == CURLE_OK)
 		return FETCH_OK;
 	if (x->f->refused[0]) {
-		snprintf(why, cap, "%.60s: %s, which this machine's egress file does not allow",
-		         shown, x->f->refused);
+		snprintf(why, cap, "%.36s: %s", shown, x->f->refused);
 		return FETCH_REFUSED;
 	}
 	if (x->answer->body.is_over || x->answer->headers.is_over) {

@@ -142,6 +142,8 @@ def the_machines_policy_is_said_with_the_line_that_it_wants(s):
     for name in ("my", "pg", "web"):
         one = tried(s, name)
         assert one["outcome"] == "policy" and "egress file" in one["text"], one
+        port = {"my": s.my.port, "pg": s.pg.port, "web": s.web.server_port}[name]
+        assert f'allow 127.0.0.1 {port}"' in one["text"], one
     s.rules.write_text("allow 127.0.0.1\n")
 
 
