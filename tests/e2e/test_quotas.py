@@ -51,7 +51,7 @@ def the_command_line_shows_them(s):
     assert any(words[0].startswith("token:") and words[1:] == ["2", "7"] for words in lines), lines
     one = s.sirdar("quota", "show", "free").stdout
     assert "free" in one and "bound" not in one and "token:" not in one, one
-    assert "no project none" in s.sirdar("quota", "show", "none", expect=None).stderr
+    assert "no project none" in s.sirdar("quota", "show", "none", expect=4).stderr
     assert json.loads(s.sirdar("quota", "show", "--json").stdout)["commands_max"] == 7
     (s.dir / "go").touch()
     until("all is over", lambda: all(r["unfinished"] == r["running"] == 0 for r in rows(s).values()))

@@ -135,7 +135,7 @@ static int quota_show(struct asked *q)
 		if (strcmp(text_of(cJSON_GetArrayItem(rows, i), "project"), project) != 0)
 			cJSON_DeleteItemFromArray(rows, i);
 	if (code == CLI_OK && project && cJSON_GetArraySize(rows) == 0)
-		code = cli_fail(CLI_REFUSED, "there is no project %s", project);
+		code = cli_fail(CLI_NOT_FOUND, "there is no project %s", project);
 	if (code == CLI_OK && q->cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK) {

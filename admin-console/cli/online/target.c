@@ -85,8 +85,10 @@ static void cell_where(const cJSON *s, const char *key, struct buf *out)
 	buf_puts(out, text_of(s, "host"));
 	if (strcmp(text_of(s, "port"), "0") != 0)
 		buf_printf(out, ":%s", text_of(s, "port"));
-	if (json_text(s, "database"))
-		buf_printf(out, "/%s", json_text(s, "database"));
+	const char *database = json_text(s, "database");
+
+	if (database) /* of SQLite a path, which begins with its own */
+		buf_printf(out, "%s%s", *database == '/' ? "" : "/", database);
 }
 
 static void cell_password(const cJSON *s, const char *key, struct buf *out)
