@@ -35,6 +35,7 @@ struct db_where {
 	enum db_tls tls;
 	char *host, *user, *password, *database, *ca_file;
 	int64_t port;
+	bool is_read_only; /* SQLite: its file is neither made nor changed */
 };
 
 /* From the target server that parameter `server` names (`server.host` and kin, secret

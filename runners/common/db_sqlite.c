@@ -96,8 +96,9 @@ static int sqlite_may(void *ctx, int action, const char *name, const char *value
 static int lite_open(struct db *db, const struct db_where *w)
 {
 	struct lite *l = lite_of(db);
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-	            SQLITE_OPEN_NOFOLLOW;
+	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
+	            (w->is_read_only ? SQLITE_OPEN_READONLY
+	                             : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 	char *file = file_of(l, w->database, db->why);
 
 	if (!file && errno == EPERM)

@@ -221,7 +221,20 @@ static int try_connect(const struct run *r, const struct db_where *w)
 	return outcome;
 }
 
-/* A SQLite file that is not there would be made. */
+/* What lies in a project's folder is its project's to say: who opens it as somebody else follows
+ * its links into other folders, and takes away whatever file its journal names. */
+static int try_file(const struct run *r, struct db_where *w)
+{
+	if (apart_is_wanted(r))
+		return probe_end(r, RUNNER_PROBE_OTHER,
+		                 "this machine opens a SQLite file as its project's user, which a "
+		                 "test is not: a task of type sql shows whether jobs get in");
+	if (access(w->database, F_OK) < 0)
+		return probe_end(r, RUNNER_PROBE_DATABASE, "the file is not there");
+	w->is_read_only = true;
+	return try_connect(r, w);
+}
+
 static int sql_probe(void *self, const struct runner_job *job, struct runner_result *result)
 {
 	struct run r = run_of(job, result);
@@ -230,9 +243,7 @@ static int sql_probe(void *self, const struct runner_job *job, struct runner_res
 
 	(void)self;
 	if (db_where_read(&r, "server", "", &w) == 0)
-		outcome = w.kind == DB_SQLITE && access(w.database, F_OK) < 0
-		                  ? probe_end(&r, RUNNER_PROBE_DATABASE, "the file is not there")
-		                  : try_connect(&r, &w);
+		outcome = w.kind == DB_SQLITE ? try_file(&r, &w) : try_connect(&r, &w);
 	db_where_done(&w);
 	return outcome;
 }

@@ -1,9 +1,11 @@
 """A PostgreSQL server of a test's own: its own directory, loopback, gone with the test. (MariaDB's is
-tests/mysql/mariadb.py.)"""
+tests/mysql/mariadb.py.) And a SQLite file as a writer leaves it that died."""
 import glob
 import os
 import pwd
 import shutil
+import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -80,3 +82,20 @@ class Postgres:
             self.process.wait()
         self.log.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def hot(path, victim):
+    """A database whose writer died, with a journal that names `victim` as the list of its journals: who rolls it back takes that away."""
+    writer = sqlite3.connect(f"{path}.x", isolation_level=None)
+    writer.execute("pragma cache_size = 5")
+    writer.execute("create table t (n)")
+    writer.execute("insert into t with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000) select printf('%.200c', 'x') from n")
+    writer.execute("begin immediate")
+    writer.execute("update t set n = n || 'y'")
+    path.write_bytes(open(f"{path}.x", "rb").read())
+    journal, name = open(f"{path}.x-journal", "rb").read(), str(victim).encode()
+    page = struct.unpack(">I", journal[24:28])[0]
+    end = struct.pack(">I", 0x40000000 // page + 1) + name + struct.pack(">II", len(name), sum(name)) + journal[:8]
+    (path.parent / (path.name + "-journal")).write_bytes(journal + end)
+    writer.execute("rollback")
+    writer.close()

@@ -11,6 +11,7 @@ import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import databases  # noqa: E402
 from harness import BIN, Daemon, Site, Skip, main, test, until  # noqa: E402
 from lent import BROKER, Lent, as_user, missing as lent_missing, place, status  # noqa: E402
 
@@ -254,6 +255,21 @@ def its_password_is_in_no_argument_variable_or_file_and_it_dials_where_the_machi
     assert not [x for x in links if str(s.dir) in x and "x.csv" not in x], links
     s.command_over(s.command("kill", selection={"tasks": [task], "dates": [AT]}))
     assert over(s, task)["state"] == "Killed"
+
+
+@each
+def a_test_of_a_target_opens_no_file_as_the_brokers_user(s, group):
+    folder = own(s, group)
+    folder.chmod(0o777)
+    victim, body = folder / "precious", {"project": "one", "group": group}
+    victim.write_text("a file of somebody else\n")
+    databases.hot(folder / "hot.db", victim)
+    before = sorted(os.listdir(folder))
+    code, answer = s.ask("POST", "/api/v1/servers", {"server": f"hot{group}", "kind": "sqlite", "database": str(folder / "hot.db")})
+    assert code in (200, 201, 202), answer
+    one = until("a broker tries", lambda: (a := s.ask("POST", f"/api/v1/servers/hot{group}/test", body)[1]["test"])["outcome"] != "nobody" and a)
+    assert sorted(os.listdir(folder)) == before, (one, os.listdir(folder))
+    assert one["outcome"] == "other" and "as its project's user" in one["text"], one
 
 
 def add_lent(s):

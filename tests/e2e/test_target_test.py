@@ -137,6 +137,18 @@ def each_way_to_fail_has_its_own_name(s):
 
 
 @test
+def a_file_whose_writer_died_is_looked_at_and_nothing_beside_it_changes(s):
+    folder = s.dir / "left"
+    folder.mkdir()
+    (folder / "precious").write_text("a file of somebody else\n")
+    databases.hot(folder / "hot.db", folder / "precious")
+    before = {f: (folder / f).read_bytes() for f in os.listdir(folder)}
+    target(s, "hot", kind="sqlite", database=str(folder / "hot.db"))
+    assert outcome(s, "hot") == "other"
+    assert {f: (folder / f).read_bytes() for f in os.listdir(folder)} == before, os.listdir(folder)
+
+
+@test
 def the_machines_policy_is_said_with_the_line_that_it_wants(s):
     s.rules.write_text("")
     for name in ("my", "pg", "web"):
