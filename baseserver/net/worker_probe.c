@@ -15,6 +15,7 @@
 #include "baseserver/net/worker_impl.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/failure.h"
 #include "util/json_read.h"
 #include "util/log.h"
 
@@ -178,9 +179,11 @@ void worker_probe(struct worker *w, struct probe *p)
 
 /* --- the answer ------------------------------------------------------------------------------ */
 
+/* The words are a target's, or a broker's that lies: one line, fit to be shown. */
 int worker__probed(struct conn *c, const Sirdar__Probed *m)
 {
 	struct probe *p = probe_take(c->w, c->number);
+	char line[sizeof p->text];
 
 	if (!p)
 		return 0;     /* nobody waits for it any more */
@@ -192,7 +195,8 @@ int worker__probed(struct conn *c, const Sirdar__Probed *m)
 	p->took_us = (int64_t)m->took_us;
 	log_debug("probe.answered", "target=%s broker=%s outcome=%s", p->target, p->by,
 	          probe_outcome_name(m->outcome));
-	probe_end(p, (enum probe_outcome)m->outcome, m->text);
+	failure_set_line(line, sizeof line, m->text, strlen(m->text));
+	probe_end(p, (enum probe_outcome)m->outcome, line);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 """`sirdar target test`: a broker tries to connect to a target server as a job would there, and says how it went. Against a real
 MariaDB and PostgreSQL, SQLite, HTTP, hosts that accept and never answer; who may ask, which brokers may try, what nobody
 may see. TAP."""
+import contextlib
 import http.server
 import json
 import os
@@ -146,6 +147,27 @@ def a_file_whose_writer_died_is_looked_at_and_nothing_beside_it_changes(s):
     target(s, "hot", kind="sqlite", database=str(folder / "hot.db"))
     assert outcome(s, "hot") == "other"
     assert {f: (folder / f).read_bytes() for f in os.listdir(folder)} == before, os.listdir(folder)
+
+
+@test
+def what_a_target_says_steers_no_terminal(s):
+    """A MariaDB that turns away with colours, a title, a line that looks like another's, and C1 controls."""
+    said = b"\xff\x15\x04#28000no \x1b[31mentry\x1b]0;mine\x07\rmy: connected\x7f\xc2\x9b2J"
+
+    def serve(server):
+        with contextlib.suppress(OSError):
+            while True:
+                with server.accept()[0] as c:
+                    c.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
+    server = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=serve, args=(server,), daemon=True).start()
+    target(s, "steers", kind="mariadb", host="127.0.0.1", port=server.getsockname()[1], user="job", password=CANARY)
+    text = tried(s, "steers")["text"]
+    printed = s.sirdar("target", "test", "steers", expect=None).stdout
+    server.close()
+    for shown in (text, printed.rstrip("\n")):
+        assert "entry" in shown, shown
+        assert not [c for c in shown if ord(c) < 32 or 127 <= ord(c) < 160], ascii(shown)
 
 
 @test
