@@ -4,8 +4,9 @@
  * of its lease, whichever ends first, and wiped then; a job that is about to begin gets none with
  * less than half of that time left, so that it can ask again while it starts. What failed is not
  * tried again before a pause that doubles, up to SECRET_WAIT_MAX_US: who asks meanwhile is told
- * why, at once. A source that cannot be had at all (E_IO, E_TIMEOUT, E_AUTH) pauses as a whole: one
- * that does not answer keeps this thread for one timeout a pause, and the other sources work on. */
+ * why, at once. A source that is one place and cannot be had at all (E_IO, E_TIMEOUT, E_AUTH) pauses
+ * as a whole, a path of a file or of a program alone: what does not answer keeps this thread for
+ * one timeout a pause, and the others work on. */
 #include "baseserver/secret/secrets.h"
 
 #include <stdio.h>
@@ -141,9 +142,9 @@ static void trouble_end(struct trouble *t)
 	*t = (struct trouble){ 0 };
 }
 
-static bool is_of_all(int code)
+static bool is_of_all(const struct open_source *o, int code)
 {
-	return code == E_IO || code == E_TIMEOUT || code == E_AUTH;
+	return o->source->is_one && (code == E_IO || code == E_TIMEOUT || code == E_AUTH);
 }
 
 static struct open_source *source_of(struct secrets *s, const char *from)
@@ -205,13 +206,13 @@ static void fetch(struct secrets *s, struct open_source *o, struct kept *k)
 	int64_t now = clock_steady_us();
 
 	if (r < 0) {
-		trouble_note(is_of_all(r) ? &o->trouble : &k->trouble, now, err.text);
+		trouble_note(is_of_all(o, r) ? &o->trouble : &k->trouble, now, err.text);
 		log_warn("secret.failed", "from=%s path=%s text=\"%s\"", k->from, k->path,
 		         err.text);
 	}
 	if (r == 0)
 		trouble_end(&k->trouble);
-	if (r == 0 || !is_of_all(r)) {
+	if (r == 0 || !is_of_all(o, r)) {
 		trouble_end(&o->trouble);
 		if (was_away)
 			log_info("secret.source_back", "from=%s", k->from);

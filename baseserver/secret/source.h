@@ -33,10 +33,12 @@ struct source {
 	/* The value, appended. It may block, for secret_timeout_ms a step.
 	 *
 	 *   ret_lease_us  how long the value is good; 0: as long as it is kept
-	 *   errors        E_IO, E_TIMEOUT, E_AUTH: nothing can be had there now; else this value */
+	 *   errors        E_IO, E_TIMEOUT, E_AUTH: of one place (is_one), nothing can be had there
+	 *                 now; else this value */
 	int (*fetch)(void *self, const struct secret_ref *ref, struct buf *out,
 	             int64_t *ret_lease_us, struct err *err);
 	const char *setting; /* that turns it on */
+	bool is_one; /* one place answers for all paths: where it is away, all of them wait */
 };
 
 extern const struct source source_file, source_env, source_exec, source_vault;

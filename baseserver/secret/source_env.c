@@ -87,6 +87,5 @@ static int env_fetch(void *self, const struct secret_ref *ref, struct buf *out,
 	return err_set(err, E_NOT_FOUND, "the server has no variable %.100s", ref->path);
 }
 
-const struct source source_env = {
-	"env", env_check, env_open, env_close, env_fetch, "secret_env_prefix",
-};
+const struct source source_env = { "env",     env_check,           env_open, env_close,
+	                           env_fetch, "secret_env_prefix", false };

@@ -145,6 +145,5 @@ static int exec_fetch(void *self, const struct secret_ref *ref, struct buf *out,
 	return r;
 }
 
-const struct source source_exec = {
-	"exec", exec_check, exec_open, exec_close, exec_fetch, "secret_exec",
-};
+const struct source source_exec = { "exec",     exec_check,    exec_open, exec_close,
+	                            exec_fetch, "secret_exec", false };

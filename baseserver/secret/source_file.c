@@ -38,6 +38,5 @@ static int file_fetch(void *self, const struct secret_ref *ref, struct buf *out,
 	return r == E_IO ? E_NOT_FOUND : r; /* another file may well be read */
 }
 
-const struct source source_file = {
-	"file", file_check, file_open, free, file_fetch, "secret_files_dir",
-};
+const struct source source_file = { "file",     file_check,         file_open, free,
+	                            file_fetch, "secret_files_dir", false };

@@ -120,6 +120,19 @@ static int answer_refused(const struct vault_client *v, long status, const char 
 
 /* --- questions --------------------------------------------------------------------------- */
 
+/* cJSON ends a text at an escaped NUL: what has one is made no text, which the reader refuses. */
+static void answer_mark_nuls(struct buf *answer)
+{
+	char *at = (char *)(uintptr_t)buf_str(answer);
+
+	while ((at = strchr(at, '\\')) && at[1]) {
+		bool is_nul = strncmp(at, "\\u0000", 6) == 0;
+		if (is_nul)
+			memset(at, 0xff, 6);
+		at += is_nul ? 6 : 2;
+	}
+}
+
 /* `body` NULL: GET. *ret_answer: tree_free(), NULL when it was no JSON. */
 static int vault_call(const struct vault_client *v, const char *path, const char *body,
                       long *ret_status, cJSON **ret_answer, struct err *err)
@@ -146,6 +159,7 @@ static int vault_call(const struct vault_client *v, const char *path, const char
 		                       .timeout_ms = v->p->secret_timeout_ms,
 		                       .max = ANSWER_MAX };
 	int r = v->fetch->fetch(&ask, ret_status, &answer, err);
+	answer_mark_nuls(&answer);
 	*ret_answer = r == 0 ? cJSON_ParseWithLength(buf_str(&answer), answer.len) : NULL;
 	if (r < 0)
 		err_wrap(err, r, "vault");
@@ -398,4 +412,5 @@ static int vault_fetch(void *self, const struct secret_ref *ref, struct buf *out
 
 const struct source source_vault = {
 	"vault", vault_ref_check, vault_open_client, vault_close_client, vault_fetch, "vault_url",
+	true
 };

@@ -27,6 +27,7 @@ PROGRAM = """#!/bin/sh
 [ "$1" = one/name ] || { echo "secret? no" >&2; exit 3; }
 case "$2" in
 slow) sleep 600 ;;
+leaves) sleep 601 >&- & printf '%s\\n' """ + PRINTED + """ ;;
 much) head -c 40000 /dev/zero | tr '\\0' x ;;
 none) ;;
 *) printf '%s\\n' """ + PRINTED + """ ;;
@@ -254,6 +255,30 @@ def a_program_that_hangs_is_ended_with_what_it_started(s):
     place(s, "hangs", **{"from": "exec", "path": "one/name", "key": "slow"})
     held(s, "hangs", "took too long")
     assert not [p for p in Path("/proc").glob("[0-9]*/cmdline") if b"one/name" in p.read_bytes()]
+
+
+@test
+def a_path_that_takes_too_long_pauses_alone(s):
+    """It paused all of the program's: a healthy job beside it was told of another's trouble and lost its tries."""
+    place(s, "hangs-too", **{"from": "exec", "path": "one/name", "key": "slow"})
+    place(s, "well", **{"from": "exec", "path": "one/name", "key": "another"})
+    held(s, "hangs-too", "took too long")
+    assert told(s, "well") == PRINTED
+    assert "took too long" not in str(s.history(s.wait_state(f"dw/w{s.n}/t", "2026-03-01T00:00:00Z", "Succ")["id"]))
+
+
+@test
+def a_program_that_answers_leaves_nothing_of_it_running(s):
+    place(s, "leaves", **{"from": "exec", "path": "one/name", "key": "leaves"})
+    assert told(s, "leaves") == PRINTED
+    assert not [p for p in Path("/proc").glob("[0-9]*/cmdline") if p.read_bytes() == b"sleep\x00601\x00"]
+
+
+@test
+def a_value_of_a_vault_with_a_nul_is_refused_not_cut(s):
+    s.vault.kv["kv/data/cut"] = {"password": CANARY + "\u0000rest"}
+    place(s, "cut", **{"from": "vault", "path": "kv/data/cut", "key": "password"})
+    held(s, "cut", "is no text (UTF-8 without a NUL)")
 
 
 @test
