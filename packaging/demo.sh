@@ -123,7 +123,7 @@ enrol() { # name, kind, program
 	grep -q '^peer ' "$var/$name.key" 2>/dev/null || is="$is without"
 	case $is in
 	active) return 0 ;;
-	revoked*) die "$name was revoked: $SIRDAR peer set $name --state active lets it in again" ;;
+	revoked*) die "$name was revoked: $SIRDAR peer set $name --state active shows its key and lets it in again" ;;
 	*waits)
 		admin approve "$name" --yes || admin_failed
 		return 0

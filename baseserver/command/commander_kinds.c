@@ -171,7 +171,7 @@ static const struct kind kinds[CK_COUNT] = {
 
 	/* --- peers ---------------------------------------------------------------------------- */
 	[CK_PEER_SET] = { .keys = { "peer", "kind", "groups", "types", "projects", "expires",
-	                            "state", "asserts", "last_face" },
+	                            "state", "fingerprint", "asserts", "last_face" },
 	                  .parse = peer_parse,
 	                  .begin = peer__begin,
 	                  .about_access = true },

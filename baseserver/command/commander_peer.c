@@ -265,6 +265,34 @@ static int keep_a_face(const struct commander *c, const struct order *o, const s
 	              o->peer);
 }
 
+/* A key that was revoked may be in strange hands: nobody lets it in again who has not named it. A
+ * shared one has no fingerprint: who may write keys_file changes it there. */
+static int let_in_again(const struct order *o, struct peer *next, struct refusal *f)
+{
+	const char *named = NULL;
+	char key[PAIR_TEXT];
+	int r = arg_text(o->args, "args", "fingerprint", PAIR_TEXT - 1, &named, f);
+
+	if (r < 0 || !jv_get(o->args, "state"))
+		return r;
+	if (next->state > PEER_REVOKED)
+		return refuse(f, E_CONFLICT, "args.state", "sirdar peer approve NAME",
+		              "args.state: '%s' waits for its key, or for somebody who approves of "
+		              "it",
+		              o->peer);
+	if (next->state == PEER_REVOKED && next->n_keys) {
+		pair_text(next->keys[0], key);
+		if (!named || strcmp(named, key) != 0)
+			return refuse(f, E_CONFLICT, "args.fingerprint", key,
+			              "args.fingerprint: '%s' was revoked, and its former key, %s, "
+			              "would be let in again: name it if it is in nobody else's "
+			              "hands, or give the peer a new one, `sirdar peer invite %s`",
+			              o->peer, key, o->peer);
+	}
+	next->state = PEER_ACTIVE;
+	return 0;
+}
+
 int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct order *o = &cmd->o;
@@ -287,15 +315,10 @@ int peer__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	int r = peer__bound(o, &next, f);
 	if (r == 0)
 		r = take_asserts(c, o, &next, f);
-	if (r == 0 && jv_get(o->args, "state") && next.state > PEER_REVOKED)
-		r = refuse(f, E_CONFLICT, "args.state", "sirdar peer approve NAME",
-		           "args.state: '%s' waits for its key, or for somebody who approves of it",
-		           o->peer);
-	if (r < 0)
-		return r;
-	if (jv_get(o->args, "state"))
-		next.state = PEER_ACTIVE;
-	r = keep_a_face(c, o, &was, &next, has_shared, f);
+	if (r == 0)
+		r = let_in_again(o, &next, f);
+	if (r == 0)
+		r = keep_a_face(c, o, &was, &next, has_shared, f);
 	if (r == 0)
 		peer__put(c, cmd, &next);
 	return r;

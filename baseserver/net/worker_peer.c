@@ -103,8 +103,7 @@ static int judge_time(const struct conn *c, const struct peer *p, struct err *er
 		               name, name);
 	if (p->state == PEER_REVOKED)
 		return err_set(err, E_PEER,
-		               "peer '%s' is revoked: with a new key, `sirdar peer set %s --state "
-		               "active` lets it in again",
+		               "peer '%s' is revoked: `sirdar peer invite %s` gives it a new key",
 		               name, name);
 	if (p->expires_us && p->expires_us <= actor_wall_us(c->w->me))
 		return err_set(

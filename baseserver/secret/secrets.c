@@ -4,9 +4,9 @@
  * of its lease, whichever ends first, and wiped then; a job that is about to begin gets none with
  * less than half of that time left, so that it can ask again while it starts. What failed is not
  * tried again before a pause that doubles, up to SECRET_WAIT_MAX_US: who asks meanwhile is told
- * why, at once. A source that is one place and cannot be had at all (E_IO, E_TIMEOUT, E_AUTH) pauses
- * as a whole, a path of a file or of a program alone: what does not answer keeps this thread for
- * one timeout a pause, and the others work on. */
+ * why, at once. A source that is one place and cannot be had at all (E_IO, E_TIMEOUT, E_AUTH)
+ * pauses as a whole, a path of a file or of a program alone: what does not answer keeps this thread
+ * for one timeout a pause, and the others work on. */
 #include "baseserver/secret/secrets.h"
 
 #include <stdio.h>

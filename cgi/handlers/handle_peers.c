@@ -46,9 +46,9 @@ int peer_exposed(struct call *c)
 
 int peers_post(struct call *c)
 {
-	static const char *const keys[] = { "peer",      "kind",    "groups", "types",
-		                            "projects",  "expires", "state",  "asserts",
-		                            "last_face", "message", NULL };
+	static const char *const keys[] = { "peer",     "kind",      "groups",  "types",
+		                            "projects", "expires",   "state",   "fingerprint",
+		                            "asserts",  "last_face", "message", NULL };
 
 	return call_members_only(c, keys) < 0 ? c->err.code : doc_command(c, "peer-set", c->json);
 }

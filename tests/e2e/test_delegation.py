@@ -228,7 +228,8 @@ def who_is_revoked_takes_its_loaders_along_and_a_key_that_was_followed_lets_nobo
         p.wait_gone()
         assert "is revoked" in text(p.news[-1][1], 2), p.news
     assert "is revoked" in as_loader(s, following)
-    s.sirdar("peer", "set", "held", "--state", "active")
+    key = s.get("/api/v1/peers/held")["fingerprint"]
+    s.sirdar("peer", "set", "held", "--state", "active", "--fingerprint", key)
     assert as_loader(s, following) is None
 
 

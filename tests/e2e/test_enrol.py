@@ -84,6 +84,25 @@ def task(s, name, group, body="echo here"):
 
 
 @test
+def a_revoked_key_is_let_in_again_by_its_name_alone(s):
+    """It was by a word that showed nothing, and the server's log said that word to the machine."""
+    enrolled(s, "lost", "--kind", "broker")
+    s.sirdar("peer", "approve", "lost", "--yes")
+    key = peer(s, "lost")["fingerprint"]
+    s.sirdar("peer", "revoke", "lost")
+    said = s.sirdar("peer", "set", "lost", "--state", "active", expect=1).stderr
+    assert key in said and "nothing was changed" in said and "peer invite lost" in said, said
+    for more in ({}, {"fingerprint": "0" * 64}):
+        status, answer = s.ask("POST", "/api/v1/peers", {"peer": "lost", "state": "active", **more})
+        assert status == 409 and key in str(answer), (status, answer)
+    broker = start_broker(s, "lost", wait=False)
+    until("it is told what helps", lambda: broker.has(r"is revoked: `sirdar peer invite lost`"))
+    assert peer(s, "lost")["state"] == "revoked"
+    s.sirdar("peer", "set", "lost", "--state", "active", "--fingerprint", key)
+    s.wait_broker("lost", ["shell"])
+
+
+@test
 def a_machine_that_was_invited_and_approved_runs_jobs_of_its_groups_and_has_no_key_that_the_server_knows(s):
     key = enrolled(s, "etl-1", "--kind", "broker", "--group", "etl", "--group", "default")
     own = key_file(s, "etl-1")

@@ -23,7 +23,10 @@ static const struct opt options[] = {
 	  "expires" },
 	{ "asserts", 0, "WHOM", "a face speaks for admin, people or nobody unknown to the server",
 	  TAKE_TEXT, "asserts" },
-	{ "state", 0, "active", "let in again what was revoked", TAKE_TEXT, "state" },
+	{ "state", 0, "active", "let in again what was revoked, with its former key", TAKE_TEXT,
+	  "state" },
+	{ "fingerprint", 0, "KEY", "of that key, as its machine shows it", TAKE_TEXT,
+	  "fingerprint" },
 	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
 	{ "yes", 'y', NULL, "even if no face is let in after it", TAKE_TRUE, "last_face" },
 	{ 0 },
@@ -150,11 +153,26 @@ static int invite_show(struct online *o, const struct asked *q, const cJSON *ans
 const struct verb verb_peer_invite = {
 	ask, invite_options, 1, 1, .call = "POST /api/v1/peers/{}/invite", .show = invite_show
 };
-/* What is approved is the key that was shown, never another that came meanwhile. */
+/* What is let in is the key that was shown, never another that came meanwhile. */
+static int key_ask(struct asked *q, const char *key, const char *without)
+{
+	char line[16] = "";
+
+	if (!isatty(STDIN_FILENO))
+		return cli_fail(CLI_REFUSED,
+		                "nothing was changed: --fingerprint KEY, as its "
+		                "machine shows it%s",
+		                without);
+	fprintf(stderr, "Let it in? [y/N] ");
+	if (!fgets(line, sizeof line, stdin) || (line[0] != 'y' && line[0] != 'Y'))
+		return cli_fail(CLI_REFUSED, "nothing was changed");
+	body_text(q, "fingerprint", key);
+	return CLI_OK;
+}
+
 static int approve_begin(struct online *o, struct asked *q)
 {
 	cJSON *peer = NULL;
-	char line[16] = "";
 
 	if (given(q, "fingerprint"))
 		return CLI_OK;
@@ -162,19 +180,36 @@ static int approve_begin(struct online *o, struct asked *q)
 	int code = online_get(o, path, &peer);
 	const char *waits = text_of(peer, "waits");
 	free(path);
-	if (code == CLI_OK && waits[0] && !given(q, "yes")) {
+	if (code == CLI_OK && waits[0] && given(q, "yes")) {
+		body_text(q, "fingerprint", waits);
+	} else if (code == CLI_OK && waits[0]) {
 		fprintf(stderr,
 		        "%s (%s) waits with the key\n  %s\nas its machine has to have shown it\n",
 		        word(q, 0), text_of(peer, "kind"), waits);
-		if (!isatty(STDIN_FILENO))
-			code = cli_fail(CLI_REFUSED, "nothing was changed: --fingerprint KEY, as "
-			                             "its machine shows it, or --yes");
-		else if (fprintf(stderr, "Let it in? [y/N] "),
-		         !fgets(line, sizeof line, stdin) || (line[0] != 'y' && line[0] != 'Y'))
-			code = cli_fail(CLI_REFUSED, "nothing was changed");
+		code = key_ask(q, waits, ", or --yes");
 	}
-	if (code == CLI_OK && waits[0])
-		body_text(q, "fingerprint", waits);
+	cJSON_Delete(peer);
+	return code;
+}
+
+/* A revoked key may be in strange hands: it is shown before it counts again. */
+static int set_begin(struct online *o, struct asked *q)
+{
+	cJSON *peer = NULL;
+
+	if (!given(q, "state") || given(q, "fingerprint"))
+		return CLI_OK;
+	char *path = mem_fmt("/api/v1/peers/%s", word(q, 0));
+	int code = online_get(o, path, &peer);
+	const char *key = text_of(peer, "fingerprint");
+	free(path);
+	if (code == CLI_OK && key[0] && strcmp(text_of(peer, "state"), "revoked") == 0) {
+		fprintf(stderr,
+		        "%s was revoked; let in again would be its former key\n  %s\na new one is "
+		        "safer: sirdar peer invite %s\n",
+		        word(q, 0), key, word(q, 0));
+		code = key_ask(q, key, "");
+	}
 	cJSON_Delete(peer);
 	return code;
 }
@@ -219,6 +254,7 @@ const struct verb verb_peer_set = { ask,
 	                            .call = "POST /api/v1/peers",
 	                            .words = "peer",
 	                            .check = set_check,
+	                            .prepare = set_begin,
 	                            .show = set_show };
 const struct verb verb_peer_revoke = { peer_revoke, revoke_options, 1, 100,
 	                               .call = "POST /api/v1/peers/{}/revoke" };
