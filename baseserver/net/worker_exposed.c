@@ -4,7 +4,8 @@
  * A row for each peer and target server, in a command of the server's own
  * (baseserver/command/commander_exposed.c): the first time, and once in a day after that. What was
  * noted in this one is known here, so jobs pay for it once a day. A question waits for the row;
- * where that cannot be written its values do not leave, and the loader asks again. */
+ * where that cannot be written its values do not leave, and the loader asks again. What could not
+ * be had is given to nobody, and not noted. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +136,7 @@ void worker__exposed(struct worker *w, struct param_question *q,
 	const struct conn *c = worker__conn(w, q->session);
 	int64_t day = actor_wall_us(w->me) / DAY_US;
 
-	for (size_t i = 0; c && i < q->n_given; i++) {
+	for (size_t i = 0; c && q->code == 0 && i < q->n_given; i++) {
 		char *name = mem_fmt("%s/%s", c->identity, q->given[i]);
 		if (noted_of(w, name)->day == day) {
 			free(name);

@@ -148,10 +148,11 @@ int query__peers(struct query *q, const struct jval *args, struct refusal *f)
 }
 
 /* Names of these documents are PEER/SERVER. */
-static void exposed_list(struct query *q, const char *peer)
+static bool exposed_list(struct query *q, const char *peer)
 {
 	const struct docs *docs = commander_docs(q->c, DOC_EXPOSED);
 	size_t n = strlen(peer);
+	bool any = false;
 
 	put_open(&q->out, NULL, '{');
 	put_text(&q->out, "peer", peer);
@@ -160,6 +161,7 @@ static void exposed_list(struct query *q, const char *peer)
 		const struct doc *d = &docs->items[i];
 		if (strncmp(d->name, peer, n) != 0 || d->name[n] != '/')
 			continue;
+		any = true;
 		put_open(&q->out, NULL, '{');
 		put_text(&q->out, "server", d->name + n + 1);
 		put_time_us(&q->out, "first", jv_int(doc_json(d), "first", 0));
@@ -168,6 +170,7 @@ static void exposed_list(struct query *q, const char *peer)
 	}
 	put_close(&q->out, ']');
 	put_close(&q->out, '}');
+	return any;
 }
 
 int query__exposed(struct query *q, const struct jval *args, struct refusal *f)
@@ -180,7 +183,13 @@ int query__exposed(struct query *q, const struct jval *args, struct refusal *f)
 		r = arg_text(args, "args", "peer", 63, &name, f);
 	if (r < 0)
 		return r;
-	exposed_list(q, name);
+	struct keyring keys = keyring_of(q->c);
+	bool is_known = keyring_find(&keys, name) ||
+	                peers_find(commander_docs(q->c, DOC_PEER), name);
+	keyring_done(&keys);
+	if (!exposed_list(q, name) && !is_known)
+		return refuse(f, E_NOT_FOUND, "args.peer", "sirdar peer list",
+		              "there is neither a key nor a document of '%s'", name);
 	return 0;
 }
 

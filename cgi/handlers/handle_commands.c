@@ -294,9 +294,18 @@ struct query {
 	uint64_t id, since;
 };
 
+/* What machines were given is for administrators; the ids of these commands tell it, too. */
+static bool is_shown(const struct call *c, const struct store_command *s)
+{
+	return c->role == ROLE_ADMIN || strcmp(s->kind, "peer-exposed") != 0;
+}
+
 static int command_put(void *ctx, const struct store_command *s)
 {
-	show_command(&((struct call *)ctx)->out, s, false);
+	struct call *c = ctx;
+
+	if (is_shown(c, s))
+		show_command(&c->out, s, false);
 	return 0;
 }
 
@@ -373,7 +382,12 @@ static int id_param(struct call *c)
 
 static int command_whole(void *ctx, const struct store_command *s)
 {
-	show_command(&((struct call *)ctx)->out, s, true);
+	struct call *c = ctx;
+
+	if (!is_shown(c, s))
+		return call_fail(c, E_FORBIDDEN, "id",
+		                 "what a peer was given is shown to administrators");
+	show_command(&c->out, s, true);
 	return 0;
 }
 

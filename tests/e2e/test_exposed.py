@@ -56,7 +56,7 @@ def what_a_machine_was_given_is_listed_once_and_nothing_of_others(s):
     assert set(rows(s, "b1")) == {"warehouse", "mart"}
     shown = s.sirdar("peer", "exposed", "b1").stdout
     assert re.search(r"warehouse .*20\d\d-", shown) and "mart" in shown and CANARY not in shown, shown
-    assert rows(s, "b2") == {}
+    assert s.ask("GET", "/api/v1/peers/b2/exposed")[0] == 404
     audit = str(s.get("/api/v1/audit?limit=100"))
     assert "b1/warehouse" in audit and "peer:b1" in audit, audit
 
@@ -79,6 +79,24 @@ def it_survives_a_restart_and_is_one_row_for_each_two(s):
     until("the cgi has it again", s.up)
     s.wait_broker("b1", ["odd"])
     assert kept == [("b1/mart", 1), ("b1/warehouse", 1)], kept
+
+
+@test
+def who_was_given_nothing_and_who_is_not_known_are_two_answers(s):
+    assert "neither a key nor a document of 'nosuch'" in s.sirdar("peer", "exposed", "nosuch", expect=4).stderr
+    assert "nothing was given to it" in s.sirdar("peer", "exposed", "cgi").stderr
+
+
+@test
+def only_administrators_are_shown_what_was_given(s):
+    """The command that notes it was readable by everybody who may read commands, its id in the list as well."""
+    noted = next(c for c in s.get("/api/v1/commands?limit=100")["items"] if c["kind"] == "peer-exposed")
+    assert noted["request_id"].split("/")[-1] in s.get(f"/api/v1/commands/{noted['command']}")["args"]
+    assert s.ask("POST", "/api/v1/users", {"user": "dev", "role": "developer", "password": "a long password 1"})[0] == 200
+    def as_dev(path):
+        return s.as_person("dev", "a long password 1", "GET", path)
+    assert as_dev(f"/api/v1/commands/{noted['command']}")[0] == 403
+    assert "peer-exposed" not in str(as_dev("/api/v1/commands?limit=100"))
 
 
 @test

@@ -171,6 +171,7 @@ def a_secret_that_only_the_job_asks_for_is_waited_for_as_well(s):
     i = s.wait_state("dw/asks/t", "2026-03-01T00:00:00Z", ("Failed", "StopSchedule"))
     said = until("why says it", lambda: (w := s.get(f"/api/v1/instances/{i['id']}/why"))["code"] in ("secret", "over") and w)
     assert said["code"] == "secret" and "No such file" in said["line"] and "it is tried again" in said["line"], said
+    assert "asked" not in str(s.get("/api/v1/peers/b1/exposed")), "what could not be had was given to nobody"
     put(s.files / "asked", FILED)
     assert s.wait_state("dw/asks/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule"), seconds=90)["state"] == "Succ", s.history(i["id"])
 

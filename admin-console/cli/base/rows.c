@@ -53,11 +53,13 @@ static void cell_put(const cJSON *item, const struct column *c, struct buf *out)
 	}
 }
 
-void none_say(const struct cli *cli)
+void none_say(const struct cli *cli, const char *words)
 {
 	const char *name = cli->command->name;
 
-	if (!cli->json)
+	if (!cli->json && words)
+		cli_fail(0, "%s", words);
+	else if (!cli->json)
 		cli_fail(0, "no %.*s", (int)strcspn(name, " "), name);
 }
 

@@ -41,7 +41,8 @@ cell_fn cell_list_all; /* the same; "all" where there is no list */
 /* Items as rows, to the person. */
 void rows_show(const struct column *columns, const cJSON *items);
 struct cli;
-/* "no pool" on stderr, for a list without a row: its header alone looks like a fault. */
-void none_say(const struct cli *cli);
+/* `words`, or "no pool", on stderr, for a list without a row: its header alone looks like a
+ * fault. */
+void none_say(const struct cli *cli, const char *words);
 
 #endif

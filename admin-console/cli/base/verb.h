@@ -61,6 +61,7 @@ struct verb {
 	bool sure;         /* --yes is meant */
 	int (*prepare)(struct online *o, struct asked *q); /* before the call */
 	const char *member;           /* of the answer: what is shown; NULL: all of it */
+	const char *none;             /* said of a member without a row; NULL: "no pool" */
 	const struct column *columns; /* ... as a table, unless `show` does */
 	int (*show)(struct online *o, const struct asked *q, const cJSON *answer);
 	/* Of one that reads its command line itself; nothing else of the row counts. */

@@ -95,7 +95,7 @@ int answer_show(struct online *o, const struct asked *q, const cJSON *answer)
 	else if (v->columns)
 		rows_show(v->columns, shown);
 	if (code == CLI_OK && v->member && (v->show || v->columns) && !(shown && shown->child))
-		none_say(o->cli);
+		none_say(o->cli, v->none);
 	return code;
 }
 

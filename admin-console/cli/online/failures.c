@@ -90,7 +90,7 @@ static int causes_show(struct online *o, const struct asked *q)
 	if (code == CLI_OK && o->cli->json)
 		code = print_json(items);
 	else if (code == CLI_OK && !items->child)
-		none_say(o->cli);
+		none_say(o->cli, NULL);
 	else if (code == CLI_OK)
 		rows_show(cause_columns, items);
 	if (code == CLI_OK && !json_true(root, "whole"))

@@ -218,7 +218,7 @@ static int param_run(struct asked *q, enum what what)
 		else
 			list_table(was);
 		if (!was || workflow_scope_count(was) == 0)
-			none_say(q->cli);
+			none_say(q->cli, NULL);
 	} else if (code == CLI_OK) {
 		code = check_words(q, was, what == REMOVE);
 		if (code == CLI_OK) {

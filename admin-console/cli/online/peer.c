@@ -246,6 +246,7 @@ const struct verb verb_peer_exposed = { ask,
 	                                1,
 	                                .call = "GET /api/v1/peers/{}/exposed",
 	                                .member = "secrets",
+	                                .none = "nothing was given to it",
 	                                .columns = exposed_columns };
 const struct verb verb_peer_set = { ask,
 	                            options,

@@ -194,7 +194,7 @@ static int show_list(struct asked *q, struct buf *path, bool all,
 	if (code == CLI_OK && !any && none)
 		cli_fail(0, "nothing matches '%s'", none);
 	else if (code == CLI_OK && !any)
-		none_say(q->cli);
+		none_say(q->cli, NULL);
 	online_close(&o);
 	buf_done(path);
 	return code;
