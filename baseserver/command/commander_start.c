@@ -250,7 +250,7 @@ int start__moment(const struct commander *c, const struct order *o, int64_t *ret
 		return 0;
 	while (is_taken(c, o, at))
 		if (++at > now + AHEAD_MAX_S)
-			return refuse(f, E_BUSY, "args.date", "a date",
+			return refuse(f, E_CONFLICT, "args.date", "a date",
 			              "each of the next %d seconds has a run of it already; say "
 			              "a date, or try again",
 			              AHEAD_MAX_S);

@@ -60,6 +60,26 @@ def three_starts_in_one_second_are_three_runs(s):
 
 
 @test
+def a_start_that_finds_no_free_second_is_refused_and_not_called_silence(s):
+    """It was E_BUSY, of which the command line says that the server does not answer: exit code 3."""
+    flow = applied(s, "full", {"a": "type: noop"})
+    body = {"kind": "run-start", "args": {"selection": {"workflow": flow}}}
+    status, answer = next(a for a in (s.ask("POST", "/api/v1/commands", body) for _ in range(2000)) if a[0] not in (200, 201, 202))
+    assert status == 409 and "each of the next 60 seconds" in str(answer), (status, answer)
+
+
+@test
+def a_timeout_is_of_those_that_wait_and_all_that_wait_have_it(s):
+    _, flow = chain(s, "late")
+    for words in (("run", "start", flow), ("redo", flow, DATE), ("kill", flow, DATE)):
+        assert "--timeout goes with --wait" in s.sirdar(*words, "--timeout", "1s", expect=USAGE).stderr, words
+    assert s.instances(f"{flow}/*") == []
+    s.sirdar("run", "start", flow, "--wait")
+    s.sirdar("kill", "-y", "--workflow", flow, "--wait", "--timeout", "1m", expect=None)
+    assert "--timeout" in s.sirdar("kill", "--help").stdout
+
+
+@test
 def runs_that_were_started_keep_their_links_over_a_restart(s):
     gate, out = s.dir / "data" / "gate", s.dir / "data" / "over"
     flow = applied(s, "over", {"a": f"params: {{script: 'while [ ! -e {gate} ]; do sleep 0.02; done; echo a >> {out}'}}",

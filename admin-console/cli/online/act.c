@@ -144,8 +144,8 @@ static void workflow_take(struct asked *q, struct argp_state *state)
 	"until every instance has ended. Exit 0: all well; 1: nothing was done; 6: --timeout; 7: " \
 	"something failed, or a part was refused; 130: Ctrl-C, the work goes on"
 #define DONE_HELP \
-	"until the command is over. Exit 0: all of it was done; 1: none of it; 7: part of it, or " \
-	"it was cancelled"
+	"until the command is over. Exit 0: all of it was done; 1: none of it; 6: --timeout; 7: " \
+	"part of it, or it was cancelled"
 #define DATES \
 	FROM, { "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", \
 	  .group = 2 }, \
@@ -165,7 +165,7 @@ static void workflow_take(struct asked *q, struct argp_state *state)
 	{ "workflow", 0, "W", "all tasks of a workflow", TAKE_TEXT, "selection.workflow", \
 	  .group = 2 }
 #define HOW \
-	{ "wait", 0, NULL, DONE_HELP, .group = 3 }, BUT_WAIT
+	{ "wait", 0, NULL, DONE_HELP, .group = 3 }, WAITING(3), BUT_WAIT
 #define HOW_RUNS \
 	{ "wait", 0, NULL, WAIT_HELP, .group = 3 }, WAITING(3), BUT_WAIT
 #define BUT_WAIT \

@@ -139,6 +139,10 @@ int ask_each(struct asked *q, const char *done)
 
 int command_ask(struct asked *q)
 {
+	bool waits = given_if(q, "wait") || given_if(q, "follow");
+
+	if (given_if(q, "timeout") && !waits)
+		return cli_fail(CLI_USAGE, "--timeout goes with --wait or --follow");
 	char *kind = mem_str(q->verb->call ? q->verb->call : q->cli->command->name);
 	struct online o = { 0 };
 	int code = online_open(q->cli, &o);
@@ -154,7 +158,7 @@ int command_ask(struct asked *q)
 			             .request_id = given_if(q, "request-id"),
 			             .dry_run = given_if(q, "dry-run"),
 			             .yes = q->verb->sure || given_if(q, "yes"),
-			             .wait = given_if(q, "wait") || given_if(q, "follow"),
+			             .wait = waits,
 			             .how = waiting_of(q) };
 		words_put(q, 0, NULL);
 		code = command_send(&o, &s);
