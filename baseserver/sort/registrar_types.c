@@ -10,11 +10,17 @@
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/json_put.h"
+#include "util/log.h"
 
 void registrar_set_types(struct registrar *r, const char *dir)
 {
 	manifests_free(r->types);
 	r->types = manifests_new(dir);
+	manifests_types(r->types);
+	const struct diags *wrong = manifests_wrong(r->types);
+	for (size_t i = 0; i < wrong->n; i++)
+		log_warn("types.wrong", "file=%s line=%d text=\"%s\"", wrong->items[i].at.file,
+		         wrong->items[i].at.line, wrong->items[i].message);
 }
 
 struct listing {

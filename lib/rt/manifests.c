@@ -86,13 +86,24 @@ static void read_all(struct manifests *m)
 	free(names);
 }
 
+/* What was read of it stays; once it is back it is read again. */
+static void note_gone(struct manifests *m)
+{
+	diags_done(&m->wrong);
+	diags_init(&m->wrong);
+	diag_error(&m->wrong, (struct place){ m->dir, 0, 0, "" }, "unreadable", NULL,
+	           "there is no such directory of task types");
+	m->changed = (struct timespec){ 0 };
+}
+
 const struct type_set *manifests_types(struct manifests *m)
 {
 	struct stat st;
 
-	/* A directory changes with each file that is renamed into it. */
-	if (*m->dir && stat(m->dir, &st) == 0 &&
-	    memcmp(&st.st_mtim, &m->changed, sizeof m->changed) != 0) {
+	if (*m->dir && stat(m->dir, &st) < 0) {
+		note_gone(m);
+		/* A directory changes with each file that is renamed into it. */
+	} else if (*m->dir && memcmp(&st.st_mtim, &m->changed, sizeof m->changed) != 0) {
 		m->changed = st.st_mtim;
 		read_all(m);
 	}

@@ -5,7 +5,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Site, main, test  # noqa: E402
+from harness import BIN, Site, main, test, until  # noqa: E402
 
 HEAD = "workflow: w\nproject: types\nstart_date: 2026-03-01\ndefaults: {cycle: day}\ntasks:\n"
 
@@ -109,6 +109,18 @@ def type_list_and_show_say_the_same_to_people(site):
     shown = site.sirdar("type", "show", "noop").stdout
     assert "retryable|fatal" in shown and "b1" in shown, shown
     site.sirdar("type", "show", "nosuch", expect=4)
+
+
+@test
+def a_directory_of_types_that_is_not_there_is_said_at_start_and_in_the_list(site):
+    types, away = site.dir / "types", site.dir / "types-away"
+    types.rename(away)
+    assert "there is no such directory" in site.sirdar("type", "list").stderr
+    mark = site.base.log.stat().st_size
+    site.base.restart()
+    until("it says so at its start", lambda: site.base.has(r"warn types\.wrong .*no such directory", mark))
+    away.rename(types)
+    until("they are read again", lambda: site.up() and "no such directory" not in str(site.get("/api/v1/types")["wrong"]))
 
 
 if __name__ == "__main__":
