@@ -164,7 +164,8 @@ static int check_bounds(const struct peer *next, struct refusal *f)
 		if (fits || !all[i] || !all[i]->len)
 			continue;
 		snprintf(at, sizeof at, "args.%s", lists[i]);
-		return refuse(f, E_INVALID, at, "[]",
+		return refuse(f, E_INVALID, at,
+		              "an empty list: --group '', --type '' or --project ''",
 		              "%s: a %s has none: groups and types bound a broker, projects whose "
 		              "jobs a broker is given, or what a face or a client may have changed",
 		              at, peer_kind_name(next->kind));

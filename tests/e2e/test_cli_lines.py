@@ -58,6 +58,7 @@ def a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody():
             (("type", "list", "--nosuch"), "unrecognized option"),
             (("cron", "next", "* * * * *", "-Q"), "invalid option"),
             (("forecast", "a/b", "--date"), "requires an argument"),
+            (("run", "list", "--date", ""), "--date is empty"),
             (("logs", "1.2", "--date", "x"), "unrecognized option"),
             (("task", "list", "--sort", "start"), "unrecognized option"),
             (("diff", "x.yaml", "--yes"), "unrecognized option"),

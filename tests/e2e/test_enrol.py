@@ -84,6 +84,14 @@ def task(s, name, group, body="echo here"):
 
 
 @test
+def an_invited_broker_that_is_invited_as_a_face_is_told_how_its_groups_go(s):
+    s.sirdar("peer", "invite", "turned", "--kind", "broker", "--group", "etl")
+    said = s.sirdar("peer", "invite", "turned", "--kind", "face", expect=1).stderr
+    assert "a face has none" in said and "--group ''" in said and "[]" not in said, said
+    s.sirdar("peer", "invite", "turned", "--kind", "face", "--group", "")
+
+
+@test
 def a_revoked_key_is_let_in_again_by_its_name_alone(s):
     """It was by a word that showed nothing, and the server's log said that word to the machine."""
     enrolled(s, "lost", "--kind", "broker")

@@ -243,6 +243,8 @@ static int run_list(struct asked *q)
 	const char *date = given(q, "date");
 	struct buf path;
 
+	if (date && !date[0])
+		return cli_fail(CLI_USAGE, "--date is empty: a date, or a range A..B");
 	if (date && (given(q, "from") || given(q, "to")))
 		return cli_fail(CLI_USAGE, "--date is the whole of it: no --from, no --to");
 	buf_init(&path);
