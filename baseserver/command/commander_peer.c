@@ -67,6 +67,7 @@ static int parse_expires(struct order *o, struct refusal *f)
 int peer_parse(struct order *o, struct refusal *f)
 {
 	static const char *const states[] = { "active", NULL };
+	const char *named = NULL;
 	int state = 0, r = arg_text(o->args, "args", "peer", PEER_NAME_BYTES, &o->peer, f);
 
 	if (r < 0)
@@ -93,6 +94,8 @@ int peer_parse(struct order *o, struct refusal *f)
 		r = arg_choice(o->args, "args", "asserts", asserts_words, &o->asserts, f);
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
 		r = parse_words(o, lists[i], f);
+	if (r == 0)
+		r = arg_text(o->args, "args", "fingerprint", PAIR_TEXT - 1, &named, f);
 	return r < 0 ? r : parse_expires(o, f);
 }
 
@@ -270,12 +273,11 @@ static int keep_a_face(const struct commander *c, const struct order *o, const s
  * shared one has no fingerprint: who may write keys_file changes it there. */
 static int let_in_again(const struct order *o, struct peer *next, struct refusal *f)
 {
-	const char *named = NULL;
+	const char *named = jv_str(o->args, "fingerprint");
 	char key[PAIR_TEXT];
-	int r = arg_text(o->args, "args", "fingerprint", PAIR_TEXT - 1, &named, f);
 
-	if (r < 0 || !jv_get(o->args, "state"))
-		return r;
+	if (!jv_get(o->args, "state"))
+		return 0;
 	if (next->state > PEER_REVOKED)
 		return refuse(f, E_CONFLICT, "args.state", "sirdar peer approve NAME",
 		              "args.state: '%s' waits for its key, or for somebody who approves of "

@@ -116,7 +116,7 @@ def a_backfill_without_a_date_of_the_plan_says_so(s):
 def the_name_of_a_workflow_where_a_task_is_meant_is_told_as_one(s):
     made(s, "flow", tasks=("a", "b"))
     for words, says in ((("backfill", "ex/flow", DATE, "--yes"), "all its tasks: ex/flow/*"), (("freeze", "ex/flow", "--yes"), "all its tasks: ex/flow/*"),
-                        (("why", "ex/flow", DATE), "a task of it: ex/flow/")):
+                        (("run", "show", "ex/flow", DATE), "a task of it: ex/flow/")):
         done = s.sirdar(*words, expect=NOT_FOUND)
         assert f"'ex/flow' is a workflow, not a task; {says}" in done.stderr and "is this meant" not in done.stderr, done
     assert "2 tasks" in s.sirdar("freeze", "ex/flow/*", "--yes").stdout
