@@ -39,6 +39,13 @@ static int want_digits(const struct order *o, const char *key, size_t n, bool re
 	return refuse(f, E_INVALID, at, NULL, "%s: %zu digits of 0-9 a-f are expected", at, n);
 }
 
+int peer_set_parse(struct order *o, struct refusal *f)
+{
+	int r = peer_parse(o, f);
+
+	return r < 0 ? r : want_digits(o, "fingerprint", PAIR_TEXT - 1, false, f);
+}
+
 int peer_invite_parse(struct order *o, struct refusal *f)
 {
 	int r = peer_parse(o, f);

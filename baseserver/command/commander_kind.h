@@ -139,6 +139,7 @@ int probe_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_peer.c */
 int peer_parse(struct order *o, struct refusal *f);
+int peer_set_parse(struct order *o, struct refusal *f);
 int peer_invite_parse(struct order *o, struct refusal *f);
 int peer_key_parse(struct order *o, struct refusal *f);
 int peer_exposed_parse(struct order *o, struct refusal *f);

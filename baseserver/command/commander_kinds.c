@@ -172,7 +172,7 @@ static const struct kind kinds[CK_COUNT] = {
 	/* --- peers ---------------------------------------------------------------------------- */
 	[CK_PEER_SET] = { .keys = { "peer", "kind", "groups", "types", "projects", "expires",
 	                            "state", "fingerprint", "asserts", "last_face" },
-	                  .parse = peer_parse,
+	                  .parse = peer_set_parse,
 	                  .begin = peer__begin,
 	                  .about_access = true },
 	[CK_PEER_REVOKE] = { .keys = { "peer", "last_face" },

@@ -67,7 +67,6 @@ static int parse_expires(struct order *o, struct refusal *f)
 int peer_parse(struct order *o, struct refusal *f)
 {
 	static const char *const states[] = { "active", NULL };
-	const char *named = NULL;
 	int state = 0, r = arg_text(o->args, "args", "peer", PEER_NAME_BYTES, &o->peer, f);
 
 	if (r < 0)
@@ -94,8 +93,6 @@ int peer_parse(struct order *o, struct refusal *f)
 		r = arg_choice(o->args, "args", "asserts", asserts_words, &o->asserts, f);
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
 		r = parse_words(o, lists[i], f);
-	if (r == 0)
-		r = arg_text(o->args, "args", "fingerprint", PAIR_TEXT - 1, &named, f);
 	return r < 0 ? r : parse_expires(o, f);
 }
 
