@@ -317,6 +317,8 @@ export const api = {
 	commands: (args: Args, s?: AbortSignal) => get<Page<Command>>('/commands', args, s),
 	command: (id: string, s?: AbortSignal) => get<Command>('/commands/' + id, {}, s),
 	items: (id: string, args: Args, s?: AbortSignal) => get<Page<Item>>(`/commands/${id}/items`, args, s),
+	commandInstances: (id: string, s?: AbortSignal) =>
+		get<Schemas['CommandInstances']>(`/commands/${id}/instances`, {}, s),
 	preview: (kind: string, args: object) => post<Preview>('/commands', { kind, args, dry_run: true }),
 	ask: (kind: string, args: object, id = requestId()) => post<Command>('/commands', { kind, args, request_id: id }),
 }

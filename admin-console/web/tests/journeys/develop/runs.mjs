@@ -17,7 +17,7 @@ export default {
 		await page.click('.table a.name:has-text("trade_daily")')
 		await page.waitForSelector('canvas.graph')
 		await shot('workflow')
-		await page.click('.button.primary')
+		await page.click('[data-last]')
 		await page.waitForURL(new RegExp(facts.last))
 		await page.waitForSelector('.run-head .badge:has-text("Failed")')
 	},
