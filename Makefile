@@ -175,6 +175,9 @@ install: all
 	    > $(DESTDIR)$(prefix)/lib/systemd/system/$$(basename "$$f"); done
 	for d in sysusers tmpfiles; do install -d $(DESTDIR)$(prefix)/lib/$$d.d; \
 	    install -m 644 packaging/$$d.d/sirdar.conf $(DESTDIR)$(prefix)/lib/$$d.d; done
+	for s in bash-completion/completions/sirdar:bash zsh/site-functions/_sirdar:zsh fish/vendor_completions.d/sirdar.fish:fish; do \
+	    file=$(DESTDIR)$(prefix)/share/$${s%:*}; [ ! -x $(B)/bin/sirdar ] || { install -d "$$(dirname "$$file")" && \
+	    $(B)/bin/sirdar completion $${s#*:} > "$$file" && chmod 644 "$$file"; } || exit 1; done
 	install -m 644 docs/man/*.1 $(DESTDIR)$(prefix)/share/man/man1
 	install -m 644 docs/man/*.8 $(DESTDIR)$(prefix)/share/man/man8
 	install -m 644 README.md LICENSE CHANGELOG.md $(filter-out docs/README.md,$(wildcard docs/*.md)) packaging/examples/*.yaml \

@@ -1,5 +1,6 @@
 /* sirdar: finds the command and hands over. */
 #include "admin-console/cli/base/verb.h"
+#include "admin-console/cli/complete/complete.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -15,26 +16,10 @@ static const struct command commands[] = {
 #define COMMAND(name, row, args, help) { name, &verb_##row, args, help },
 #include "admin-console/cli/commands.def"
 #undef COMMAND
+	{ 0 },
 };
 
-enum { COMMANDS = sizeof commands / sizeof *commands };
-
-/* The row for argv[0..], two words before one. */
-static const struct command *command_find(int argc, char **argv, int *ret_words)
-{
-	for (int words = argc < 2 ? argc : 2; words > 0; words--) {
-		char name[80];
-		snprintf(name, sizeof name, "%s%s%s", argv[0], words > 1 ? " " : "",
-		         words > 1 ? argv[1] : "");
-		for (size_t i = 0; i < COMMANDS; i++) {
-			if (strcmp(commands[i].name, name) != 0)
-				continue;
-			*ret_words = words;
-			return &commands[i];
-		}
-	}
-	return NULL;
-}
+enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 
 /* The first word is right, the second is missing or wrong? */
 static bool is_of_group(const struct command *c, const char *word)
@@ -118,11 +103,13 @@ int main(int argc, char **argv)
 		puts("sirdar " SIRDAR_VERSION);
 		return CLI_OK;
 	}
+	if (argc > 1 && strcmp(argv[1], "__complete") == 0)
+		return complete_print(commands, argc - 2, argv + 2);
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
 		print_usage(argc < 2 ? stderr : stdout);
 		return argc < 2 ? CLI_USAGE : CLI_OK;
 	}
-	cli.command = command_find(argc - 1, argv + 1, &words);
+	cli.command = command_find(commands, argc - 1, (const char *const *)argv + 1, &words);
 	if (!cli.command && is_group(argv[1]))
 		return group_help(argc, argv);
 	const char *near = cli.command ? NULL : begins_so(argv[1]);

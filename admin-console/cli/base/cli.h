@@ -47,6 +47,14 @@ struct command {
 	const char *args, *help;
 };
 
+/* Options that all commands have. */
+extern const struct argp_option cli_options[];
+
+/* The command that words begin with, two words before one; NULL: none. `all` ends with a row
+ * without a name. */
+const struct command *command_find(const struct command *all, int n, const char *const *words,
+                                   int *ret_words);
+
 /* Parse a command's own options and words. Ends the program on --help and wrong use.
  *
  *   own    options and parser of the command; its state->input is `input`

@@ -19,12 +19,29 @@
 
 enum { KEY_JSON = 0x1000, KEY_SERVER, KEY_TOKEN_FILE };
 
-static const struct argp_option common_options[] = {
+const struct argp_option cli_options[] = {
 	{ "json", KEY_JSON, NULL, 0, "print JSON, for programs", 90 },
 	{ "server", KEY_SERVER, "URL", 0, "where sirdar-cgi listens", 90 },
 	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "file with the token to sign in with", 90 },
 	{ 0 },
 };
+
+const struct command *command_find(const struct command *all, int n, const char *const *words,
+                                   int *ret_words)
+{
+	for (int of = n < 2 ? n : 2; of > 0; of--) {
+		char name[80];
+		snprintf(name, sizeof name, "%s%s%s", words[0], of > 1 ? " " : "",
+		         of > 1 ? words[1] : "");
+		for (const struct command *c = all; c->name; c++) {
+			if (strcmp(c->name, name) != 0)
+				continue;
+			*ret_words = of;
+			return c;
+		}
+	}
+	return NULL;
+}
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
@@ -65,7 +82,7 @@ static error_t parse_outer(int key, char *arg, struct argp_state *state)
 
 void cli_parse(struct cli *cli, const struct argp *own, int argc, char **argv, void *input)
 {
-	const struct argp common = { .options = common_options, .parser = parse_common };
+	const struct argp common = { .options = cli_options, .parser = parse_common };
 	const struct argp_child children[] = { { .argp = own }, { .argp = &common }, { 0 } };
 	const struct argp all = { .parser = parse_outer,
 		                  .args_doc = cli->command->args,

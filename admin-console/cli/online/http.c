@@ -354,7 +354,7 @@ static int request_patient(struct online *o, const char *method, const char *pat
 	bool quiet = o->quiet;
 	int code = CLI_OK;
 
-	for (int i = 1; i <= TRIES; i++) {
+	for (int i = o->once ? TRIES : 1; i <= TRIES; i++) {
 		o->quiet = quiet || i < TRIES;
 		code = request(o, method, path, body, ret);
 		if (code == CLI_OK && o->status != 503)

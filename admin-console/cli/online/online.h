@@ -23,6 +23,7 @@ struct online {
 	char cookie[120], csrf[72];
 	bool signs_in; /* by this request: without the token, its cookie is kept */
 	bool quiet;    /* errors are the caller's to say */
+	bool once;     /* a server that is away is not asked again */
 	/* NULL, or called now and then while an answer is waited for: how much of the body is
 	 * sent. */
 	void (*waits)(void *ctx, size_t sent, size_t all);

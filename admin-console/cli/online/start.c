@@ -184,7 +184,7 @@ static int run_await(struct asked *q)
 }
 
 static const struct opt wait_options[] = {
-	{ "workflow", 0, "W", "all tasks of a workflow" },
+	{ "workflow", 0, "WORKFLOW", "all tasks of a workflow" },
 	{ "from", 0, "T", "run dates from here" },
 	{ "to", 0, "T", "run dates to here, included" },
 	WAITING(0),
