@@ -12,12 +12,12 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/limit.h"
 #include "cgi/who/auth_impl.h"
-#include "cgi/who/network.h"
 #include "cgi/who/signs.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/network.h"
 
 #define QUIET_US    (15 * 60 * US_PER_S)
 #define DELAY_MAX_S 300

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "cgi/http/call.h"
-#include "cgi/who/network.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/network.h"
 
 enum {
 	WAITING_MAX = 256, /* 25 ms each: who is beyond is told to try again */

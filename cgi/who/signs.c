@@ -11,11 +11,11 @@
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
-#include "cgi/who/network.h"
 #include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/json_put.h"
+#include "util/network.h"
 
 enum { ROWS_MAX = 100, WHO_BYTES = 136, ROUTE_BYTES = 80 };
 

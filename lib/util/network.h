@@ -1,6 +1,6 @@
 /* network.h — whoever has an address has its neighbours. */
-#ifndef CGI_NETWORK_H
-#define CGI_NETWORK_H
+#ifndef UTIL_NETWORK_H
+#define UTIL_NETWORK_H
 
 #include <stddef.h>
 

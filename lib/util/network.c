@@ -1,4 +1,4 @@
-#include "cgi/who/network.h"
+#include "util/network.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
