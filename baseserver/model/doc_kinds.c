@@ -57,4 +57,5 @@ const struct doc_kind doc_kinds[DOC_END] = {
 	ROW(DOC_TRUST, false, object_read, json_drop), /* is a project trusted */
 	ROW(DOC_EXPOSED, false, object_read, json_drop),
 	ROW(DOC_FACTOR, false, object_read, json_drop),
+	ROW(DOC_SESSION, false, json_read, json_drop),
 };

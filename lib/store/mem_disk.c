@@ -173,8 +173,8 @@ static int order_docs(const struct store_doc *a, const struct store_doc *b)
 	int r = ORDER(a->kind, b->kind);
 
 	r = r ? r : ORDER(a->id, b->id);
-	return r || a->kind == DOC_PREFS || a->kind == DOC_FACTOR ? r
-	                                                          : ORDER(a->version, b->version);
+	bool newest_alone = a->kind == DOC_PREFS || a->kind == DOC_FACTOR || a->kind == DOC_SESSION;
+	return r || newest_alone ? r : ORDER(a->version, b->version);
 }
 
 static int order_commands(const struct store_command *a, const struct store_command *b)

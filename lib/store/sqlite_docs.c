@@ -30,7 +30,8 @@ static const struct {
 	[DOC_TOKEN] = { SQL_SAVE_TOKEN, "save token" },
 	[DOC_DRAFT] = { SQL_SAVE_DRAFT, NULL }, /* the test run is the action */
 	[DOC_DEVICE] = { SQL_SAVE_DEVICE, "save device" },
-	[DOC_PREFS] = { SQL_SAVE_PREFS, NULL }, /* nobody else's business */
+	[DOC_PREFS] = { SQL_SAVE_PREFS, NULL },     /* nobody else's business */
+	[DOC_SESSION] = { SQL_SAVE_SESSION, NULL }, /* the sign-in, or its end, is the action */
 	[DOC_PEER] = { SQL_SAVE_PEER, "save peer" },
 	[DOC_TRUST] = { SQL_SAVE_TRUST, "save trust" },
 	[DOC_EXPOSED] = { SQL_SAVE_EXPOSED, "save exposed" },

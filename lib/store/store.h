@@ -68,6 +68,7 @@ enum store_doc_kind {
 	DOC_TRUST,   /* of a project: whether machines that keep none apart may have its jobs */
 	DOC_EXPOSED, /* a secret that a peer was given: when first and last; version always 1 */
 	DOC_FACTOR,  /* the second factor of a person; the newest alone is kept */
+	DOC_SESSION, /* a person's sessions, by hashes; the newest alone is kept */
 	DOC_END
 };
 

@@ -23,10 +23,11 @@ static const char *const actions[] = {
 	[DOC_PEER] = "save peer",
 	[DOC_TRUST] = "save trust",
 	[DOC_EXPOSED] = "save exposed",
-	[DOC_PLAN] = NULL,   /* the edit itself is the action */
-	[DOC_DRAFT] = NULL,  /* the test run is */
-	[DOC_PREFS] = NULL,  /* nobody else's business */
-	[DOC_FACTOR] = NULL, /* its commands are the actions */
+	[DOC_PLAN] = NULL,    /* the edit itself is the action */
+	[DOC_DRAFT] = NULL,   /* the test run is */
+	[DOC_PREFS] = NULL,   /* nobody else's business */
+	[DOC_FACTOR] = NULL,  /* its commands are the actions */
+	[DOC_SESSION] = NULL, /* the sign-in, or its end, is the action */
 };
 
 static int know_last_action(struct my_store *s, struct err *err)
