@@ -40,6 +40,7 @@
 #include "baseserver/plan/instantiator.h"
 #include "baseserver/plan/resolver.h"
 #include "baseserver/query/query.h"
+#include "baseserver/secret/passwords.h"
 #include "baseserver/secret/secrets.h"
 #include "baseserver/settings.h"
 #include "baseserver/sort/registrar.h"
@@ -87,6 +88,7 @@ struct daemon {
 	struct registry *registry; /* NULL: no etcd */
 	struct params *params;
 	struct secrets *secrets;
+	struct passwords *passwords;
 	struct logkeeper *logkeeper;
 	struct commander *commander;
 	struct invites *invites;
@@ -218,6 +220,7 @@ static int make_core(struct daemon *d, struct err *err)
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
 	r = secrets_new(place_of(d, "secrets"), p, &d->secrets, err);
+	cset.passwords = d->passwords = passwords_new(place_of(d, "passwords"));
 	if (r == 0)
 		r = params_new(place_of(d, "params"), d->ledger, d->site->store,
 		               p->secrets_key_file, d->secrets, &d->params, err);
@@ -280,9 +283,9 @@ static int make_net(struct daemon *d, struct err *err)
  * watchdog gives them STALL_SLOW times the limit. */
 static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 {
-	static const char *const slow[] = { "store",      "registry", "lead",
-		                            "scrub",      "scrubber", "forecast",
-		                            "forecaster", "secrets",  NULL };
+	static const char *const slow[] = { "store",     "registry", "lead",       "scrub",
+		                            "scrubber",  "forecast", "forecaster", "secrets",
+		                            "passwords", NULL };
 
 	return p->stall_ms * US_PER_MS * (near_is_one(thread, slow) ? STALL_SLOW : 1);
 }
@@ -541,6 +544,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	registry_free(d->registry);
 	registrar_free(d->registrar);
 	params_free(d->params);
+	passwords_free(d->passwords);
 	secrets_free(d->secrets);
 	maintainer_free(d->maintainer);
 	instantiator_free(d->instantiator);

@@ -16,6 +16,7 @@ struct commander_settings settings_of_commander(const struct param_baseserver *p
 		                            .infra_max = (int)p->infra_max,
 		                            .tasks_max = (size_t)p->graph_tasks_max,
 		                            .commands_max = (size_t)p->person_commands_max,
+		                            .login_tries = p->login_tries_per_minute,
 		                            .unfinished_max = p->project_unfinished_max,
 		                            .budget = { .window = p->window_dates_max,
 		                                        .project = p->project_dates_max,

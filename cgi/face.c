@@ -110,6 +110,8 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	buf_done(&c->ask_args);
 	if (c->extra && c->extra_done)
 		c->extra_done(c->extra);
+	buf_done(&c->ended);
+	sodium_memzero(c->credential, sizeof c->credential);
 	free(c->extra);
 	person_unref(c->person);
 	token_unref(c->token);

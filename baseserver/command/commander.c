@@ -188,6 +188,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	documents_init(&c->documents);
 	stored__init(c);
 	progress_init(&c->progress);
+	sign_ins__init(c);
 	c->vault = vault_new(set->secrets_key_file);
 	int r = commander__load(c, store, err);
 	if (r < 0) {
@@ -225,6 +226,7 @@ void commander_free(struct commander *c)
 	names_done(&c->workflow_names);
 	progress_done(&c->progress);
 	manifests_free(c->types);
+	sign_ins__done(c);
 	stored__done(c);
 	alerts__forget(c);
 	factors__forget(c);

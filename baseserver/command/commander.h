@@ -22,6 +22,7 @@ struct lead_view;
 struct letter;
 struct err;
 struct ledger;
+struct passwords;
 struct progress_news;
 struct store;
 struct thread;
@@ -45,6 +46,8 @@ struct commander_settings {
 	struct cost_limits budget;             /* of documents and projects */
 	size_t commands_max;                   /* person_commands_max; 0: any */
 	int64_t unfinished_max;                /* project_unfinished_max; 0: any */
+	struct passwords *passwords;           /* borrowed; NULL: nobody signs in */
+	int64_t login_tries;                   /* login_tries_per_minute */
 	const struct commander_guests *guests; /* query_guests; NULL: it takes no query */
 };
 
@@ -77,6 +80,8 @@ void commander_nodes(struct commander *c, char *json);
  *   thread  any
  */
 int commander_command(struct commander *c, struct client_request *r);
+/* Somebody signs in at the face `r` is of (args, credential): docs/protocol-json.md. As above. */
+int commander_sign_in(struct commander *c, struct client_request *r);
 /* Answer the query `r` (kind, args), with the help of the actors that know. As above. */
 int commander_query(struct commander *c, struct client_request *r);
 

@@ -315,12 +315,14 @@ static int begin_code(struct commander *c, struct cmd *cmd, const struct doc *wa
 	cmd->edit = mem_new(sizeof *cmd->edit);
 	if (removes) {
 		factor__gone(c, cmd, cmd->o.user);
+		sessions__renew(c, cmd, "factor", 0);
 		return 0;
 	}
 	if (confirms) {
 		n.active = true;
 		n.since = was->version + 1; /* the one that this makes: never again the same */
 		n.fresh = jv_str(cmd->o.args, "codes");
+		sessions__renew(c, cmd, "factor", n.since);
 	}
 	factor_put(c, cmd, cmd->o.user, &n);
 	return 0;

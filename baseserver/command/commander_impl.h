@@ -5,6 +5,7 @@
 #include "baseserver/command/commander.h"
 #include "baseserver/command/commander_guest.h"
 #include "baseserver/command/commander_kind.h"
+#include "baseserver/command/credentials.h"
 #include "baseserver/command/documents.h"
 #include "baseserver/command/keyset.h"
 #include "baseserver/command/progress.h"
@@ -27,6 +28,7 @@ struct jval;
 struct past;
 struct peer;
 struct query;
+struct sign_ins;
 struct tz;
 struct vault;
 struct workflow;
@@ -186,6 +188,7 @@ struct cmd {
 	char *request_id, *actor, *args;
 	size_t args_len;
 	uint8_t args__hash[ARGS_HASH_BYTES]; /* of what was asked, also where less is kept */
+	char session[SESSION_ID];            /* by which it was given; "": by none */
 	char *by; /* the face that spoke for the actor, as a member of JSON; NULL: none */
 	char *message;
 	enum command_kind kind;
@@ -287,6 +290,8 @@ struct commander {
 	char *nodes;             /* JSON of the query `nodes`; NULL: no etcd */
 	struct lead_view lead;   /* as last seen; epoch 0: nobody watches */
 	struct progress progress;
+	struct credentials credentials;
+	struct sign_ins *sign_ins;
 };
 
 /* commander_turn.c */
@@ -519,6 +524,15 @@ void factor__gone(struct commander *c, const struct cmd *cmd, const char *user);
 /* Those that are not sealed with the vault's first key are now; joins cmd->edit. */
 int factors__seal_again(struct commander *c, const struct cmd *cmd, struct err *err);
 void factors__forget(struct commander *c);
+/* commander_session.c: sessions of people. They have set cmd->edit. */
+int session__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+int session__end(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* cmd->edit changes what its person is let in by (`since`, or the mark of his second `factor`): his
+ * sessions end, but the one by which he himself has changed it goes on. */
+void sessions__renew(struct commander *c, struct cmd *cmd, const char *key, int64_t value);
+/* commander_sign_in.c */
+void sign_ins__init(struct commander *c);
+void sign_ins__done(struct commander *c);
 
 /* commander_target.c: target servers. On 0 target__begin() has set cmd->edit. */
 int order__parse_target(struct order *o, struct refusal *f);
@@ -530,10 +544,14 @@ int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 void plugin__tell(const struct commander *c, const char *type); /* the workers */
 void plugins__tell(const struct commander *c);                  /* of all, at the start */
 
-/* commander_rights.c: may the one for whom a face speaks give it? ret_by: what the audit says
+/* commander_rights.c: who gives it, by the credential that came with it: r->actor is that one from
+ * now on. E_AUTH */
+int rights__who(const struct commander *c, struct client_request *r, struct credential *ret,
+                struct refusal *f);
+/* May the one for whom a face speaks give it? ret_by: what the audit says
  * besides, a member of JSON; heap, or NULL. E_FORBIDDEN */
 int rights__judge(const struct commander *c, const struct client_request *r, const struct order *o,
-                  char **ret_by, struct refusal *f);
+                  const struct credential *has, char **ret_by, struct refusal *f);
 const char *alert__subject(const struct commander *c, uint64_t id); /* NULL: it is not open */
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */

@@ -166,14 +166,19 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
                               struct refusal *f)
 {
 	int64_t now = actor_wall_us(c->me);
+	struct credential has;
+
+	if (rights__who(c, r, &has, f) < 0)
+		return f->code;
 	struct cmd *cmd = cmd__new(c, kind, r->request_id, r->actor, r->args, now);
 	int code = order__parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
 
 	if (code == 0)
 		code = take_moment(c, cmd, r, f);
 	cmd->dry = r->dry_run;
+	memcpy(cmd->session, has.session, sizeof cmd->session);
 	if (code == 0)
-		code = rights__judge(c, r, &cmd->o, &cmd->by, f);
+		code = rights__judge(c, r, &cmd->o, &has, &cmd->by, f);
 	if (code == 0)
 		code = peer__within(&cmd->o, r->projects, f);
 	if (code == 0 && cmd->ops->check)

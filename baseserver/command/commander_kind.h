@@ -153,6 +153,10 @@ int node_parse(struct order *o, struct refusal *f);
 int node_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 int step_down_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 
+/* commander_session.c */
+int session_begin_parse(struct order *o, struct refusal *f);
+int session_end_parse(struct order *o, struct refusal *f);
+
 /* commander_rights.c */
 bool own_person(const struct commander *c, const struct order *o, const char *name);
 bool own_thing(const struct commander *c, const struct order *o, const char *name);

@@ -35,9 +35,10 @@ static bool value_same(const struct jval *a, const struct jval *b)
 	                             : list_same(a, b);
 }
 
-/* What is not said stays. ret_differs: anything did change. */
-static void print_body(const struct person_noun *noun, const struct jval *args,
-                       const struct jval *was, struct buf *out, bool *ret_differs)
+/* What is not said stays. ret_differs: anything did change. The `since` from now on, where sessions
+ * end by it; else -1. */
+static int64_t print_body(const struct person_noun *noun, const struct jval *args,
+                          const struct jval *was, struct buf *out, bool *ret_differs)
 {
 	int64_t n = jv_int(was, "since", 0);
 	bool ends = false;
@@ -58,6 +59,7 @@ static void print_body(const struct person_noun *noun, const struct jval *args,
 	}
 	put_int(out, "since", n + ends);
 	put_close(out, '}');
+	return ends ? n + ends : -1;
 }
 
 static void people_put(struct commander *c, const struct cmd *cmd, enum store_doc_kind kind,
@@ -170,12 +172,14 @@ static int check_devices(const struct commander *c, const struct cmd *cmd, struc
 	                        "args.device: %s has %zu devices, no more fit", v->text, own);
 }
 
-static void end_preferences(struct commander *c, const struct cmd *cmd, const char *name)
+/* What stands under his own name. */
+static void end_kept(struct commander *c, const struct cmd *cmd, enum store_doc_kind kind,
+                     const char *name)
 {
-	const struct doc *u = docs_find(&c->docs[DOC_PREFS], name);
+	const struct doc *u = docs_find(&c->docs[kind], name);
 
 	if (u)
-		add_gone(c, cmd, DOC_PREFS, u);
+		add_gone(c, cmd, kind, u);
 }
 
 /* Those that are over make room for a new one. */
@@ -220,7 +224,8 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum store_doc_kind 
 		end_owned(c, cmd, DOC_TOKEN, cmd->o.user);
 		end_owned(c, cmd, DOC_DEVICE, cmd->o.user);
 		leave_groups(c, cmd, cmd->o.user);
-		end_preferences(c, cmd, cmd->o.user);
+		end_kept(c, cmd, DOC_PREFS, cmd->o.user);
+		end_kept(c, cmd, DOC_SESSION, cmd->o.user);
 		factor__gone(c, cmd, cmd->o.user);
 	}
 	return 0;
@@ -271,9 +276,11 @@ int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return f->code;
 	}
 	buf_init(&body);
-	print_body(noun, cmd->o.args, was ? doc_json(was) : NULL, &body, &differs);
+	int64_t since = print_body(noun, cmd->o.args, was ? doc_json(was) : NULL, &body, &differs);
 	if (differs || !is)
 		people_put(c, cmd, kind, cmd->o.user, buf_str(&body));
+	if (kind == DOC_USER && since >= 0)
+		sessions__renew(c, cmd, "since", since);
 	/* Whoever knew the old password may have made them. */
 	if (kind == DOC_USER && is && jv_get(cmd->o.args, "secret"))
 		end_owned(c, cmd, DOC_TOKEN, cmd->o.user);

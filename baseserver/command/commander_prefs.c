@@ -1,6 +1,6 @@
 /* What a person has set for his browsers: a JSON object that only they understand, kept whole. It
- * is no act on the installation: neither a command's record nor the audit tells of it. And the
- * end of sessions, which the web server does itself: here it comes to the audit. */
+ * is no act on the installation: neither a command's record nor the audit tells of it. And what the
+ * web server tells of sign-ins and of tokens of its own: here it comes to the audit. */
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
@@ -9,13 +9,7 @@
 #include "util/err.h"
 #include "util/json_read.h"
 
-enum {
-	VALUE_MAX = 32768,
-	USER_MAX = 63,
-	SESSIONS_MAX = 100000,
-	SIGNS_MAX = 200,
-	SIGN_TEXT_MAX = 136
-};
+enum { VALUE_MAX = 32768, USER_MAX = 63, SIGNS_MAX = 200, SIGN_TEXT_MAX = 136 };
 
 static int parse_user(struct order *o, struct refusal *f)
 {
@@ -51,15 +45,6 @@ static int parse_preferences(struct order *o, struct refusal *f)
 	                   "args.value: a text is expected that is a JSON object");
 }
 
-static int parse_session_end(struct order *o, struct refusal *f)
-{
-	int64_t sessions = 0;
-
-	if (parse_user(o, f) < 0)
-		return f->code;
-	return arg_number(o->args, "args", "sessions", 1, SESSIONS_MAX, &sessions, f);
-}
-
 static int parse_token_end(struct order *o, struct refusal *f)
 {
 	const char *name = NULL;
@@ -75,9 +60,7 @@ static int parse_token_end(struct order *o, struct refusal *f)
 /* What only the web server tells. */
 int order__parse_web(struct order *o, struct refusal *f)
 {
-	return o->kind == CK_SESSION_END ? parse_session_end(o, f)
-	       : o->kind == CK_TOKEN_END ? parse_token_end(o, f)
-	                                 : parse_preferences(o, f);
+	return o->kind == CK_TOKEN_END ? parse_token_end(o, f) : parse_preferences(o, f);
 }
 
 /* --- sign-ins ------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
-/* Who gives a command, and may he? A face says for whom it speaks and within which projects; what
- * that person may is judged here, by the documents of people, groups and tokens as they are now. So
- * a face that is wrong, late or taken over gives nobody more than he has.
+/* Who gives a command, and may he? What a face sends with it, the secret of a session or a token,
+ * says who; what that person may is judged here, by the documents of people, groups and tokens as
+ * they are now. So a face that is wrong, late or taken over gives nobody more than he has, and acts
+ * for nobody whose credential it does not hold: a known name without one is refused.
  *
  * Whom the server has no document of, the face only asserts: its own `admin`, a token of its
  * machine, somebody for whom a directory vouches. How far that goes, the document of the face says
@@ -27,7 +28,27 @@ struct giver {
 	const char *name;     /* without what stands before a colon or after a slash */
 	struct grantee has;   /* neither person nor token: the face asserts him */
 	enum asserts asserts; /* of the face */
+	bool is_proven;       /* his password was right just now */
 };
+
+/* --- by what he is known ------------------------------------------------------------------- */
+
+int rights__who(const struct commander *c, struct client_request *r, struct credential *ret,
+                struct refusal *f)
+{
+	*ret = (struct credential){ 0 };
+	if (!r->face || !r->credential)
+		return 0;
+	if (!credential_find(&c->credentials, c->docs, r->credential, actor_wall_us(c->me), ret))
+		return refuse(f, E_AUTH, "credential", "sign in again",
+		              "this session, or token, is not known, or no longer");
+	free(r->actor);
+	r->actor = !ret->token   ? mem_str(ret->user)
+	           : *ret->user  ? mem_fmt("%s/%s", ret->user, ret->token)
+	           : ret->is_app ? mem_fmt("app:%s", ret->token)
+	                         : mem_fmt("token:%s", ret->token);
+	return 0;
+}
 
 /* --- whom the server knows ---------------------------------------------------------------- */
 
@@ -178,8 +199,13 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		return refuse(f, E_FORBIDDEN, "actor", "sign in with your password",
 		              "a token changes no password, person, token or secret; %.128s is one",
 		              g->actor);
-	if (g->has.person && o->ops->own && o->ops->own(g->c, o, g->name))
-		return 0;
+	if (g->has.person && o->ops->own && o->ops->own(g->c, o, g->name)) {
+		if (g->is_proven || role == LEAST_ADMIN || !jv_get(o->args, "secret"))
+			return 0;
+		return refuse(f, E_AUTH, "credential", "sign in again",
+		              "a password, or second factor, changes for who has shown the "
+		              "password within ten minutes");
+	}
 	if (role == LEAST_COUNT || role < least)
 		return refuse(f, E_FORBIDDEN, "kind", NULL, "%s needs the role %s, '%.128s' has %s",
 		              kind, least_name(least), g->actor,
@@ -197,11 +223,13 @@ static int judge_known(const struct giver *g, struct refusal *f)
 /* --- all of it ------------------------------------------------------------------------------- */
 
 int rights__judge(const struct commander *c, const struct client_request *r, const struct order *o,
-                  char **ret_by, struct refusal *f)
+                  const struct credential *has, char **ret_by, struct refusal *f)
 {
 	const char *colon = strchr(r->actor, ':'), *slash = strchr(r->actor, '/');
 	const char *bare = colon ? colon + 1 : r->actor;
-	struct giver g = { .c = c, .o = o, .actor = r->actor, .face = r->face };
+	struct giver g = {
+		.c = c, .o = o, .actor = r->actor, .face = r->face, .is_proven = has->is_proven
+	};
 	const struct peer *p = r->face ? peers_find(&c->docs[DOC_PEER], r->face) : NULL;
 	int code = 0;
 
@@ -218,6 +246,10 @@ int rights__judge(const struct commander *c, const struct client_request *r, con
 	else if (!is_claim(&g) && strcmp(r->actor, "admin") != 0)
 		code = know_person(&g, slash ? slash + 1 : NULL, f);
 	bool known = g.has.person || g.has.token;
+	if (code == 0 && known && !r->credential)
+		code = refuse(f, E_AUTH, "credential", "upgrade it, or sign in again",
+		              "%s speaks for '%.128s' without his session or token", r->face,
+		              r->actor);
 	if (code == 0)
 		code = known ? judge_known(&g, f) : judge_asserted(&g, f);
 	if (code == 0)

@@ -108,6 +108,7 @@ int stored__unused(const struct commander *c, enum store_doc_kind kind, const ch
 
 void stored__init(struct commander *c)
 {
+	credentials_init(&c->credentials);
 	for (int k = 0; k < DOC_END; k++)
 		if (doc_kinds[k].kind)
 			docs_init(&c->docs[k], &doc_kinds[k]);
@@ -118,6 +119,7 @@ void stored__done(struct commander *c)
 	for (int k = 0; k < DOC_END; k++)
 		if (doc_kinds[k].kind)
 			docs_done(&c->docs[k]);
+	credentials_done(&c->credentials);
 }
 
 int stored__load(struct commander *c, struct store *store, struct err *err)
@@ -127,14 +129,24 @@ int stored__load(struct commander *c, struct store *store, struct err *err)
 	for (int k = 0; k < DOC_END && r == 0; k++)
 		if (doc_kinds[k].kind)
 			r = docs_load(&c->docs[k], store, err);
+	for (int k = 0; k < DOC_END && r == 0; k++)
+		for (size_t i = 0; i < c->docs[k].n; i++)
+			credentials_doc(&c->credentials, &c->docs[k], &c->docs[k].items[i], true);
 	return r;
 }
 
 void stored__learn(struct commander *c, const struct store_doc *d)
 {
 	/* The commander printed it, or another actor that keeps its own: not this kind. */
-	if (doc_kinds[d->kind].kind)
-		CHECK(docs_learn(&c->docs[d->kind], d, NULL) == 0);
+	struct docs *ds = &c->docs[d->kind];
+
+	if (!doc_kinds[d->kind].kind)
+		return;
+	const struct doc *was = docs_ever(ds, d->name);
+	if (was)
+		credentials_doc(&c->credentials, ds, was, false);
+	CHECK(docs_learn(ds, d, NULL) == 0);
+	credentials_doc(&c->credentials, ds, docs_ever(ds, d->name), true);
 }
 
 void stored__change(struct commander *c, const struct cmd *cmd, struct edit *e,

@@ -27,7 +27,7 @@ int refuse(struct refusal *f, int code, const char *place, const char *hint, con
 	CHECK(code < 0);
 	f->code = code;
 	f->json = NULL;
-	snprintf(f->place, sizeof f->place, "%s", place);
+	snprintf(f->place, sizeof f->place, "%s", place ? place : "");
 	snprintf(f->hint, sizeof f->hint, "%s", hint ? hint : "");
 	va_start(ap, fmt);
 	vsnprintf(f->text, sizeof f->text, fmt, ap);

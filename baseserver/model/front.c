@@ -52,6 +52,7 @@ void client_request_free(struct client_request *r)
 	free(r->request_id);
 	free(r->actor);
 	free(r->face);
+	free(r->credential);
 	free(r->projects);
 	free(r->body);
 	free(r);

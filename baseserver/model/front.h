@@ -151,6 +151,7 @@ struct client_request {
 	char *args; /* JSON, NUL-terminated; NULL or "" means {} */
 	size_t args_len;
 	char *request_id, *actor; /* commands */
+	char *credential;         /* the actor's: a session's secret, a token; NULL: none came */
 	char *face;               /* the peer that speaks for the actor; NULL: they are one */
 	char *projects;           /* that the peer's commands keep to, a line each; NULL: all */
 	size_t room;              /* taken by front_room_take() for args; given back with it */

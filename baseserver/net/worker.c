@@ -73,6 +73,7 @@ enum {
 	X(PROBED, LOADER, worker__probed) \
 	X(LOG_CHUNK, LOADER, worker__log_chunk) \
 	X(COMMAND, CLIENT, worker__command) \
+	X(SIGN_IN, FACE, worker__sign_in) \
 	X(PIECE, FACE | PROGRAM, worker__piece) \
 	X(QUERY, CLIENT, worker__query) \
 	X(SUBSCRIBE, CLIENT, worker__subscribe) \

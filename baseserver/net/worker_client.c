@@ -238,16 +238,30 @@ int worker__command(struct conn *c, const Sirdar__Command *m)
 	}
 	r->request_id = mem_str(m->request_id);
 	r->actor = worker__actor(c, m->actor);
-	bool for_somebody = worker__is_for(c, m->actor);
+	r->credential = *m->credential ? mem_str(m->credential) : NULL;
+	bool for_somebody = worker__is_for(c, *m->actor ? m->actor : m->credential);
 	r->face = for_somebody ? mem_str(c->identity) : NULL;
 	r->projects = for_somebody || c->kind != PEER_FACE ? worker__projects(c) : NULL;
 	r->dry_run = m->dry_run;
-	if (strlen(m->request_id) > 200 || strlen(m->actor) > 200)
+	if (strlen(m->request_id) > 200 || strlen(m->actor) > 200 || strlen(m->credential) > 200)
 		return worker__posted(c, r, E_TOO_BIG);
 	code = worker__may_command(c, m->kind, for_somebody, &err);
 	if (code < 0)
 		return refuse_request(c, r, code, err.text);
 	return worker__posted(c, r, commander_command(c->w->peers.front->commander, r));
+}
+
+int worker__sign_in(struct conn *c, const Sirdar__SignIn *m)
+{
+	struct client_request *r = client_request_new("sign-in", (const char *)m->args.data,
+	                                              m->args.len);
+
+	worker__address(r, c, m->id);
+	r->face = mem_str(c->identity);
+	r->credential = *m->credential ? mem_str(m->credential) : NULL;
+	if (strlen(m->credential) > 200)
+		return worker__posted(c, r, E_TOO_BIG);
+	return worker__posted(c, r, commander_sign_in(c->w->peers.front->commander, r));
 }
 
 /* Who stalls may be the very one that would answer. */

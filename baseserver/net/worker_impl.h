@@ -289,6 +289,7 @@ void worker__address(struct client_request *r, const struct conn *c, uint64_t id
 /* It was handed on, or (code < 0) is answered so. */
 int worker__posted(struct conn *c, struct client_request *r, int code);
 int worker__command(struct conn *c, const Sirdar__Command *m);
+int worker__sign_in(struct conn *c, const Sirdar__SignIn *m);
 int worker__query(struct conn *c, const Sirdar__Query *m);
 /* worker_piece.c: arguments that are larger than a frame, piece by piece */
 int worker__piece(struct conn *c, const Sirdar__Piece *m);

@@ -392,7 +392,7 @@ int worker__may_command(const struct conn *c, const char *kind, bool for_somebod
 
 	if (!command_kind_parse(kind, &k))
 		return 0;
-	if (k == CK_PEER_KEY || k == CK_PEER_EXPOSED) /* we ourselves do */
+	if (k == CK_PEER_KEY || k == CK_PEER_EXPOSED || k == CK_SESSION_BEGIN) /* we ourselves do */
 		return may_not(c, kind, err);
 	/* What a face tells of itself is no person's to say, and nothing else is a face's. */
 	if (may == ANYTHING)

@@ -1,9 +1,9 @@
 /* Sign-in, sign-out, the session, one's own password. A sign-in goes through several threads, a
  * function for each step: the users are read anew on a thread that reads, the password is verified
- * on the hash thread (or by LDAP on the way's), and only login_done() decides what the person
- * may: his role as it is now, never more. Passwords are wiped as soon as they were used.
- * `admin` is no document: he signs in without a store. Sessions and failed tries are kept by
- * cgi/who/auth.c. */
+ * by the server (or by LDAP on the way's thread, of which the server is told), and only
+ * login_done() decides what the person may: his role as it is now, never more. Passwords are wiped
+ * as soon as they were used. `admin` is no document: his is verified on the hash thread, and he
+ * signs in without a server. Failed tries are counted by cgi/who/auth_tries.c. */
 #include <cjson/cJSON.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "cgi/handlers/handle_tokens.h"
 #include "cgi/handlers/handle_users.h"
 #include "cgi/handlers/route.h"
+#include "cgi/handlers/sign_in.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/http/guard.h"
@@ -63,21 +64,17 @@ static int auth_answered(struct call *c)
 
 /* --- login ---------------------------------------------------------------------------- */
 
+/* admin's own: no person has a password here. */
 static int login_work(struct call *c, struct reader *r)
 {
 	struct login *l = c->extra;
-	const struct person *p = NULL;
-	int code;
+	int code = auth_password_verify(c->cgi->auth, l->user, l->password, &c->err);
 
 	(void)r;
-	(void)people_find(c->cgi->people, l->user, &p);
-	code = auth_password_verify(c->cgi->auth, l->user, p, l->password, &c->err);
-	l->factor = code == 0 ? factor_mark(c->cgi, l->user, p) : 0;
+	l->factor = code == 0 ? factor_mark(c->cgi, l->user, NULL) : 0;
 	if (l->factor == 0) /* else the code is what makes it right */
 		auth_tried(c->cgi->auth, c, code == 0);
 	sodium_memzero(l->password, sizeof l->password);
-	l->since = p ? p->since : 0;
-	person_unref(p);
 	return code;
 }
 
@@ -110,6 +107,44 @@ static int login_told(struct call *c)
 	return call_hash(c, sessions_work);
 }
 
+static int login_done(struct call *c);
+
+/* The server was told. Its session is among those that are read before anybody shows it. */
+static int login_read_anew(struct call *c)
+{
+	c->err = (struct err){ 0 }; /* without a store it is good all the same */
+	return login_done(c);
+}
+
+static int login_taken(struct call *c)
+{
+	struct login *l = c->extra;
+	int r = sign_in_taken(c, &l->since);
+
+	l->factor = c->factor;
+	if (r < 0)
+		return r;
+	c->then = login_read_anew;
+	return call_read(c, people_work);
+}
+
+/* To the server, with the password or without. */
+static int login_ask(struct call *c, const char *password)
+{
+	struct login *l = c->extra;
+	int r = sign_in_ask(c,
+	                    &(struct sign_in){ .user = l->user,
+	                                       .password = password,
+	                                       .code = password ? l->code : "",
+	                                       .via = l->via,
+	                                       .brief = l->made.name[0] != '\0' },
+	                    login_taken);
+
+	sodium_memzero(l->password, sizeof l->password);
+	sodium_memzero(l->code, sizeof l->code);
+	return r;
+}
+
 /* He is who he says. A token is never more than he is. */
 static int login_done(struct call *c)
 {
@@ -130,10 +165,12 @@ static int login_done(struct call *c)
 			                 l->user);
 		}
 		own = p->role;
-		if (l->outsider.source) /* no password of ours: vouched for just now */
-			l->since = p->since;
 		l->made.since = l->since;
 		snprintf(l->made.owner, sizeof l->made.owner, "%s", l->user);
+	}
+	if (l->outsider.source && c->credential[0] == '\0') {
+		person_unref(p);
+		return login_ask(c, NULL);
 	}
 	snprintf(c->user, sizeof c->user, "%s", l->user);
 	snprintf(c->actor_text, sizeof c->actor_text, "%s", l->user);
@@ -154,8 +191,8 @@ static int login_done(struct call *c)
 	return token_keep(c, &l->made, login_told);
 }
 
-/* The password was right. Who has a second factor shows a code of it; until then nothing was
- * judged, so that nobody makes up for wrong codes with a password that he knows. */
+/* admin's password was right. If he has a second factor he shows a code of it; until then nothing
+ * was judged, so that nobody makes up for wrong codes with a password that he knows. */
 static int login_second(struct call *c)
 {
 	struct login *l = c->extra;
@@ -214,6 +251,8 @@ static int login_read(struct call *c)
 		c->then = ldap_told;
 		return call_way(c, ldap_work);
 	}
+	if (strcmp(l->user, "admin") != 0)
+		return login_ask(c, l->password);
 	c->then = login_second;
 	return call_hash(c, login_work);
 }
@@ -275,19 +314,17 @@ int session_get(struct call *c)
 static int password_work(struct call *c, struct reader *r)
 {
 	struct login *l = c->extra;
-	const struct person *p = NULL;
-	int code;
+	int code = 0;
 
 	(void)r;
-	(void)people_find(c->cgi->people, c->user, &p);
-	code = auth_password_verify(c->cgi->auth, c->user, p, l->password, &c->err);
-	l->since = p ? p->since : 0;
-	person_unref(p);
-	auth_tried(c->cgi->auth, c, code == 0);
-	if (code == 0 && strcmp(c->user, "admin") == 0)
-		code = auth_password_set(c->cgi->auth, l->other, &c->err);
-	else if (code == 0)
+	if (strcmp(c->user, "admin") == 0) {
+		code = auth_password_verify(c->cgi->auth, c->user, l->password, &c->err);
+		auth_tried(c->cgi->auth, c, code == 0);
+		if (code == 0)
+			code = auth_password_set(c->cgi->auth, l->other, &c->err);
+	} else {
 		code = auth_password_hash(l->other, l->secret, &c->err);
+	}
 	sodium_memzero(l->password, sizeof l->password);
 	sodium_memzero(l->other, sizeof l->other);
 	return code;
@@ -307,14 +344,9 @@ static int password_kept(struct call *c)
 	char user[64];
 	int ended;
 
-	if (c->err.code < 0) { /* the session is its person's only while he is as he was */
-		auth_session_hold(c->cgi->auth, l->own, false);
+	if (c->err.code < 0)
 		return c->err.code;
-	}
-	/* The one that this change made; were he changed once more, the session would be over. */
-	if (strcmp(c->user, "admin") != 0)
-		auth_session_renew(c->cgi->auth, l->own, l->since + 1);
-	ended = auth_sessions_end(c->cgi->auth, c->user, NULL, l->own, user);
+	ended = auth_sessions_end(c->cgi->auth, c, c->user, NULL, l->own, user);
 	return sessions_ended(c, c->user, ended, password_over);
 }
 
@@ -337,7 +369,6 @@ static int password_hashed(struct call *c)
 		return c->err.code;
 	if (strcmp(c->user, "admin") == 0)
 		return password_kept(c);
-	auth_session_hold(c->cgi->auth, l->own, true);
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "user", c->user);
 	cJSON_AddStringToObject(args, "secret", l->secret);
@@ -347,6 +378,17 @@ static int password_hashed(struct call *c)
 	r = doc_command(c, "user-set", args);
 	cJSON_Delete(args);
 	return r;
+}
+
+/* The server knows that he knows the former one; by that it takes the next. */
+static int password_proven(struct call *c)
+{
+	struct login *l = c->extra;
+
+	if (sign_in_taken(c, &l->since) < 0)
+		return c->err.code;
+	c->then = password_hashed;
+	return call_hash(c, password_work);
 }
 
 int password_post(struct call *c)
@@ -367,6 +409,12 @@ int password_post(struct call *c)
 	    auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
 	auth_session_own(c->cgi->auth, c, l->own);
+	if (strcmp(c->user, "admin") != 0)
+		return sign_in_ask(c,
+		                   &(struct sign_in){ .user = c->user,
+		                                      .password = l->password,
+		                                      .via = "password" },
+		                   password_proven);
 	c->then = password_hashed;
 	return call_hash(c, password_work);
 }

@@ -35,7 +35,8 @@ static const struct {
 /* Each tells of something that this program does itself, and has a route of its own. */
 static const struct {
 	const char *kind, *route;
-} elsewhere[] = { { "session-end", "DELETE /api/v1/sessions" },
+} elsewhere[] = { { "session-begin", "no route: the server itself gives it" },
+	          { "session-end", "DELETE /api/v1/sessions" },
 	          { "token-end", "DELETE /api/v1/tokens/NAME" },
 	          { "sign-ins", "this program itself" },
 	          { "preferences-set", "PUT /api/v1/preferences" },

@@ -1,7 +1,9 @@
-/* Second factors: a code at a sign-in, and one's own set up, confirmed and removed. The secret and
+/* Second factors: admin's code at a sign-in (of people the server judges it with the password,
+ * cgi/handlers/sign_in.h), and one's own set up, confirmed and removed. The secret and
  * the recovery codes are drawn here, shown once and wiped; the server keeps and judges them.
  * Whoever sets one up or removes it knows the password besides having a session. The session in
- * which it happens stays (its mark is renewed), all others of its person are over by theirs. */
+ * which it happens stays (its mark is renewed: of people by the server), all others of its person
+ * are over by theirs. */
 #include <cjson/cJSON.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include "cgi/handlers/handle_factor.h"
 #include "cgi/handlers/handle_users.h"
 #include "cgi/handlers/route.h"
+#include "cgi/handlers/sign_in.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/who/auth.h"
@@ -30,6 +33,7 @@ struct totp {
 	unsigned char bytes[TOTP_SECRET_BYTES];
 	char codes[CODES][TOTP_RECOVERY_TEXT];
 	call_fn verified;
+	int64_t since;     /* of the person whose password was right */
 	const char *state; /* static */
 	int left;
 };
@@ -148,10 +152,11 @@ static int text_take(struct call *c, const char *key, char *ret, size_t size)
 	return 0;
 }
 
+/* admin's own; a person's the server verifies. */
 static int password_work(struct call *c, struct reader *r)
 {
 	struct totp *t = c->extra;
-	int code = auth_password_verify(c->cgi->auth, c->user, c->person, t->password, &c->err);
+	int code = auth_password_verify(c->cgi->auth, c->user, t->password, &c->err);
 
 	(void)r;
 	auth_tried(c->cgi->auth, c, code == 0);
@@ -166,16 +171,32 @@ static int password_verified(struct call *c)
 	return c->err.code < 0 ? c->err.code : t->verified(c);
 }
 
+static int password_taken(struct call *c)
+{
+	struct totp *t = c->extra;
+	int r = sign_in_taken(c, &t->since);
+
+	return r < 0 ? r : t->verified(c);
+}
+
 static int password_ask(struct call *c, call_fn verified)
 {
 	struct totp *t = c->extra;
+	int r;
 
 	if (text_take(c, "password", t->password, sizeof t->password) < 0 ||
 	    auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
 	t->verified = verified;
-	c->then = password_verified;
-	return call_hash(c, password_work);
+	if (strcmp(c->user, "admin") == 0) {
+		c->then = password_verified;
+		return call_hash(c, password_work);
+	}
+	r = sign_in_ask(
+		c, &(struct sign_in){ .user = c->user, .password = t->password, .via = "password" },
+		password_taken);
+	sodium_memzero(t->password, sizeof t->password);
+	return r;
 }
 
 /* A command about the caller's own; `then` when all threads know of it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cgi/handlers/handle_sessions.h"
+#include "cgi/handlers/handle_users.h"
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
@@ -79,13 +80,21 @@ static int ended_keep(struct call *c)
 	return call_hash(c, keep_work);
 }
 
+/* Read or not: they are over here. */
+static int ended_read(struct call *c)
+{
+	c->err = (struct err){ 0 };
+	return ended_keep(c);
+}
+
 static int ended_audited(struct call *c)
 {
 	if (c->err.code < 0) /* ended all the same: people leave while no server answers, too */
 		log_warn("session.unaudited", "by=%s why=\"%s\"", c->actor, c->err.text);
 	c->err = (struct err){ 0 };
 	buf_clear(&c->out);
-	return ended_keep(c);
+	c->then = ended_read;
+	return call_read(c, people_work);
 }
 
 int sessions_ended(struct call *c, const char *user, int ended, call_fn then)
@@ -103,6 +112,12 @@ int sessions_ended(struct call *c, const char *user, int ended, call_fn then)
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "user", user);
 	cJSON_AddNumberToObject(args, "sessions", ended);
+	if (c->ended.len > 0) {
+		char *ids = mem_fmt("[%s]", buf_str(&c->ended));
+
+		cJSON_AddItemToObject(args, "ids", cJSON_CreateRaw(ids));
+		free(ids);
+	}
 	text = cJSON_PrintUnformatted(args);
 	/* The call may have sent a command already: this is another one. */
 	snprintf(request, sizeof request, "%s.end", c->request_id);
@@ -132,29 +147,62 @@ static int end_all(struct call *c, const char *user)
 	char own[SESSION_ID_MAX];
 
 	auth_session_own(c->cgi->auth, c, own);
-	a->ended = auth_sessions_end(c->cgi->auth, user, NULL, own, a->user);
+	a->ended = auth_sessions_end(c->cgi->auth, c, user, NULL, own, a->user);
 	return a->ended == 0 ? ended_told(c) : sessions_ended(c, a->user, a->ended, ended_told);
+}
+
+static int read_first(struct call *c)
+{
+	call_fn then = c->after;
+
+	c->err = (struct err){ 0 }; /* without a store those that are known are ended */
+	buf_clear(&c->out);
+	return then(c);
+}
+
+/* What began at other faces a moment ago is ended, too: they are read anew before. */
+static int after_reading(struct call *c, call_fn then)
+{
+	c->after = then;
+	c->then = read_first;
+	return call_read(c, people_work);
+}
+
+static int end_own(struct call *c)
+{
+	return end_all(c, self(c));
 }
 
 int sessions_delete(struct call *c)
 {
 	c->extra = mem_new(sizeof(struct ask));
-	return end_all(c, self(c));
+	return after_reading(c, end_own);
+}
+
+static int end_users(struct call *c)
+{
+	return end_all(c, c->params[0]);
 }
 
 int user_sessions_delete(struct call *c)
 {
 	c->extra = mem_new(sizeof(struct ask));
-	return end_all(c, c->params[0]);
+	return after_reading(c, end_users);
+}
+
+static int end_one(struct call *c)
+{
+	struct ask *a = c->extra;
+
+	a->whose = c->role >= ROLE_ADMIN ? NULL : self(c);
+	a->ended = auth_sessions_end(c->cgi->auth, c, a->whose, c->params[0], NULL, a->user);
+	if (a->ended == 0)
+		return call_fail(c, E_NOT_FOUND, "id", "there is no such session");
+	return sessions_ended(c, a->user, a->ended, ended_told);
 }
 
 int session_delete(struct call *c)
 {
-	struct ask *a = c->extra = mem_new(sizeof *a);
-
-	a->whose = c->role >= ROLE_ADMIN ? NULL : self(c);
-	a->ended = auth_sessions_end(c->cgi->auth, a->whose, c->params[0], NULL, a->user);
-	if (a->ended == 0)
-		return call_fail(c, E_NOT_FOUND, "id", "there is no such session");
-	return sessions_ended(c, a->user, a->ended, ended_told);
+	c->extra = mem_new(sizeof(struct ask));
+	return after_reading(c, end_one);
 }

@@ -4,6 +4,7 @@
 
 #include "cgi/handlers/handle_users.h"
 #include "cgi/handlers/route.h"
+#include "cgi/handlers/sign_in.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/who/auth.h"
@@ -48,6 +49,7 @@ struct trip {
 	struct outsider outsider;
 	struct oidc_trip keys;
 	char code[2000], browser[AUTH_TEXT_MAX];
+	int64_t since; /* of the person who came in */
 };
 
 /* The browser's part of the state: it comes back with a link from another site, so not Strict. */
@@ -105,12 +107,36 @@ static int go_in(struct call *c)
 	return reply_to(c, "/ui/");
 }
 
+/* In, with the session read before anybody shows it. */
+static int begun_read(struct call *c)
+{
+	struct trip *t = c->extra;
+	char csrf[AUTH_TEXT_MAX];
+
+	c->err = (struct err){ 0 }; /* without a store it is good all the same */
+	snprintf(c->user, sizeof c->user, "%s", t->outsider.name);
+	auth_session_begin(c->cgi->auth, c, t->since, "oidc", csrf);
+	log_info("login.done", "user=%s via=oidc address=%s token=", c->user, c->address);
+	c->then = go_in;
+	return call_hash(c, sessions_work);
+}
+
+static int session_taken(struct call *c)
+{
+	struct trip *t = c->extra;
+	int r = sign_in_taken(c, &t->since);
+
+	if (r < 0)
+		return r;
+	c->then = begun_read;
+	return call_read(c, people_work);
+}
+
 /* Always to the console, whatever was asked for: nobody is sent elsewhere from here. */
 static int entered(struct call *c)
 {
 	struct trip *t = c->extra;
 	const struct person *p = NULL;
-	char csrf[AUTH_TEXT_MAX];
 
 	if (c->err.code < 0)
 		return c->err.code;
@@ -119,12 +145,9 @@ static int entered(struct call *c)
 		person_unref(p);
 		return call_fail(c, E_FORBIDDEN, "", "%s has no role here", t->outsider.name);
 	}
-	snprintf(c->user, sizeof c->user, "%s", t->outsider.name);
-	auth_session_begin(c->cgi->auth, c, p->since, "oidc", csrf);
 	person_unref(p);
-	log_info("login.done", "user=%s via=oidc address=%s token=", c->user, c->address);
-	c->then = go_in;
-	return call_hash(c, sessions_work);
+	return sign_in_ask(c, &(struct sign_in){ .user = t->outsider.name, .via = "oidc" },
+	                   session_taken);
 }
 
 static int ways_answered(struct call *c)

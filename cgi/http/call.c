@@ -230,6 +230,16 @@ int call_command(struct call *c, const char *kind, const char *args, bool dry_ru
 	return call_wait(c, FOR_SERVER);
 }
 
+int call_sign_in(struct call *c, const char *args)
+{
+	c->ask_kind = "sign-in";
+	c->ask_command = false;
+	c->ask_sign_in = true;
+	buf_clear(&c->ask_args);
+	buf_puts(&c->ask_args, args);
+	return call_wait(c, FOR_SERVER);
+}
+
 int call_log(struct call *c)
 {
 	c->ask_command = false;

@@ -101,7 +101,8 @@ struct call {
 	unsigned rights;             /* enum right */
 	const struct person *person; /* held; NULL: admin, or a token of nobody's */
 	const struct token *token;   /* held; NULL: a session, or a token of this cgi alone */
-	const char *via;             /* static: how one came in */
+	char credential[72]; /* what he showed, as the server knows it: goes with commands; "" */
+	const char *via;     /* static: how one came in */
 	const struct doc_noun *noun; /* of handle_docs.c */
 
 	char **normal; /* arguments in normal form C, where they came in another */
@@ -116,6 +117,7 @@ struct call {
 	int error_status;      /* of an error; 0: as err.def says */
 	int retry_after_s;     /* 0: no such header */
 	char allow[64];        /* methods, with 405 */
+	struct buf ended;      /* ids of sessions, "a","b": the server is to end them */
 	char cookie[200];      /* Set-Cookie, or "" */
 	char etag[24];         /* of a definition: its version in quotes, or "" */
 	uint64_t number;       /* of the stream; 0: unknown */
@@ -131,7 +133,7 @@ struct call {
 	int64_t began_us;    /* the same */
 	uint64_t ask_id;
 	const char *ask_kind;
-	bool ask_command, ask_dry;
+	bool ask_command, ask_dry, ask_sign_in;
 	struct buf ask_args;
 	bool in_pieces; /* ask_args are larger than a frame: under way in pieces */
 	size_t sent;    /* of them, bytes */
@@ -146,6 +148,8 @@ struct call {
 int call_query(struct call *c, const char *kind, const char *args);
 int call_command(struct call *c, const char *kind, const char *args, bool dry_run,
                  const char *request_id);
+/* Somebody signs in: docs/protocol-json.md. With c->credential his session is proven anew. */
+int call_sign_in(struct call *c, const char *args);
 /* Wait for a piece of a log: `extra` begins with a struct log_ask. */
 int call_log(struct call *c);
 /* Wait for work on a thread that reads the store, or on the one that hashes passwords. */

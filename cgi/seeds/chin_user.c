@@ -9,6 +9,7 @@
 #include "cgi/handlers/handle_sessions.h"
 #include "cgi/handlers/handle_tokens.h"
 #include "cgi/handlers/handle_users.h"
+#include "cgi/handlers/sign_in.h"
 #include "cgi/http/cgi.h"
 #include "cgi/seeds/chin.h"
 #include "cgi/who/auth.h"
@@ -114,7 +115,7 @@ static int root_work(struct call *c, struct reader *r)
 	(void)r;
 	sodium_memzero(s->password, sizeof s->password);
 	if (code == 0)
-		s->n = (size_t)auth_sessions_end(c->cgi->auth, "admin", NULL, NULL, s->owner);
+		s->n = (size_t)auth_sessions_end(c->cgi->auth, c, "admin", NULL, NULL, s->owner);
 	return code;
 }
 
@@ -266,25 +267,27 @@ int chin_login_work(struct call *c, struct reader *r)
 	return code;
 }
 
+static int factor_has_no_place(struct call *c)
+{
+	c->hint[0] = '\0';
+	return call_fail(c, E_FORBIDDEN, "password",
+	                 "%s needs a second factor, which has no place here: use a token",
+	                 seed_of(c)->name);
+}
+
+/* admin's own; a person's the server verifies. */
 static int verify_work(struct call *c, struct reader *r)
 {
 	struct seed *s = seed_of(c);
-	const struct person *p = NULL;
-	int code;
+	int code = auth_password_verify(c->cgi->auth, s->name, s->password, &c->err);
 
 	(void)r;
-	(void)people_find(c->cgi->people, s->name, &p);
-	code = auth_password_verify(c->cgi->auth, s->name, p, s->password, &c->err);
-	sodium_memzero(s->password, sizeof s->password);
-	s->since = p ? p->since : 0;
 	if (code == 0 &&
-	    (factor_mark(c->cgi, s->name, p) != 0 || factor_is_missing(c->cgi, s->name, p)))
-		code = call_fail(c, E_FORBIDDEN, "password",
-		                 "%s needs a second factor, which has no place here: use a token",
-		                 s->name);
+	    (factor_mark(c->cgi, s->name, NULL) != 0 || factor_is_missing(c->cgi, s->name, NULL)))
+		code = factor_has_no_place(c);
 	else
 		auth_tried(c->cgi->auth, c, code == 0);
-	person_unref(p);
+	sodium_memzero(s->password, sizeof s->password);
 	return code;
 }
 
@@ -307,6 +310,45 @@ static int verified(struct call *c)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
+static int verified_read(struct call *c)
+{
+	c->err = (struct err){ 0 }; /* without a store it is good all the same */
+	return verified(c);
+}
+
+static int verified_there(struct call *c)
+{
+	int r = sign_in_taken(c, &seed_of(c)->since);
+
+	if (r == E_FACTOR || (r == 0 && c->must_enrol))
+		return factor_has_no_place(c);
+	if (r < 0)
+		return r;
+	c->then = verified_read;
+	return call_read(c, people_work);
+}
+
+/* Of who has to have a second factor and has none the password alone is judged: no session
+ * begins. */
+static int person_ask(struct call *c)
+{
+	struct seed *s = seed_of(c);
+	const struct person *p = NULL;
+
+	(void)people_find(c->cgi->people, s->name, &p);
+	c->must_enrol = p && factor_is_missing(c->cgi, s->name, p);
+	person_unref(p);
+	int r = sign_in_ask(c,
+	                    &(struct sign_in){ .user = s->name,
+	                                       .password = s->password,
+	                                       .via = "password",
+	                                       .brief = c->must_enrol },
+	                    verified_there);
+
+	sodium_memzero(s->password, sizeof s->password);
+	return r;
+}
+
 int chin_login(struct call *c)
 {
 	struct seed *s = seed_of(c);
@@ -315,6 +357,8 @@ int chin_login(struct call *c)
 	snprintf(s->password, sizeof s->password, "%s", json_text(c->json, "password"));
 	if (auth_may_try(c->cgi->auth, c, s->name) < 0)
 		return c->err.code;
+	if (strcmp(s->name, "admin") != 0)
+		return person_ask(c);
 	c->then = verified;
 	return call_hash(c, verify_work);
 }
@@ -328,7 +372,7 @@ int chin_logout(struct call *c)
 {
 	char user[64];
 
-	if (!auth_session_close(c->cgi->auth, json_text(c->json, "token"), user))
+	if (!auth_session_close(c->cgi->auth, c, json_text(c->json, "token"), user))
 		return call_fail(c, E_INVALID, "token", "this token is of no session");
 	return sessions_ended(c, user, 1, logged_out);
 }

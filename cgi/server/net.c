@@ -214,6 +214,19 @@ static void ask_command(struct net *n, struct call *c)
 		net__call_end(c, r, err.text);
 }
 
+/* The password leaves with it, and is not kept. */
+static void ask_sign_in(struct net *n, struct call *c)
+{
+	Sirdar__SignIn m = SIRDAR__SIGN_IN__INIT;
+
+	c->ask_sign_in = false;
+	m.id = c->ask_id;
+	m.credential = c->credential;
+	m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
+	m.args.len = c->ask_args.len;
+	ask_send(n, c, FR_SIGN_IN, &m);
+}
+
 void net_ask(struct letter *l, void *self)
 {
 	struct net *n = self;
@@ -223,6 +236,10 @@ void net_ask(struct letter *l, void *self)
 
 	CHECK(c->suspended && c->ask_kind);
 	c->ask_id = ++n->last_id;
+	if (c->ask_sign_in) {
+		ask_sign_in(n, c);
+		return;
+	}
 	if (c->ask_command) {
 		ask_command(n, c);
 		return;

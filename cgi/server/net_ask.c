@@ -50,6 +50,7 @@ int net__send_command(struct net *n, struct call *c, struct err *err)
 	m.id = c->ask_id;
 	m.request_id = c->ask_request;
 	m.actor = actor;
+	m.credential = c->credential;
 	m.kind = kind;
 	m.dry_run = c->ask_dry;
 	if (c->in_pieces) {

@@ -107,7 +107,7 @@ static int password_anew(struct auth *a, struct err *err)
 {
 	char user[64];
 
-	auth_sessions_end(a, "admin", NULL, NULL, user);
+	auth_sessions_end(a, NULL, "admin", NULL, NULL, user);
 	int r = auth_sessions_save(a, err);
 	return r == 0 ? auth_tokens_end_logins(a, err) : r;
 }
@@ -156,17 +156,13 @@ void auth_close(struct auth *a)
 	free(a);
 }
 
-int auth_password_verify(struct auth *a, const char *user, const struct person *person,
-                         const char *password, struct err *err)
+int auth_password_verify(struct auth *a, const char *user, const char *password, struct err *err)
 {
-	bool admin = strcmp(user, "admin") == 0;
-	bool known = admin || (person && !person->disabled && person->secret[0] != '\0' &&
-	                       !person_is_outside(person));
+	bool known = strcmp(user, "admin") == 0, right;
 	char hash[128];
-	bool right;
 
 	pthread_mutex_lock(&a->mu);
-	memcpy(hash, admin ? a->password : known ? person->secret : a->dummy, sizeof hash);
+	memcpy(hash, known ? a->password : a->dummy, sizeof hash);
 	pthread_mutex_unlock(&a->mu);
 	right = strlen(password) <= PASSWORD_MAX &&
 	        crypto_pwhash_str_verify(hash, password, strlen(password)) == 0;
@@ -263,6 +259,7 @@ static int secret_take(struct auth *a, struct call *c, const char *text, bool is
 
 	c->via = is_app ? "app" : "token";
 	if (t && (!name || strcmp(t->name, name) == 0)) {
+		snprintf(c->credential, sizeof c->credential, "%s", text);
 		r = token_take(c, t, place);
 		return r < 0 ? r : 1;
 	}
@@ -317,35 +314,29 @@ char *auth_within(const struct call *c, enum role least, unsigned rights)
 static int session_take(struct auth *a, struct call *c, const char *secret,
                         char ret_csrf[AUTH_TEXT_MAX])
 {
-	char user[64] = "";
-	struct session now = { 0 }, *s;
-	int64_t since = 0;
-	int r = 0;
+	struct session_found s;
+	int r = secret ? session__look(a, secret, &s) : 0;
 
-	pthread_mutex_lock(&a->mu);
-	s = session__find(a, secret);
-	if (s) {
-		session__csrf(secret, ret_csrf);
-		memcpy(user, s->user, sizeof user);
-		since = session__since(s);
-		c->via = s->via;
-		now = *s;
-	}
-	pthread_mutex_unlock(&a->mu);
-	if (strcmp(user, "admin") == 0) {
+	if (r == E_AGAIN)
+		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
+	if (r == 0)
+		return 0;
+	c->via = s.via;
+	if (!s.of_server) {
 		c->role = ROLE_ADMIN;
 		c->rights = RIGHTS_ALL;
 		snprintf(c->user, sizeof c->user, "admin");
-		r = 1;
-	} else if (s) {
-		r = person_take(c, user, since);
+	} else {
+		r = person_take(c, s.user, s.since);
+		snprintf(c->credential, sizeof c->credential, "%s", secret);
 	}
-	if (r > 0 && !session__proven(a, &now, c->person))
+	if (r > 0 && s.since >= 0 && !factor_is_shown(a->cgi, s.user, c->person, s.factor))
 		r = 0;
 	if (r > 0) {
-		c->factor = now.factor;
-		c->must_enrol = factor_is_missing(a->cgi, user, c->person);
-		snprintf(c->actor_text, sizeof c->actor_text, "%s", user);
+		session__csrf(secret, ret_csrf);
+		c->factor = s.factor;
+		c->must_enrol = factor_is_missing(a->cgi, s.user, c->person);
+		snprintf(c->actor_text, sizeof c->actor_text, "%s", s.user);
 		c->may_credential = true;
 	}
 	return r;

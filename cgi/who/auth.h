@@ -50,24 +50,24 @@ int auth_may_try(struct auth *a, struct call *c, const char *user);
 void auth_tried(struct auth *a, struct call *c, bool right);
 void auth_try_over(struct auth *a, struct call *c); /* nothing, if it was judged */
 
-/* Hash thread: ~25 ms. `person` NULL or without a password: takes as long. E_AUTH. */
-struct person;
-int auth_password_verify(struct auth *a, const char *user, const struct person *person,
-                         const char *password, struct err *err);
+/* admin's. Hash thread: ~25 ms; of another name as long. E_AUTH. */
+int auth_password_verify(struct auth *a, const char *user, const char *password, struct err *err);
 /* The hash of a new password, as the store keeps it. Hash thread. E_INVALID: too short. */
 int auth_password_hash(const char *password, char ret[128], struct err *err);
 /* Replaces admin's password; his sessions go on until auth_sessions_end(). E_INVALID: too short. */
 int auth_password_set(struct auth *a, const char *password, struct err *err);
 
 /* A session of c->user begins, which has shown the second factor c->factor: cookie into c->cookie,
- * CSRF token into ret_csrf. `since`: of the person, 0 for admin. `via`: how he signed in; static */
+ * CSRF token into ret_csrf. It is the server's that c->credential has the secret of; admin's is
+ * made here. `since`: of the person, 0 for admin. `via`: how he signed in; static. */
 void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,
                         char ret_csrf[AUTH_TEXT_MAX]);
 /* A session without a cookie, for auth_check_secret(). */
 void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t since,
                        const char *via, char ret_secret[AUTH_TEXT_MAX]);
-/* End the session with this secret. False: there is none. ret_user: whose it was. */
-bool auth_session_close(struct auth *a, const char *secret, char ret_user[64]);
+/* End the session with this secret. False: there is none. ret_user: whose it was. As with all that
+ * ends some, c->ended says which of them the server is to be told of. */
+bool auth_session_close(struct auth *a, struct call *c, const char *secret, char ret_user[64]);
 /* The CSRF token of the call's own session; "" for tokens. */
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
 /* End the call's own, and its cookie. False: there is none. */
@@ -75,12 +75,9 @@ bool auth_session_end(struct auth *a, struct call *c);
 
 /* The id of the call's own session; "" for tokens. */
 void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX]);
-/* Its person's password is being changed by himself: until that is over, or for a minute, his
- * `since` may grow. */
+/* Its person's second factor is being changed by himself: until that is over, or for a minute, it
+ * is good with whichever. admin's alone: the server keeps those of people, and renews them. */
 void auth_session_hold(struct auth *a, const char *id, bool on);
-/* It is changed: this is it now. */
-void auth_session_renew(struct auth *a, const char *id, int64_t since);
-
 /* Its person has another second factor, or none (0), and has shown it. */
 void auth_session_prove(struct auth *a, const char *id, int64_t factor);
 
@@ -89,8 +86,8 @@ void auth_sessions_put(struct auth *a, const char *user, const char *own, struct
 /* End those of this person (NULL: of all) with this id (NULL: any), but not `keep` (NULL: none).
  * How many; ret_user: of the last one. In memory only: the answer waits for auth_sessions_save().
  */
-int auth_sessions_end(struct auth *a, const char *user, const char *id, const char *keep,
-                      char ret_user[64]);
+int auth_sessions_end(struct auth *a, struct call *c, const char *user, const char *id,
+                      const char *keep, char ret_user[64]);
 /* Write them down. Hash thread, or the main one. E_IO, E_FULL */
 int auth_sessions_save(struct auth *a, struct err *err);
 /* The same now and then, for what no answer waits for; `now`: at the end. Main thread. */

@@ -33,8 +33,11 @@ struct session {
 	char address[48], agent[200];   /* who signed in, from where; printable ASCII */
 	int64_t since;                  /* of the person when it began */
 	int64_t factor;                 /* mark of the second factor that was shown; 0: none */
-	int64_t changing_us;       /* until then `since` may be another: his password changes */
-	const char *via;           /* static */
+	int64_t changing_us;            /* until then `factor` may be another: admin changes his */
+	bool of_server;  /* a person's: the server keeps it; admin's is this cgi's alone */
+	bool was_kept;   /* it was among those that the server keeps ... */
+	bool is_ended;   /* ... and was ended here, which the server may not know yet */
+	const char *via; /* static */
 	int64_t begun_us, used_us; /* monotonic */
 };
 
@@ -62,12 +65,21 @@ struct auth {
 
 /* The session with this secret, refreshed, or NULL. Locked. */
 struct session *session__find(struct auth *a, const char *secret);
-/* What the person's `since` must be; negative: whichever. Locked. */
-int64_t session__since(const struct session *s);
-/* Has it shown the second factor that its person (NULL: admin) has now? */
-bool session__proven(const struct auth *a, const struct session *s, const struct person *p);
+/* It was ended here, and the server knows. Locked. */
+bool session__told(const struct auth *a, const struct session *s);
+/* Of whom is the secret? */
+struct session_found {
+	char user[64];
+	const char *via; /* static */
+	bool of_server;
+	int64_t since;  /* that the person must have; negative: he was looked at already */
+	int64_t factor; /* mark of the second factor that was shown; 0: none */
+};
+/* 1, 0: nobody's, or not any more; E_AGAIN. Refreshes it; locks. */
+int session__look(struct auth *a, const char *secret, struct session_found *ret);
 void session__csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX]);
 const char *session__cookie(const struct call *c);
+const char *session__via(const char *text); /* the same word, static, or NULL */
 /* Those of the last run that have not ended; a file that does not read is said and left. */
 void sessions__load(struct auth *a);
 /* Is a session over by its age? */

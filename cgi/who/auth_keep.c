@@ -53,6 +53,9 @@ static void session_put(const struct session *s, int64_t ago_us, struct buf *out
 	put_text(out, "via", s->via);
 	put_int(out, "since", s->since);
 	put_int(out, "factor", s->factor);
+	put_bool(out, "server", s->of_server);
+	put_bool(out, "kept", s->was_kept);
+	put_bool(out, "ended", s->is_ended);
 	put_int(out, "begun", s->begun_us + ago_us);
 	put_int(out, "used", s->used_us + ago_us);
 	put_close(out, '}');
@@ -68,7 +71,8 @@ static void sessions_print(struct auth *a, struct buf *out)
 	put_int(out, "admin", admin_mark(a));
 	put_open(out, "sessions", '[');
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
-		if (a->sessions[i].user[0] != '\0' && !session__over(a, &a->sessions[i], now))
+		if (a->sessions[i].user[0] != '\0' && !session__over(a, &a->sessions[i], now) &&
+		    !session__told(a, &a->sessions[i]))
 			session_put(&a->sessions[i], wall, out);
 	put_close(out, ']');
 	put_close(out, '}');
@@ -124,16 +128,6 @@ void auth_sessions_keep(struct auth *a, bool now)
 
 /* --- read --- */
 
-static const char *via_known(const char *text)
-{
-	static const char *const ways[] = { "password", "ldap", "oidc" };
-
-	for (size_t i = 0; text && i < sizeof ways / sizeof ways[0]; i++)
-		if (strcmp(ways[i], text) == 0)
-			return ways[i];
-	return NULL;
-}
-
 static bool text_take(const cJSON *o, const char *key, char *ret, size_t size)
 {
 	const char *text = json_text(o, key);
@@ -150,9 +144,12 @@ static bool session_read(const cJSON *o, int64_t wall, int64_t now, struct sessi
 	int64_t begun = json_int(o, "begun", 0), used = json_int(o, "used", 0);
 	size_t n = 0;
 
-	*ret = (struct session){ .via = via_known(json_text(o, "via")),
+	*ret = (struct session){ .via = session__via(json_text(o, "via")),
 		                 .since = json_int(o, "since", 0),
 		                 .factor = json_int(o, "factor", 0),
+		                 .of_server = json_true(o, "server"),
+		                 .was_kept = json_true(o, "kept"),
+		                 .is_ended = json_true(o, "ended"),
 		                 .begun_us = now - (wall - begun),
 		                 .used_us = now - (wall - used) };
 	return text_take(o, "user", ret->user, sizeof ret->user) && ret->user[0] != '\0' &&
@@ -168,7 +165,7 @@ static void sessions_take(struct auth *a, const cJSON *root)
 	int64_t now = clock_mono_us(&clock_machine), wall = clock_wall_us(&clock_machine);
 	bool admins = json_int(root, "admin", 0) == admin_mark(a);
 	const cJSON *o;
-	size_t n = 0;
+	size_t n = 0, former = 0;
 
 	cJSON_ArrayForEach(o, json_get(root, "sessions")) {
 		struct session s;
@@ -176,8 +173,17 @@ static void sessions_take(struct auth *a, const cJSON *root)
 		if (n == SESSIONS_MAX || !session_read(o, wall, now, &s) ||
 		    session__over(a, &s, now) || (!admins && strcmp(s.user, "admin") == 0))
 			continue;
+		if (!s.of_server && strcmp(s.user, "admin") != 0) {
+			former++; /* of a release in which the server knew no sessions */
+			continue;
+		}
 		a->sessions[n++] = s;
 	}
+	if (former > 0)
+		log_info("sessions.former",
+		         "sessions=%zu text=\"the server keeps the sessions of people now: they "
+		         "sign in once more\"",
+		         former);
 	log_info("sessions.read", "sessions=%zu", n);
 }
 

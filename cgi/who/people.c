@@ -21,6 +21,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
@@ -67,7 +68,7 @@ static struct roster *roster_now(struct people *p, bool want)
 static int changes_now(struct reader *r, uint64_t ret[ROSTER_KINDS], struct err *err)
 {
 	static const enum store_doc_kind kinds[ROSTER_KINDS] = { DOC_USER, DOC_GROUP, DOC_TOKEN,
-		                                                 DOC_FACTOR };
+		                                                 DOC_FACTOR, DOC_SESSION };
 	int code = 0;
 
 	for (size_t i = 0; i < ROSTER_KINDS && code == 0; i++)
@@ -186,6 +187,74 @@ void token_unref(const struct token *t)
 		roster__unref(t->roster);
 }
 
+/* 0: he has none. */
+static int64_t mark_of(const struct roster *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_factors; i++)
+		if (strcmp(r->factors[i].name, name) == 0)
+			return r->factors[i].mark;
+	return 0;
+}
+
+int people_factor(struct people *p, const char *name, int64_t *ret_mark)
+{
+	struct roster *r = roster_now(p, true);
+	int found = !r ? E_AGAIN : 0;
+
+	*ret_mark = r ? mark_of(r, name) : 0;
+	if (*ret_mark != 0)
+		found = 1;
+	roster__unref(r);
+	return found;
+}
+
+/* Of somebody who was changed since, or has another second factor, it lets nobody in. */
+static bool session_holds(const struct roster *r, const struct kept_session *s)
+{
+	const struct person *p = r->n_persons > 0 ? bsearch(s->user, r->persons, r->n_persons,
+	                                                    sizeof *r->persons, by_name)
+	                                          : NULL;
+
+	return p && !p->disabled && p->since == s->since &&
+	       (person_is_outside(p) || mark_of(r, s->user) == s->factor) &&
+	       clock_wall_us(&clock_machine) / US_PER_S < s->expires_s;
+}
+
+static int by_session(const void *hash, const void *item)
+{
+	return memcmp(hash, ((const struct kept_session *)item)->hash, TOKEN_HASH_BYTES);
+}
+
+int people_session(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
+                   struct kept_session *ret)
+{
+	struct roster *r = roster_now(p, true);
+	const struct kept_session *s;
+
+	if (!r)
+		return E_AGAIN;
+	s = r->n_sessions > 0
+	            ? bsearch(hash, r->sessions, r->n_sessions, sizeof *r->sessions, by_session)
+	            : NULL;
+	bool is = s && session_holds(r, s);
+	if (is)
+		*ret = *s;
+	roster__unref(r);
+	return is;
+}
+
+void people_sessions_each(struct people *p, const char *user,
+                          void (*each)(void *ctx, const struct kept_session *s), void *ctx)
+{
+	struct roster *r = roster_now(p, true);
+
+	for (size_t i = 0; r && i < r->n_sessions; i++)
+		if ((!user || strcmp(r->sessions[i].user, user) == 0) &&
+		    session_holds(r, &r->sessions[i]))
+			each(ctx, &r->sessions[i]);
+	roster__unref(r);
+}
+
 int people_mapped(struct people *p, const char *source, const char *external,
                   char ret[USER_NAME_MAX])
 {
@@ -216,22 +285,6 @@ void people_subject(struct people *p, const char *source, const char *subject,
 		    strcmp(r->persons[i].subject, subject) == 0)
 			memcpy(ret, r->persons[i].name, USER_NAME_MAX);
 	roster__unref(r);
-}
-
-int people_factor(struct people *p, const char *name, int64_t *ret_mark)
-{
-	struct roster *r = roster_now(p, true);
-	int found = !r ? E_AGAIN : 0;
-
-	*ret_mark = 0;
-	for (size_t i = 0; r && i < r->n_factors && found == 0; i++) {
-		if (strcmp(r->factors[i].name, name) != 0)
-			continue;
-		*ret_mark = r->factors[i].mark;
-		found = 1;
-	}
-	roster__unref(r);
-	return found;
 }
 
 /* --- shown --- */

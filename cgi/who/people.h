@@ -81,6 +81,16 @@ struct token {
 	int64_t created_s, expires_s; /* expires 0: never */
 };
 
+/* A session that the server keeps: good at every face. */
+struct kept_session {
+	unsigned char hash[TOKEN_HASH_BYTES];
+	char id[17], user[USER_NAME_MAX];
+	char via[9], address[48], agent[200];
+	int64_t since;              /* of the person */
+	int64_t factor;             /* mark of the second factor that was shown; 0: none */
+	int64_t begun_s, expires_s; /* wall */
+};
+
 struct people *people_new(void);
 void people_free(struct people *p); /* NULL is fine */
 
@@ -102,6 +112,12 @@ void token_unref(const struct token *t); /* NULL is fine */
 /* The second factor that this person, or admin, has confirmed: 1 with its mark, which is another
  * one after each; 0 none, E_AGAIN. */
 int people_factor(struct people *p, const char *name, int64_t *ret_mark);
+/* A session of a person as he is, by the hash of its secret: 1 with a copy, 0: none, E_AGAIN. */
+int people_session(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
+                   struct kept_session *ret);
+/* Each of this person's (NULL: everybody's), borrowed, as they were read. */
+void people_sessions_each(struct people *p, const char *user,
+                          void (*each)(void *ctx, const struct kept_session *s), void *ctx);
 
 /* The group of ours that this source calls so: 1 with its name, 0 there is none, E_AGAIN. */
 int people_mapped(struct people *p, const char *source, const char *external,

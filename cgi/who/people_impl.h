@@ -6,7 +6,7 @@
 
 #include "cgi/who/people.h"
 
-enum { ROSTER_KINDS = 4 };
+enum { ROSTER_KINDS = 5 };
 
 /* A second factor that counts. */
 struct factor {
@@ -14,7 +14,7 @@ struct factor {
 	int64_t mark;
 };
 
-/* Everybody as read at one time. Persons by name and tokens by hash, ascending. */
+/* Everybody as read at one time. Persons by name, tokens and sessions by hash, ascending. */
 struct roster {
 	_Atomic unsigned refs;
 	uint64_t changes[ROSTER_KINDS];
@@ -22,7 +22,8 @@ struct roster {
 	struct group *groups;
 	struct token *tokens;
 	struct factor *factors;
-	size_t n_persons, n_groups, n_tokens, n_factors;
+	struct kept_session *sessions;
+	size_t n_persons, n_groups, n_tokens, n_factors, n_sessions;
 };
 
 int roster__read(struct reader *r, struct roster **ret, struct err *err);

@@ -159,6 +159,41 @@ static int each_factor(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
+static void session_read(struct roster *r, const char *user, const cJSON *o)
+{
+	struct kept_session s = { .since = json_int(o, "since", 0),
+		                  .factor = json_int(o, "factor", 0),
+		                  .begun_s = json_int(o, "begun", 0),
+		                  .expires_s = json_int(o, "expires", 0) };
+	const char *hash = json_text(o, "hash");
+	size_t n = 0;
+
+	if (!hash ||
+	    sodium_hex2bin(s.hash, sizeof s.hash, hash, strlen(hash), NULL, &n, NULL) != 0 ||
+	    n != sizeof s.hash)
+		return;
+	snprintf(s.user, sizeof s.user, "%s", user);
+	read_copy(s.id, sizeof s.id, o, "id");
+	read_copy(s.via, sizeof s.via, o, "via");
+	read_copy(s.address, sizeof s.address, o, "address");
+	read_copy(s.agent, sizeof s.agent, o, "agent");
+	r->sessions = mem_grow(r->sessions, r->n_sessions + 1, sizeof *r->sessions);
+	r->sessions[r->n_sessions++] = s;
+}
+
+static int each_session(void *ctx, const struct store_doc *d)
+{
+	cJSON *root = NULL;
+	const cJSON *o;
+
+	if (strlen(d->name) >= USER_NAME_MAX || json_parse(d->body, d->body_len, &root, NULL) < 0)
+		return 0;
+	cJSON_ArrayForEach(o, json_get(root, "sessions"))
+		session_read(ctx, d->name, o);
+	json_free(root);
+	return 0;
+}
+
 /* --- who is in which group --- */
 
 static bool is_among(char *const *names, size_t n, const char *name)
@@ -220,6 +255,12 @@ static int token_order(const void *a, const void *b)
 	              TOKEN_HASH_BYTES);
 }
 
+static int session_order(const void *a, const void *b)
+{
+	return memcmp(((const struct kept_session *)a)->hash,
+	              ((const struct kept_session *)b)->hash, TOKEN_HASH_BYTES);
+}
+
 int roster__read(struct reader *reader, struct roster **ret, struct err *err)
 {
 	struct roster *r = mem_new(sizeof *r);
@@ -232,6 +273,8 @@ int roster__read(struct reader *reader, struct roster **ret, struct err *err)
 		code = read_doc_bodies(reader, DOC_TOKEN, each_token, r, err);
 	if (code == 0)
 		code = read_doc_bodies(reader, DOC_FACTOR, each_factor, r, err);
+	if (code == 0)
+		code = read_doc_bodies(reader, DOC_SESSION, each_session, r, err);
 	if (code < 0) {
 		roster__unref(r);
 		return code;
@@ -240,6 +283,8 @@ int roster__read(struct reader *reader, struct roster **ret, struct err *err)
 		qsort(r->persons, r->n_persons, sizeof *r->persons, person_order);
 	if (r->n_tokens > 0)
 		qsort(r->tokens, r->n_tokens, sizeof *r->tokens, token_order);
+	if (r->n_sessions > 0)
+		qsort(r->sessions, r->n_sessions, sizeof *r->sessions, session_order);
 	for (size_t i = 0; i < r->n_persons; i++)
 		person_join(&r->persons[i], r);
 	*ret = r;
@@ -275,5 +320,6 @@ void roster__unref(struct roster *r)
 	free(r->groups);
 	free(r->tokens);
 	free(r->factors);
+	free(r->sessions);
 	free(r);
 }

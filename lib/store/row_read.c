@@ -72,8 +72,7 @@ static const enum row_id docs[] = {
 	[DOC_DRAFT] = ROW_DOC_DRAFT,       [DOC_DEVICE] = ROW_DOC_DEVICE,
 	[DOC_PREFS] = ROW_DOC_PREFS,       [DOC_PEER] = ROW_DOC_PEER,
 	[DOC_TRUST] = ROW_DOC_TRUST,       [DOC_EXPOSED] = ROW_DOC_EXPOSED,
-	[DOC_FACTOR] = ROW_DOC_FACTOR,
-	[DOC_SESSION] = ROW_DOC_SESSION,
+	[DOC_FACTOR] = ROW_DOC_FACTOR,     [DOC_SESSION] = ROW_DOC_SESSION,
 };
 
 int row_load_docs(struct store *s, enum store_doc_kind kind,

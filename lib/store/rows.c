@@ -246,8 +246,7 @@ static const char *const doc_tables[] = {
 	[DOC_DRAFT] = "lb_draft",       [DOC_DEVICE] = "lb_device",
 	[DOC_PREFS] = "lb_preferences", [DOC_PEER] = "lb_peer",
 	[DOC_TRUST] = "lb_trust",       [DOC_EXPOSED] = "lb_exposed",
-	[DOC_FACTOR] = "lb_factor",
-	[DOC_SESSION] = "lb_session",
+	[DOC_FACTOR] = "lb_factor",     [DOC_SESSION] = "lb_session",
 };
 
 const char *doc_table(enum store_doc_kind kind)

@@ -238,6 +238,16 @@ class Site:
         self.add_broker("b1", types=types, **broker_sets)
         return self
 
+    def second_cgi(self):
+        """Another face, with a key and a state directory of its own. -> its port."""
+        self.add_key("cgi2", "face")
+        port = free_port()
+        sets = {"listen": f"127.0.0.1:{port}", "server": f"127.0.0.1:{self.port}", "name": "cgi2", "key_file": self.dir / "cgi2.key",
+                "state_dir": self.dir / "cgi2", "store": f"sqlite:{self.dir}/base", "web_dir": ""}
+        self.brokers["cgi2"] = Daemon(self, "cgi2", self.argv("sirdar-cgi", sets), r"cgi\.ready")
+        self.brokers["cgi2"].start()
+        return port
+
     def start_cgi(self):
         self.cgi.start()
         made = self.run([*self.cgi.argv, "--make-token", f"test-{os.getpid()}-{self.cgi.starts}"])

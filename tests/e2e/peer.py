@@ -23,7 +23,7 @@ KINDS = {"hello": 1, "welcome": 2, "refuse": 3, "ping": 4, "pong": 5, "credit": 
          "jobs": 14, "kills": 15, "reports": 16, "report_acks": 17, "param_ask": 18, "param_give": 19, "log_chunk": 20,
          "log_ack": 21, "runner_state": 22, "orders": 23, "command": 40, "query": 41, "answer": 42, "subscribe": 43, "events": 44,
          "log_read": 45, "log_data": 46, "told": 47, "alerts": 48, "ask": 49, "reply": 50, "piece": 101, "piece_ack": 102,
-         "prove": 104, "delegation": 105, "enrol": 106, "enrolled": 107}
+         "prove": 104, "delegation": 105, "enrol": 106, "enrolled": 107, "sign_in": 114}
 NAMES = {v: k for k, v in KINDS.items()}
 REPORTS = {"started": 1, "progress": 2, "ended": 3, "rejected": 4, "not_started": 5, "kill_ack": 6, "hanged": 7, "not_yet": 8,
            "lost": 9}
@@ -281,12 +281,13 @@ def code_of(message, number=3):
 
 
 class Face(Peer):
-    """One that was taken over: it names whomever it likes."""
+    """One that was taken over: it names whomever it likes. Of whom it knows the password (`word`, of everybody) it has a session,
+    and of tokens in `secrets` ({actor: secret}) the secret; with `word` None it has nothing of anybody."""
 
-    def __init__(self, s, name="liar"):
+    def __init__(self, s, name="liar", word=None):
         if not (s.dir / f"{name}.key").exists():
             s.add_key(name, "face")
-        self.number = 0
+        self.number, self.word, self.secrets = 0, word, {}
         until("its key is read", lambda: self.opens(s, name))
         assert self.hello(CLIENT)[0] == "welcome"
 
@@ -297,10 +298,32 @@ class Face(Peer):
             return False
         return True
 
+    def answer(self, what, body):
+        """-> the code, the text, the body."""
+        self.number += 1
+        self.send(what, field(1, self.number) + body)
+        m = self.wait("answer", lambda m: m[1][0] == self.number)
+        return code_of(m, 2), text(m, 3), json.loads(m.get(4, [b""])[0] or b"{}")
+
+    def sign_in(self, user, password=None, via="password", credential="", address="127.0.0.1", **more):
+        """-> the code, and what it was answered: a text, or {"session", "since"}."""
+        args = {"user": user, "via": via, "address": address, **({} if password is None else {"password": password}), **more}
+        code, why, body = self.answer("sign_in", field(2, json.dumps(args)) + (field(3, credential) if credential else b""))
+        return code, why if code else body
+
+    def credential_of(self, actor):
+        if self.word and actor not in self.secrets and actor.isalnum() and actor != "admin":
+            code, body = self.sign_in(actor, self.word)
+            if code == 0:
+                self.secrets[actor] = body["session"]
+        return self.secrets.get(actor, "")
+
+    def command_by(self, credential, actor, what, dry=False, /, **args):
+        """-> the code, and why not."""
+        return self.answer("command", field(2, os.urandom(16).hex()) + field(3, actor) + field(4, what) + field(5, json.dumps(args)) +
+                           field(6, dry) + (field(8, credential) if credential else b""))[:2]
+
     def command(self, actor, what, dry=False, /, **args):
         """-> "" when it was taken, else why not."""
-        self.number += 1
-        self.send("command", field(1, self.number) + field(2, os.urandom(16).hex()) + field(3, actor) + field(4, what) +
-                  field(5, json.dumps(args)) + field(6, dry))
-        answer = self.wait("answer", lambda m: m[1][0] == self.number)
-        return "" if not answer.get(2, [0])[0] else answer[3][0].decode()
+        code, why = self.command_by(self.credential_of(actor), actor, what, dry, **args)
+        return why if code else ""

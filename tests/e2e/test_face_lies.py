@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""A face that was taken over: it holds a face's key, speaks the wire itself, and says what it likes of who acts and
-where. The server judges by its own documents of people. TAP."""
+"""A face that was taken over: it holds a face's key, speaks the wire itself, has people's sessions, and says what it likes of who
+acts and where. The server judges by its own documents of people; what it does with sessions that it has not, and with those that
+are over, is in test_face_sessions.py. TAP."""
+import hashlib
 import json
 import os
 import sys
@@ -34,7 +36,7 @@ def row(s, kind):
 @test
 def a_face_gives_a_viewer_no_more_than_the_server_knows_of_her(s):
     user(s, "vera", role="viewer", projects=["*"])
-    with Face(s) as f:
+    with Face(s, word=WORD) as f:
         for kind, args in (("user-set", {"user": "mallory", "role": "admin"}), ("user-set", {"user": "vera", "role": "admin"}),
                            ("user-set", {"user": "vera", "secret": SECRET, "rights": ["unsafe"], "since": 0}),
                            ("group-set", {"group": "all", "role": "admin", "members": ["vera"]}), ("log-level", {"level": "debug"}),
@@ -58,7 +60,7 @@ def a_face_names_nobody_who_is_not_there_or_not_any_more(s):
     user(s, "gone", role="admin")
     user(s, "off", role="admin", disabled=True)
     s.sirdar("user", "remove", "gone")
-    with Face(s) as f:
+    with Face(s, word=WORD) as f:
         for actor in ("gone", "off", "mallory", "gone/token", "vera/token", "token of vera", "admin/x", "peer:cgi", ""):
             assert f.command(actor, "pool-set", pool="nobodys", size=3) != "", actor
     assert "nobodys" not in str(s.get("/api/v1/pools"))
@@ -69,7 +71,7 @@ def names_of_people_who_begin_alike_are_two_however_long_they_are(s):
     alike = "v" * 62  # a name has 63 bytes at most
     user(s, alike, role="viewer", projects=["*"])
     user(s, alike + "w", role="operator", projects=["*"])
-    with Face(s) as f:
+    with Face(s, word=WORD) as f:
         assert f.command(alike + "w", "pool-set", pool="alikes", size=3) == ""
         for actor in (alike, alike + "x", alike + "wx", alike + "w" * 200, "v" * 61):
             assert f.command(actor, "pool-set", pool="nobodys", size=3) != "", actor
@@ -83,7 +85,7 @@ def a_persons_projects_bound_what_a_face_asks_for_in_her_name_whatever_it_says(s
     user(s, "olga", role="operator", projects=["retail"])
     group(s, "finance", role="operator", projects=["fin"], members=["olga"])
     group(s, "readers", role="viewer", projects=["hr"], members=["olga"])
-    with Face(s) as f:
+    with Face(s, word=WORD) as f:
         for within in ({}, {"within": ["hr"]}, {"within": ["retail", "hr"]}):
             why = f.command("olga", "quota-set", project="hr", running=3, **within)
             assert "olga" in why, (within, why)
@@ -100,7 +102,7 @@ def rights_beside_the_role_are_the_servers_to_give(s):
     user(s, "dev", role="developer", projects=["retail"])
     user(s, "devel", role="developer", projects=["retail"], rights=["backfill", "unsafe"])
     raw = FLOW.replace("}}}", "}, raw: true}}")
-    with Face(s) as f:
+    with Face(s, word=WORD) as f:
         assert f.command("dev", "apply", documents=[{"name": "w.yaml", "text": FLOW}], within=["retail"],
                          unsafe_within=[], quota_within=[]) == ""
         for unsafe in ({}, {"unsafe_within": ["retail"], "quota_within": []}):
@@ -119,12 +121,15 @@ def rights_beside_the_role_are_the_servers_to_give(s):
 @test
 def a_token_is_never_more_than_its_person_and_changes_no_credential(s):
     user(s, "ada", role="admin")
-    hash_of = {"hash": "cd" * 32, "created": 1}
-    with Face(s) as f:
-        assert f.command("ada", "token-set", token="small", owner="ada", role="viewer", **hash_of) == ""
-        assert f.command("ada", "token-set", token="large", owner="ada", role="admin", **{**hash_of, "hash": "ce" * 32}) == ""
-        assert f.command("olga", "token-set", token="hers", owner="olga", role="admin", **{**hash_of, "hash": "cf" * 32}) == ""
-        assert f.command("olga", "token-set", token="theirs", owner="ada", role="admin", **{**hash_of, "hash": "c0" * 32}) != ""
+
+    def made(name):
+        return {"token": name, "hash": hashlib.sha256(f"sirdar_{name}".encode()).hexdigest(), "created": 1}
+    with Face(s, word=WORD) as f:
+        assert f.command("ada", "token-set", owner="ada", role="viewer", **made("small")) == ""
+        assert f.command("ada", "token-set", owner="ada", role="admin", **made("large")) == ""
+        assert f.command("olga", "token-set", owner="olga", role="admin", **made("hers")) == ""
+        assert f.command("olga", "token-set", owner="ada", role="admin", **made("theirs")) != ""
+        f.secrets.update({"ada/small": "sirdar_small", "ada/large": "sirdar_large", "olga/hers": "sirdar_hers"})
         assert f.command("ada/small", "pool-set", pool="p", size=3) != ""
         assert f.command("ada/large", "pool-set", pool="p", size=3) == ""
         assert f.command("olga/hers", "pool-set", pool="p", size=4) != "", "her token is of the role admin, she is not"
@@ -153,7 +158,7 @@ def what_a_token_takes_from_its_person_it_takes_from_what_he_saves_too(s):
 @test
 def a_person_changes_of_himself_the_password_and_nothing_that_gives_him_rights(s):
     since = 1
-    with Face(s) as f:
+    with Face(s, word=WORD) as f:
         for more in ({"role": "admin"}, {"rights": ["unsafe"]}, {"projects": ["*"]}, {"disabled": False}, {"source": "ldap"}, {"groups": ["finance"]}):
             assert f.command("olga", "user-set", user="olga", since=since, **more) != "", more
         assert f.command("olga", "user-set", user="vera", secret=SECRET, since=0) != ""
@@ -164,7 +169,7 @@ def a_person_changes_of_himself_the_password_and_nothing_that_gives_him_rights(s
 @test
 def the_audit_names_the_person_and_the_face_and_says_who_is_only_asserted(s):
     user(s, "otto", role="operator", projects=["*"])
-    with Face(s) as f:
+    with Face(s, word=WORD) as f:
         assert f.command("otto", "pool-set", pool="of_otto", size=3) == ""
         assert row(s, "pool-set") == ("otto", {"pool": "of_otto", "size": 3, "face": "liar"})
         assert f.command("admin", "pool-set", pool="of_admin", size=3) == ""
@@ -178,10 +183,10 @@ def the_audit_names_the_person_and_the_face_and_says_who_is_only_asserted(s):
 
 @test
 def a_request_that_comes_again_by_another_face_is_the_same_command(s):
-    again = field(2, "the-same-request") + field(3, "otto") + field(4, "pool-set") + field(5, json.dumps({"pool": "twice", "size": 2}))
-    with Face(s) as f, Face(s, "liar2") as g:
+    again = field(2, "the-same-request") + field(4, "pool-set") + field(5, json.dumps({"pool": "twice", "size": 2}))
+    with Face(s, word=WORD) as f, Face(s, "liar2", WORD) as g:
         for face in (f, g):
-            face.send("command", field(1, 900) + again)
+            face.send("command", field(1, 900) + again + field(8, face.credential_of("otto")))
             assert not face.wait("answer", lambda m: m[1][0] == 900).get(2, [0])[0]
     rows = [r for r in s.get("/api/v1/audit?order=desc&limit=20&action=pool-set")["items"] if "twice" in r["detail"]]
     assert len(rows) == 1, rows
@@ -194,7 +199,7 @@ def a_claim_of_a_directory_makes_its_own_person_and_never_an_administrator(s):
     group(s, "ldap_admins", role="admin", source="ldap")
     group(s, "ldap_ops", role="operator", projects=["*"], source="ldap")
     claim = {"source": "ldap", "subject": "cn=lea", "role": "viewer", "full_name": "Lea", "mail": ""}
-    with Face(s) as wide, Face(s, "narrow") as f:
+    with Face(s, word=WORD) as wide, Face(s, "narrow", WORD) as f:
         for face in (wide, f):
             for wrong in ({"user": "leo", **claim, "groups": []}, {"user": "lea", **claim, "source": "local", "groups": []},
                           {"user": "lea", **claim, "groups": [], "rights": ["unsafe"]}, {"user": "lea", **claim, "groups": [], "secret": SECRET},
@@ -206,6 +211,9 @@ def a_claim_of_a_directory_makes_its_own_person_and_never_an_administrator(s):
             assert f.command("ldap:lea", "user-set", user="lea", **{**claim, **admin}) != "", admin
         assert f.command("ldap:lea", "user-set", user="lea", **claim, groups=["ldap_ops"]) == ""
         assert s.get("/api/v1/users/lea")["effective"]["role"] == "operator"
+        assert f.command("lea", "pool-set", pool="of_lea", size=1) != "", "nobody has said that it is she"
+        assert f.sign_in("lea", WORD)[0] != 0, "she has no password here"
+        f.secrets["lea"] = f.sign_in("lea", via="ldap")[1]["session"]
         assert f.command("lea", "pool-set", pool="of_lea", size=1) == ""
         assert f.command("ldap:lea", "user-set", user="lea", source="ldap", subject="cn=other", groups=[]) != "", "another person of that name"
 
@@ -217,7 +225,7 @@ def who_only_a_face_knows_may_with_asserts_people_nothing_about_access_and_with_
                ("group-remove", {"group": "finance"}), ("token-set", {"token": "t", "role": "admin", "hash": "ab" * 32, "created": 1}),
                ("token-remove", {"token": "large"}), ("peer-set", {"peer": "narrow", "asserts": "admin"}), ("peer-revoke", {"peer": "cgi"}),
                ("server-set", {"server": "x", "kind": "http", "host": "h"}), ("server-remove", {"server": "x"}), ("server-rekey", {}))
-    with Face(s, "narrow") as f:
+    with Face(s, "narrow", WORD) as f:
         for actor in ("admin", "token:of_its_machine"):
             for kind, args in guarded:
                 why = f.command(actor, kind, **args)

@@ -5,8 +5,11 @@ which a server takes for as long as a test may need. TAP."""
 import base64
 import hashlib
 import hmac
+import http.cookiejar
 import json
 import os
+import pathlib
+import re
 import secrets
 import sqlite3
 import sys
@@ -35,12 +38,21 @@ def wrong_of(secret):
 
 
 class Browser:
-    def __init__(self, s):
-        self.s, self.csrf = s, ""
-        self.jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    def __init__(self, s, port=None):
+        self.s, self.csrf, self.port = s, "", port or s.http
+        self.cookies = http.cookiejar.CookieJar()
+        self.jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies))
+
+    def secret(self):
+        """Of its session, as the cookie has it."""
+        return next(c.value for c in self.cookies if c.name == "sirdar")
+
+    def cookie(self, secret):
+        """It has that session."""
+        self.jar.addheaders = [("Cookie", f"sirdar={secret}")]
 
     def ask(self, method, path, body=None):
-        root = f"http://127.0.0.1:{self.s.http}"
+        root = f"http://127.0.0.1:{self.port}"
         head = {"Content-Type": "application/json", "Origin": root, **({"X-CSRF-Token": self.csrf} if self.csrf else {})}
         data = json.dumps(body).encode() if body is not None else None
         try:
@@ -148,6 +160,7 @@ def guesses_are_bounded_by_the_server_wherever_they_come_from(s):
     status, answer = Browser(s).login("dan", codes[0])
     assert status == 429, (status, answer)
     with Face(s) as face:
+        face.secrets["dan"] = b.secret()
         told = face.command("dan", "factor-use", user="dan", code=codes[0])
         assert "too many wrong codes" in str(told), told
     assert b.is_in(), "whoever is signed in stays"
@@ -185,6 +198,7 @@ def nobody_touches_that_of_others_and_no_token_does(s):
         status, answer = admin.ask("POST", "/api/v1/commands", {"kind": kind, "args": {"user": "fay", "code": codes[0]}})
         assert status in (400, 403, 404), (kind, status, answer)
     with Face(s) as face:
+        face.secrets.update({"fay": b.secret(), "fay/fay-token": made})
         assert "factor-remove" in str(face.command("fay", "factor-remove", user="fay"))
         assert "factor-use" in str(face.command("fay", "factor-use", user="root2", code="000000"))
         assert "token" in str(face.command("fay/fay-token", "factor-remove", user="fay", code=codes[0]))
@@ -255,6 +269,96 @@ def admin_has_one_too_and_a_token_of_the_machine_takes_it_away(s):
     assert not b.is_in() and b.login("admin", password=password)[0] == 200
 
 
+def errors():
+    text = (pathlib.Path(__file__).resolve().parents[2] / "schema" / "tbl" / "err.def").read_text()
+    return {name: -int(n) for name, n in re.findall(r"^ERR\((\w+),\s*(\d+)", text, re.M)}
+
+
+@test
+def a_face_that_was_taken_over_has_no_session_of_who_showed_no_code(s):
+    """It has the password, a key, and whatever it was told; not the device."""
+    b = person(s, "mia")
+    before = b.secret()
+    secret, codes = b.enrol()
+    err = errors()
+    with Face(s) as f:
+        for how in ({}, {"brief": True}, {"code": ""}, {"code": None}, {"code": 123456}, {"factor": 0}, {"life_s": 60}):
+            code, told = f.sign_in("mia", PASSWORD, **how)
+            assert code == err["FACTOR"] and "session" not in told, (how, code, told)
+        for how in ({"via": "ldap"}, {"via": "oidc"}, {"via": "ldap", "code": codes[0]}):
+            assert f.sign_in("mia", None, **how)[0] == err["FORBIDDEN"], how
+        for stale in ("A" * 43, "", "mia"):  # a session that is none proves nothing
+            code, told = f.sign_in("mia", PASSWORD, credential=stale)
+            assert code in (err["FACTOR"], err["AUTH"]), (stale, code, told)
+        other = person(s, "ned").secret()
+        assert f.sign_in("mia", PASSWORD, credential=other)[0] == err["AUTH"]
+        assert f.sign_in("mia", "another one", code=codes[0])[0] == err["AUTH"], "and the code is not spent"
+
+        code, mine = f.sign_in("mia", PASSWORD, code=codes[0])
+        assert code == 0, mine
+        for how in ({}, {"brief": True}):  # replayed
+            code, told = f.sign_in("mia", PASSWORD, code=codes[0], **how)
+            assert code == err["AUTH"] and "was used already" in told, (code, told)
+        fresh = code_of(secret, 1)
+        assert f.sign_in("mia", PASSWORD, code=fresh, brief=True)[0] == 0
+        assert f.sign_in("mia", PASSWORD, code=fresh)[0] == err["AUTH"]
+        assert f.command_by(mine["session"], "mia", "session-begin", user="mia")[0] != 0
+        assert f.command_by(mine["session"], "mia", "pool-set", pool="mias", size=2)[0] in (0, err["FORBIDDEN"])
+        assert f.command_by(before, "mia", "pool-set", pool="mias", size=2)[0] != err["AUTH"], "she confirmed it by that one"
+
+
+@test
+def a_session_is_over_at_every_face_when_its_factor_is_replaced_or_removed(s):
+    b = person(s, "oda")
+    err, second = errors(), s.second_cgi()
+    with Face(s) as f:
+        plain = f.sign_in("oda", PASSWORD)[1]["session"]
+        assert f.command_by(plain, "oda", "factor-remove", user="oda")[0] == err["FORBIDDEN"]
+        secret, codes = b.enrol()
+        assert f.command_by(plain, "oda", "factor-remove", user="oda")[0] == err["AUTH"], "of before"
+        shown = f.sign_in("oda", PASSWORD, code=codes[0])[1]["session"]
+        there = Browser(s, second)
+        there.cookie(b.secret())
+        until("the other face has read it", there.is_in)
+        assert f.command_by(shown, "oda", "factor-remove", user="oda")[0] == err["FORBIDDEN"], "a code is wanted"
+        assert b.ask("POST", "/api/v1/me/totp/remove", {"password": PASSWORD, "code": codes[1]})[0] == 200
+        assert f.command_by(shown, "oda", "factor-remove", user="oda")[0] == err["AUTH"], "of the former factor"
+        assert b.is_in() and until("there she is in, too", there.is_in)
+        b.enrol()
+        s.sirdar("user", "totp-reset", "oda")
+        assert f.command_by(b.secret(), "oda", "factor-remove", user="oda")[0] == err["AUTH"]
+        assert not b.is_in() and until("nor there", lambda: not there.is_in())
+
+
+@test
+def what_a_session_sets_up_wants_its_password_of_just_now(s):
+    b = person(s, "pia")
+    err, made = errors(), base64.b32encode(secrets.token_bytes(20)).decode()
+    s.base.restart(hard=True)  # her sign-in is no proof any more
+    until("the cgi has it again", s.up)
+    with Face(s) as f:
+        def begin():
+            return f.command_by(b.secret(), "pia", "factor-begin", user="pia", secret=made)[0]
+        assert begin() == err["AUTH"]
+        assert f.sign_in("pia", PASSWORD, credential=b.secret())[0] == 0
+        assert begin() == 0
+
+
+@test
+def chin_has_no_place_for_a_code_and_begins_no_session_of_who_has_one(s):
+    b = person(s, "quin")
+    ask = {"user_name": "quin", "password": PASSWORD}
+    assert Browser(s).ask("POST", "/api/user/login", ask)[1]["status"] == "SUCCEED"
+    _, codes = b.enrol()
+    with sqlite3.connect(f"file:{s.dir}/base/sirdar.db?mode=ro", uri=True) as db:
+        def sessions():
+            return len(json.loads(db.execute("SELECT body FROM lb_session WHERE name = 'quin'").fetchone()[0])["sessions"])
+        until("that in which it was set up is left", lambda: sessions() == 1)
+        answer = Browser(s).ask("POST", "/api/user/login", ask)[1]
+        assert answer["status"] == "FAILED" and "second factor" in answer["info"], answer
+        assert sessions() == 1 and "token" not in answer, answer
+
+
 @test
 def who_needs_one_and_has_none_can_only_set_it_up(s):
     low, high = person(s, "jo"), person(s, "kim", role="admin")
@@ -295,6 +399,7 @@ def a_face_counts_codes_like_passwords_and_a_password_makes_up_for_none(s):
     assert status == 429 and "wrong passwords" in answer["message"], answer
 
 
+
 def site():
     s = Site("factor", secrets_key_file="/nowhere")
     keys = s.dir / "secrets.keys"
@@ -302,7 +407,7 @@ def site():
     keys.write_text(f"one:{secrets.token_hex(32)}\n")
     s.base_sets.update(secrets_key_file=keys)
     s.base.argv = s.argv("baseserver", s.base_sets)
-    s.cgi.argv = s.cgi.argv + ["--set", "login_tries_per_minute=1000"]
+    s.cgi.argv = s.cgi.argv + ["--set", "login_tries_per_minute=1000", "--set", "chin_project=chin"]
     s.start()
     s.admin_password = s.cgi.text().split("Password: ")[1].split()[0]
     return s
