@@ -34,6 +34,17 @@ static int hash_work(struct call *c, struct reader *r)
 	return code;
 }
 
+/* His own password: the session by which he changed it ends, too, as chin's does. */
+static int user_sent(struct call *c)
+{
+	char user[64];
+
+	if (c->err.code < 0 || !c->person || strcmp(seed_of(c)->name, c->user) != 0 ||
+	    !auth_session_close(c->cgi->auth, c, json_text(c->json, "token"), user))
+		return chin_done(c);
+	return sessions_ended(c, user, 1, chin_done);
+}
+
 /* user-set of s->name; a new one may do in chin's project what chin's users may. */
 static int user_send(struct call *c)
 {
@@ -56,7 +67,7 @@ static int user_send(struct call *c)
 	if (c->person && strcmp(s->name, c->user) == 0)
 		cJSON_AddNumberToObject(args, "since", (double)c->person->since);
 	sodium_memzero(s->secret, sizeof s->secret);
-	r = user_command(c, "user-set", args, chin_done);
+	r = user_command(c, "user-set", args, user_sent);
 	cJSON_Delete(args);
 	return r;
 }

@@ -199,11 +199,11 @@ def chin_logs_are_found_by_task_and_by_number(s):
 
 @test
 def chin_actions_and_machines(s):
+    ann = login(s, "ann")  # which is an action
     rows = chin(s, "/api/action/query", **root(s), batch=True, page=1, page_size=3)["data"]
     assert len(rows) == 3 and set(rows[0]) == {"action_id", "user_id", "content", "create_time", "update_time"}, rows
     assert rows[0]["action_id"] > rows[1]["action_id"]
     assert len(chin(s, "/api/action/query", spelled="__", **root(s), batch=False)["data"]) > 3
-    ann = login(s, "ann")
     assert chin(s, "/api/action/query", **ann, batch=True, page=1, page_size=3)["data"] == rows  # the seed keeps nobody out
     chin(s, "/api/action/query", True, token="nonsense", user_id=ann["user_id"], batch=False)
     machines = chin(s, "/api/machine/query", **ann, page=1, page_size=10)["data"]
