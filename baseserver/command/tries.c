@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 enum { KEPT_TRIES = 2048, WHO = 120, DELAY_MAX_S = 300, DELAY_S = 15 };
@@ -98,6 +99,7 @@ void tries_over(struct tries *t, const char *user, const char *network, bool is_
 	}
 	if (is_right)
 		return;
+	CHECK(one); /* it was made */
 	one->wrong++;
 	one->last_us = now_us;
 	int64_t more = one->wrong - t->free_tries;

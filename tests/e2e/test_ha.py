@@ -6,6 +6,7 @@ KILLS=n (default 5, HEAVY=1: 200) take-overs by kill -9; SEED=n; EPOCH_MS, LEAD_
 each take-over took is printed as a distribution.
 """
 import http.client
+import json
 import os
 import random
 import re
@@ -216,6 +217,30 @@ def a_leader_that_steps_down_waits_in_the_same_process(s):
     until("it is seen", lambda: s.status().get("standbys"))
     chaos.goes_on(s, load)
     chaos.judge(s, load)
+
+
+@test
+def who_is_signed_in_is_so_at_the_server_that_takes_over(s):
+    word = {"user": "sia", "password": "a long password 1"}
+    assert s.ask("POST", "/api/v1/users", {**word, "role": "operator", "projects": ["*"]})[0] == 200
+
+    def ask(path, body, **head):
+        conn = http.client.HTTPConnection("127.0.0.1", s.http, timeout=120)
+        conn.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "Origin": f"http://127.0.0.1:{s.http}", **head})
+        answer = conn.getresponse()
+        return answer.status, json.loads(answer.read()), (answer.getheader("Set-Cookie") or "").partition(";")[0]
+
+    def pool(size):
+        return ask("/api/v1/commands", {"kind": "pool-set", "args": {"pool": "of_sia", "size": size}}, **mine)[0]
+    status, answer, cookie = ask("/api/v1/login", word)
+    assert status == 200, answer
+    mine = {"Cookie": cookie, "X-CSRF-Token": answer["csrf"]}
+    assert pool(2) == 202
+    d, began = s.leader(), time.monotonic()
+    d.kill()
+    s.follows("kill of who keeps the sessions", d, began)
+    until("it takes her word", lambda: pool(3) == 202)
+    s.both()
 
 
 @test
