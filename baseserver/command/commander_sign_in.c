@@ -42,6 +42,7 @@ struct sign_in {
 	const char *user, *via, *password, *code;
 	char network[NETWORK_TEXT];
 	char secret[CREDENTIAL_TEXT]; /* minted, not durable yet; "": not that far */
+	uint64_t came;                /* the turn at which it began to wait */
 	int64_t since;                /* of the person whose password was right */
 	int64_t factor;               /* the mark of his second factor; 0: he has none */
 	bool is_booked;
@@ -383,7 +384,8 @@ static struct sign_in *take_at(struct sign_ins *x, size_t at)
 	return s;
 }
 
-/* The face, and in it the lane, that has waited for its turn for longest. */
+/* The face, and in it the lane, that has waited for its turn for longest. A lane that never had one
+ * has waited since it came: else networks that are invented would always come first. */
 static struct sign_in *take_next(struct sign_ins *x)
 {
 	uint64_t best[2] = { UINT64_MAX, UINT64_MAX };
@@ -393,6 +395,7 @@ static struct sign_in *take_next(struct sign_ins *x)
 	for (size_t i = 0; i < x->n; i++) {
 		lane_of(x->waiting[i], lane);
 		uint64_t face = *turn_of(x, x->waiting[i]->r->face), of = *turn_of(x, lane);
+		of = of > x->waiting[i]->came ? of : x->waiting[i]->came;
 		if (face > best[0] || (face == best[0] && of >= best[1]))
 			continue;
 		best[0] = face;
@@ -555,6 +558,7 @@ static void sign_wait(struct commander *c, struct sign_in *s)
 		if (gives == s)
 			return;
 	}
+	s->came = x->turn;
 	x->waiting[x->n++] = s;
 	judge_next(c);
 }
