@@ -133,7 +133,8 @@ void turns_end(struct turns *t, const void *who, int64_t spent_us)
 {
 	struct waiting **at = place_of(t, who), *p = *at;
 
-	CHECK(p && p->is_read);
+	CHECK(p);
+	CHECK(p->is_read);
 	p->is_read = false;
 	p->spent_us = spent_us;
 	t->free++;

@@ -121,7 +121,7 @@ static const char *value_wanted(const struct verb *v, const char *word, const ch
 		               ? arg
 		               : NULL;
 	for (const char *p = word + 1; *p; p++)
-		if (option_arg(v, NULL, 0, *p, ret_name, &arg) && arg)
+		if (option_arg(v, "", 0, *p, ret_name, &arg) && arg)
 			return p[1] ? NULL : arg;
 	return NULL;
 }
