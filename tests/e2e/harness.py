@@ -316,8 +316,10 @@ class Site:
         return until(f"broker {name} is ready", look, seconds)
 
     def pids(self, program, under=None):
-        """Processes of this Site that run `program`, by their command line."""
+        """Processes of this Site that run `program`, by their command line; "/NAME" is what lies in the Site's own folder."""
         found = []
+        if isinstance(under, str) and under.startswith("/") and not os.path.exists(under):
+            under = f"{self.dir}{under}"  # the path of the folder itself may hold such a name, too
         for pid in self.ours():
             try:
                 argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
