@@ -211,8 +211,8 @@ static bool may_be(enum met what, const struct task *t, const struct instance *i
 		return true;
 	if (judge_by(&rows, t, i, at_us, lenient) == what)
 		return true;
-	rows.before = NULL; /* a start counts anew: rows that came meanwhile, too */
-	if (is_member && judge_by(&rows, t, i, at_us, lenient) == what)
+	rows.before = NULL; /* a start counts anew for a redo: rows that came meanwhile, too */
+	if (is_member && o->kind != W_BACKFILL && judge_by(&rows, t, i, at_us, lenient) == what)
 		return true;
 	return is_member && o->kind == W_BACKFILL && judge_by(&dates, t, i, at_us, lenient) == what;
 }
