@@ -318,7 +318,7 @@ class Site:
     def pids(self, program, under=None):
         """Processes of this Site that run `program`, by their command line; "/NAME" is what lies in the Site's own folder."""
         found = []
-        if isinstance(under, str) and under.startswith("/") and not os.path.exists(under):
+        if isinstance(under, str) and re.fullmatch(r"/[^/]+", under):
             under = f"{self.dir}{under}"  # the path of the folder itself may hold such a name, too
         for pid in self.ours():
             try:
