@@ -526,8 +526,8 @@ void factors__forget(struct commander *c);
 /* commander_session.c: sessions of people. They have set cmd->edit. */
 int session__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 int session__end(struct commander *c, struct cmd *cmd, struct refusal *f);
-/* cmd->edit changes what its person is let in by (`since`, or the mark of his second `factor`): his
- * sessions end, but the one by which he himself has changed it goes on. */
+/* Ends a person's sessions in cmd->edit, which changes his credentials: `key` is `since` or
+ * `factor`, `value` what it is from now on. The session that gave the command goes on. */
 void sessions__renew(struct commander *c, struct cmd *cmd, const char *key, int64_t value);
 /* commander_sign_in.c */
 void sign_ins__init(struct commander *c);

@@ -1,6 +1,7 @@
-/* Sessions of people: a document a person, of which the newest alone is kept. A sign-in adds one to
- * it, its end or a change of the person's credentials takes it out. What is over goes with the next
- * change, so that a document has no more than SESSIONS_EACH_MAX and needs nobody to clear it. */
+/* Sessions of people: each person has one document, of which the store keeps the newest version.
+ * A sign-in adds a session to the document. Ending a session, or changing the person's credentials,
+ * removes it. Each change also removes sessions that have expired, so a document never holds more
+ * than SESSIONS_EACH_MAX and needs no cleaner. */
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"

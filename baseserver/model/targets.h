@@ -32,8 +32,8 @@ const struct doc *targets_split(const struct docs *t, const char *text, const ch
 bool target_value(const struct doc *t, const char *key, struct buf *out);
 /* A secret by name; false: it has none of that name. */
 bool target_secret(const struct doc *t, const char *name, struct target_secret *ret);
-/* Of the text by which a job names a secret: NAME means the password of that server, NAME.SECRET
- * another one of it. NULL: no such server is in force. */
+/* Finds the server whose secret a job names: NAME is the server's password, NAME.SECRET another of
+ * its secrets. Returns NULL where no such server is in force. */
 const struct doc *targets_of_secret(const struct docs *t, const char *text, const char **ret_name);
 bool target_allows(const struct doc *t, const char *project);
 /* Why a project may not use it, or its secret; NULL: it may. Static text. */

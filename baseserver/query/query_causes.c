@@ -1,4 +1,5 @@
-/* Why a workflow, or one run of it, is not done: the first causes, not all that wait for them.
+/* The query `causes` names the first causes why a workflow, or one run of it, is not done. It does
+ * not list the instances that merely wait for them, it counts these.
  *
  * Its members (unfinished instances within the dates, and those that failed) are the first nodes of
  * a graph; whatever a node waits for is the next, across workflows and dates, as long as there is

@@ -41,7 +41,8 @@ void candidate_put(struct typing *t, const char *text, const char *help);
 /* Those that the server knows for an argument of this name. */
 void names_put(struct typing *t, const char *argument);
 
-/* Append what was typed without its quotes; nothing is expanded. Returns the quote that is open. */
+/* Appends `typed` without its quotes to out; expands nothing. Returns the quote that is still open,
+ * or '\0'. */
 char quote_take(const char *typed, struct buf *out);
 /* Append text so that bash reads it as this text; `open` as of quote_take(). */
 void quote_put(const char *text, char open, struct buf *out);

@@ -25,8 +25,13 @@ export default {
 		await page.waitForSelector('[data-factor] svg path.dark')
 		await axe('the picture of a second factor')
 		const secret = await page.innerText('[data-secret]')
-		await page.fill('#factor-code', codeOf(secret))
-		await page.click('[data-factor] button[type=submit]')
+		// A code is of its half minute: where that passed before the server looked, the next one is shown.
+		for (let tries = 0; tries < 3; tries++) {
+			await page.fill('#factor-code', codeOf(secret))
+			await page.click('[data-factor] button[type=submit]')
+			await page.waitForSelector('[data-codes], [data-factor] .state-failed')
+			if (await page.locator('[data-codes]').count()) break
+		}
 		await page.waitForSelector('[data-codes]')
 		const codes = await page.locator('[data-codes] li').allInnerTexts()
 		is('ten codes', codes.length === 10)
