@@ -1,9 +1,9 @@
 /* What depends on the chosen instances: links are followed on plans, and only dates that
  * have a row count, for the rest has not begun. The walk is in pieces: down__step() looks at a
- * bounded number of dates and goes on in a later turn, so that others on the thread have theirs. A
- * pass follows one link from one task's dates to one child's, in ascending order. Its end merges
- * the dates it found into the child's; the pass itself sees them before, for a task may link to itself.
- * Definitions may change between two pieces: each piece looks them up anew. */
+ * bounded number of dates and goes on in a later turn, so that others on the thread have theirs.
+ * A pass follows one link from one task's dates to one child's, in ascending order. Its end merges
+ * the dates it found into the child's; the pass itself sees them before, for a task may link to
+ * itself. Definitions may change between two pieces: each piece looks them up anew. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
