@@ -203,11 +203,11 @@ static int take_asserts(const struct commander *c, const struct order *o, struct
 {
 	if (o->asserts < 0)
 		return 0;
-	next->asserts = (enum asserts)o->asserts;
+	next->asserts = (enum asserts)(o->asserts + ASSERTS_ADMIN);
 	if (next->kind != PEER_FACE)
 		return refuse(f, E_INVALID, "args.asserts", "--kind face",
 		              "args.asserts: a %s speaks for nobody", peer_kind_name(next->kind));
-	if (o->asserts == ASSERTS_ADMIN ||
+	if (next->asserts == ASSERTS_ADMIN ||
 	    grants_any_admin(&c->docs[DOC_USER], &c->docs[DOC_GROUP]))
 		return 0;
 	return refuse(f, E_CONFLICT, "args.asserts", "sirdar user set NAME --role admin",
