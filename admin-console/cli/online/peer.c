@@ -21,7 +21,7 @@ static const struct opt options[] = {
 	  TAKE_ITEMS, "projects" },
 	{ "expires", 0, "T", "from then on it is not let in: an instant, or never", TAKE_TEXT,
 	  "expires" },
-	{ "asserts", 0, "WHOM", "a face speaks for admin, people or nobody unknown to the server",
+	{ "asserts", 0, "WHOM", "whom unknown to the server a face speaks for: admin, people, directory, nobody",
 	  TAKE_TEXT, "asserts" },
 	{ "state", 0, "active", "let in again what was revoked, with its former key", TAKE_TEXT,
 	  "state" },
