@@ -130,7 +130,8 @@ static bool is_admin(const struct doc *u, const struct docs *groups, bool own)
 	bool is_own = (!*source || strcmp(source, "local") == 0) && jv_text(g.person, "secret");
 
 	return g.person && !jv_true(g.person, "disabled") &&
-	       (is_own || (!own && (jv_text(g.person, "secret") || *jv_str(g.person, "subject")))) &&
+	       (is_own ||
+	        (!own && (jv_text(g.person, "secret") || *jv_str(g.person, "subject")))) &&
 	       grants_role(&g) == LEAST_ADMIN;
 }
 

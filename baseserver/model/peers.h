@@ -30,7 +30,7 @@ enum { PEER_KEYS_MAX = 2 };
  * administrator. UNSAID: grants_asserts() says what that means today. */
 enum asserts { ASSERTS_UNSAID, ASSERTS_ADMIN, ASSERTS_PEOPLE, ASSERTS_NOBODY, ASSERTS_DIRECTORY };
 extern const char *const asserts_words[]; /* from ASSERTS_ADMIN on, NULL-ended */
-const char *asserts_word(enum asserts a);  /* of ASSERTS_UNSAID NULL */
+const char *asserts_word(enum asserts a); /* of ASSERTS_UNSAID NULL */
 
 struct peer {
 	const struct jval *root; /* owns what the lists and texts show */

@@ -52,10 +52,10 @@ static int wrong_role(struct conn *c, enum frame_kind kind)
 	return E_PROTOCOL;
 }
 
-/* Who may send which frame after the greeting, what it is told of, and who takes it. Clients by what
- * they are. Told of: OWN, what it says itself; READS, what others have: its taker asks worker_read.c,
- * which of that a peer may read that keeps to some projects; ALL, of whatever: no such peer may send
- * it. */
+/* Who may send which frame after the greeting, what it is told of, and who takes it. Clients by
+ * what they are. Told of: OWN, what it says itself; READS, what others have: its taker asks
+ * worker_read.c which of that a peer may read that keeps to some projects; ALL, of whatever: no
+ * such peer may send it. */
 enum { BY_KIND = 8 }; /* bits below it: roles */
 enum {
 	BROKER = 1 << ROLE_BROKER,

@@ -104,7 +104,7 @@ static void peers_print(struct query *q, const char *name, const struct peer *p,
 	put_words(out, "groups", p->groups);
 	put_words(out, "types", p->types);
 	put_words(out, "projects", p->projects);
-	put_text(out, "asserts", 
+	put_text(out, "asserts",
 	         kind == PEER_FACE ? asserts_word(grants_asserts(commander_docs(q->c, 0), name))
 	                           : NULL);
 	put_time_us(out, "expires", p->expires_us);

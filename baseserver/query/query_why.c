@@ -63,7 +63,8 @@ static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key 
 	bool instance = live && live->flags & IF_FROZEN, task = p->row.frozen;
 	char at[WHEN_TEXT];
 
-	if (!query__sees_task(w->q, key.task) || (!task && !instance) || (live && state_holds_slot((enum state)live->state)))
+	if (!query__sees_task(w->q, key.task) || (!task && !instance) ||
+	    (live && state_holds_slot((enum state)live->state)))
 		return;
 	/* Of an instance its history tells; of a task its command, while that is known. */
 	const struct commander *c = w->q->c;
