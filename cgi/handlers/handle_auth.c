@@ -332,12 +332,13 @@ int proof_post(struct call *c)
 	struct login *l = c->extra = mem_new(sizeof *l);
 	const char *source = c->person ? c->person->source : "";
 
-	if (c->credential[0] == '\0' || strcmp(source, "oidc") == 0)
+	if (call_members_only(c, keys) < 0 ||
+	    text_member(c, "password", true, l->password, sizeof l->password) < 0)
+		return c->err.code;
+	if (c->credential[0] == '\0' || !c->by_cookie || strcmp(source, "oidc") == 0)
 		return call_fail(c, E_CONFLICT, "",
 		                 "%s has no password at the server: sign in again", c->actor);
-	if (call_members_only(c, keys) < 0 ||
-	    text_member(c, "password", true, l->password, sizeof l->password) < 0 ||
-	    auth_may_try(c->cgi->auth, c, c->user) < 0)
+	if (auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
 	snprintf(l->user, sizeof l->user, "%s", c->user);
 	if (strcmp(source, "ldap") == 0) {
