@@ -69,7 +69,8 @@ static inline bool is_older(uint32_t a, uint32_t b)
 
 /* (design: SEMANTICS section 3, "Leases".) Granted and absent twice: sent again. Once
  * present and now absent: lost. Another process answers: what it does not list died with
- * the former one. */
+ * the former one. So did what a former server granted and nobody has listed since: whom that was
+ * sent to is not known, and it may have run there. */
 static bool held_absent(struct maintainer *m, struct watch *w, const struct held_news *n)
 {
 	bool moved = w->session != n->session;
@@ -78,7 +79,7 @@ static bool held_absent(struct maintainer *m, struct watch *w, const struct held
 		return false; /* granted, or heard of, in a later one */
 	w->session = n->session;
 	/* What was granted to this very session came after its greeting. */
-	if (w->gone || w->present || (n->hello && n->fresh && moved)) {
+	if (w->gone || w->present || w->lane == LANE_UNKNOWN || (n->hello && n->fresh && moved)) {
 		w->gone = true;
 		if (outbox_room(&m->out) > 0 && !w->asked)
 			maintainer__lose(m, w);
