@@ -22,13 +22,27 @@
 /* What could not be decided: who waits for an ear that stands may be many. */
 #define LOOK_AGAIN_US(m) ((m)->n_ears ? 20 * US_PER_MS : US_PER_MS)
 
-/* How far the plan has come: rows that a command made ahead of it do not say. */
-static void follow_plan(struct mtask *t, const struct instance *i)
+/* The plan passes over rows that are there when it comes to them, and no record says so. */
+static void made_ahead(struct mtask *t, int64_t date)
 {
-	if (i->key.part != 0 || i->key.run_date <= t->through || !t->def)
+	if (t->ahead_lo == INT64_MIN || plan_next(t->def->plan, t->ahead_hi) != date)
+		t->ahead_lo = date;
+	t->ahead_hi = date;
+}
+
+/* How far the plan has come: rows that a command or a branch made ahead of it do not say. */
+static void follow_plan(struct mtask *t, const struct transition *tr)
+{
+	int64_t date = tr->inst.key.run_date;
+
+	if (tr->inst.key.part != 0 || date <= t->through || !t->def)
 		return;
-	if (i->origin == OR_CYCLE || plan_next(t->def->plan, t->through) == i->key.run_date)
-		t->through = i->key.run_date;
+	if (transition_is_planned(tr) || plan_next(t->def->plan, t->through) == date)
+		t->through = date;
+	else
+		made_ahead(t, date);
+	if (t->through < t->ahead_lo && plan_next(t->def->plan, t->through) == t->ahead_lo)
+		t->through = t->ahead_hi;
 }
 
 static void fold_instance(struct maintainer *m, const struct transition *tr)
@@ -42,7 +56,7 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 	CHECK(t->unfinished >= (size_t)was);
 	t->unfinished = t->unfinished + is - was;
 	if (tr->from == ST_NONE)
-		follow_plan(t, i);
+		follow_plan(t, tr);
 	if (!watch__wanted(m, i)) {
 		if (index != SLAB_NONE)
 			watch__drop(m, index);

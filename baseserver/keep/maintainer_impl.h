@@ -43,6 +43,7 @@ struct mtask {
 	const struct task *def; /* counted */
 	struct store_task row;
 	int64_t through;
+	int64_t ahead_lo, ahead_hi; /* dates in a row that were made before it came to them */
 	size_t unfinished;
 	bool offline_asked;
 };

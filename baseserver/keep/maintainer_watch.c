@@ -18,8 +18,10 @@ struct mtask *maintainer__task(struct maintainer *m, uint32_t id)
 			m->tasks[i] = NULL;
 		m->tasks_cap = cap;
 	}
-	if (!m->tasks[id])
+	if (!m->tasks[id]) {
 		m->tasks[id] = mem_new(sizeof *m->tasks[id]);
+		m->tasks[id]->ahead_lo = INT64_MIN; /* none */
+	}
 	return m->tasks[id];
 }
 

@@ -273,8 +273,7 @@ void catalog_fold(struct catalog *c, const struct transition *tr)
 		put_inst(c, &tr->inst, tr->slot);
 		put_outcome(c, tr);
 		struct cat_task *t = catalog_place(c, tr->inst.key.task);
-		if (tr->inst.key.part == 0 && tr->inst.origin == OR_CYCLE &&
-		    tr->inst.key.run_date > t->row.planned_through)
+		if (transition_is_planned(tr) && tr->inst.key.run_date > t->row.planned_through)
 			t->row.planned_through = tr->inst.key.run_date;
 	}
 }

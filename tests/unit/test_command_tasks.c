@@ -129,6 +129,62 @@ static struct place *thawed(int64_t *ret_before_us)
 	return p;
 }
 
+struct ahead {
+	int64_t next, off_until;
+};
+
+static void ahead_of(void *ctx, const struct ledger_task *t)
+{
+	if (strcmp(t->def->name, "p/w/b") == 0)
+		*(struct ahead *)ctx = (struct ahead){
+			plan_next(t->def->plan, t->row->planned_through),
+			plan_off_until(t->def->plan)
+		};
+}
+
+static void end_at(struct place *p, struct inst_key key, const char *branch)
+{
+	struct proposals *ps = proposals_new(PR_WORKER, 1, p->me, proposed);
+	struct proposal *q = proposals_add(ps, ASK_ENDED, key);
+	struct instance i;
+
+	assert_true(ledger_find(p->ledger, key, &i));
+	q->token = i.token;
+	q->end = AE_OK;
+	q->branch = mem_str(branch);
+	assert_int_equal(ledger_propose(p->ledger, ps), 0);
+	run(p);
+	assert_int_equal(p->code, 0);
+}
+
+/* A parent that ran early left out a date of its child that is still to come: the child's plan is
+ * no further for it, and the dates before are made, or left out with a reason, when it is online
+ * again. */
+static void what_a_branch_leaves_out_ahead_moves_no_plan(void **state)
+{
+	static const char text[] = "workflow: w\nproject: p\nstart_date: 2026-03-10T00:00\n"
+				   "timezone: UTC\ndefaults: {type: noop, cycle: hour}\n"
+				   "tasks:\n  a: {}\n  b: {needs: [a]}\n";
+	struct place *p = place_new(1000);
+	struct ahead b = { 0 };
+
+	(void)state;
+	apply(p, text);
+	struct proposals *ps = proposals_new(PR_INSTANTIATOR, 1, p->me, proposed);
+	proposals_add(ps, ASK_CREATE, key_of(p, "p/w/b", DAY(10)))->plan = true;
+	assert_int_equal(ledger_propose(p->ledger, ps), 0);
+	run(p);
+	ok(p, command(p, "offline", "{\"selection\": {\"tasks\": [\"p/w/b\"]}}"));
+	end_at(p, start_one(p, "p/w/a", DAY(10) + 5 * 3600), "[]");
+	assert_int_equal(look(p, "p/w/b", DAY(10) + 5 * 3600).state, ST_SKIPPED);
+	mono_now += 2 * 3600 * US_PER_S;
+	ok(p, command(p, "online", "{\"selection\": {\"tasks\": [\"p/w/b\"]}}"));
+	ledger_each_task(p->ledger, ahead_of, &b);
+	assert_int_equal(b.next, DAY(10) + 3600);
+	assert_in_range(b.off_until, DAY(10) + 2 * 3600 + 1, DAY(10) + 3 * 3600);
+	place_free(p);
+}
+
 static void unfreeze_leaves_out_what_the_catch_up_mode_does(void **state)
 {
 	int64_t before_us;
@@ -340,6 +396,7 @@ int main(void)
 		cmocka_unit_test(documents_that_are_wrong_say_where),
 		cmocka_unit_test(documents_changes_are_named),
 		cmocka_unit_test(offline_skips_what_waits_and_is_refused_with_children),
+		cmocka_unit_test(what_a_branch_leaves_out_ahead_moves_no_plan),
 		cmocka_unit_test(unfreeze_leaves_out_what_the_catch_up_mode_does),
 		cmocka_unit_test(unfreeze_makes_due_anew),
 		cmocka_unit_test(what_people_asked_for_is_not_left_out),
