@@ -16,8 +16,9 @@
 /* Answers of a step: 0; E_BUSY, the ring has no room; what the store said when it could not tell
  * whether there is a row. With those the step is taken again. */
 enum { ROOM = 16 }; /* records that one step may write, with some to spare */
-/* Rows of history that are asked for together: nothing else is applied while one is read. */
-enum { AHEAD = 64 };
+/* Of the list whose rows of history are asked for together, and how many rows at least end that:
+ * nothing else is applied while one is read. */
+enum { AHEAD = 64, ROWS_AHEAD = 256 };
 
 enum verdict { NODE_OPEN, NODE_MET, NODE_DEAD };
 
@@ -660,15 +661,53 @@ static void try_later(struct ledger *l, int code)
 	actor_alarm(l->me, actor_mono_us(l->me) + l->set.retry_us);
 }
 
-/* The first of the list waits for its row: so will most that come after it. */
+static void ask_for(struct ledger *l, struct inst_key key)
+{
+	uint32_t index;
+
+	if (!table_find(&l->table, key, &index))
+		ledger__ask_row(l, key);
+}
+
+/* What judge_part() will look at. */
+static void ask_parents(struct ledger *l, struct inst_key part)
+{
+	const struct ltask *t = ledger__task_of(l, part.task);
+
+	if (!t || !t->def || !has_nodes(t->def))
+		return;
+	for (size_t i = 0; i < t->def->n_links; i++)
+		ask_for(l, (struct inst_key){ part.run_date, t->def->links[i].parent, part.part });
+}
+
+/* What parts_drive() will judge. */
+static void ask_of_parts(struct ledger *l, const struct instance *whole)
+{
+	uint32_t at;
+
+	for (int32_t k = 1; k <= whole->parts && whole->flags & IF_SPREAD; k++) {
+		const struct entry *e = table_find(&l->table, part_key(whole->key, k), &at);
+		if (e && (e->inst.state == ST_READY || e->inst.state == ST_DEPEND))
+			ask_parents(l, e->inst.key);
+	}
+}
+
+/* The first of the list waits for a row: so will most that come after it, and each for what it
+ * follows. One read for all: a store that is slow is slow for each. */
 static void ask_ahead(struct ledger *l)
 {
 	const struct parts_list *p = &l->parts;
 	uint32_t index;
 
-	for (size_t i = p->at + 1; i < p->n && i - p->at < AHEAD; i++)
-		if (!table_find(&l->table, p->keys[i], &index))
+	for (size_t i = p->at; i < p->n && i - p->at < AHEAD && l->wanted.n < ROWS_AHEAD; i++) {
+		const struct entry *e = table_find(&l->table, p->keys[i], &index);
+		if (!e)
 			ledger__ask_row(l, p->keys[i]);
+		if (p->keys[i].part > 0)
+			ask_parents(l, p->keys[i]);
+		else if (e)
+			ask_of_parts(l, &e->inst);
+	}
 }
 
 void ledger__work_parts(struct ledger *l)
