@@ -266,6 +266,7 @@ struct commander {
 	struct pasts pasts;
 	struct cmd *work;                        /* dry runs */
 	size_t slice;                            /* that each may count in this turn */
+	size_t batch_share;                      /* that each may have in flight in this turn */
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct documents documents;              /* of workflows */
 	struct docs docs[DOC_END];               /* by kind: those of doc_kinds */

@@ -155,6 +155,19 @@ static void counted(struct commander *c, struct cmd *cmd)
 	commander__work(c, cmd);
 }
 
+/* What commands change before the next commit lengthens it, and nothing starts before it is over:
+ * command_batch is of all commands together. */
+static void share_batch(struct commander *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_cmds; i++) {
+		const struct cmd *cmd = c->cmds[i];
+		n += cmd->phase == PH_RUN && cmd->state == CS_RUNNING && !cmd->feed_over;
+	}
+	c->batch_share = n && c->set.batch / n == 0 ? 1 : c->set.batch / (n ? n : 1);
+}
+
 /* What is counted in one turn delays all who share the thread: some 2 ms, of all commands
  * together. */
 void cmd__survey_share(struct commander *c)
@@ -168,6 +181,7 @@ void cmd__survey_share(struct commander *c)
 	c->slice = SURVEY_SLICE / (n ? n : 1);
 	if (c->slice < SURVEY_LEAST)
 		c->slice = SURVEY_LEAST;
+	share_batch(c);
 }
 
 /* Of a kind that takes what depends on the chosen ones. 1: there is more to find. */
@@ -488,8 +502,9 @@ void cmd__run(struct commander *c, struct cmd *cmd)
 		free(why);
 		return;
 	}
-	while ((!cmd->feed_over || cmd->ripe.n) && !c->stuck && cmd->in_flight < c->set.batch) {
-		size_t room = parallel_room(c, cmd), left = c->set.batch - cmd->in_flight;
+	CHECK(c->batch_share > 0); /* of this turn */
+	while ((!cmd->feed_over || cmd->ripe.n) && !c->stuck && cmd->in_flight < c->batch_share) {
+		size_t room = parallel_room(c, cmd), left = c->batch_share - cmd->in_flight;
 		size_t max = room < left ? room : left;
 		if (max == 0)
 			break;

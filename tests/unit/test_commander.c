@@ -160,6 +160,33 @@ static void others_are_answered_while_what_depends_on_many_is_found(void **state
 	place_free(p);
 }
 
+/* What is made in one step is one commit at most, and all else waits for that. */
+static void commands_share_what_may_change_in_one_step(void **state)
+{
+	static const char text[] = "workflow: w\nproject: p\nstart_date: 2026-03-01\ndefaults: "
+				   "{type: noop, cycle: minute}\ntasks:\n  a: {}\n  b: {}\n";
+	struct place *p = place_new(8);
+
+	(void)state;
+	apply(p, text);
+	for (int i = 0; i < 2; i++) {
+		char args[160];
+		snprintf(args, sizeof args,
+		         "{\"selection\": {\"tasks\": [\"p/w/%c\"], \"from\": "
+		         "\"2026-03-01T00:00\", \"to\": \"2026-03-01T01:39\"}}",
+		         'a' + i);
+		post(p, "backfill", args, NULL, false);
+	}
+	for (size_t made = 0; made < 200;) {
+		size_t before = made;
+		thread_sim_step(p->th, 1000);
+		made = live(p, ST_READY);
+		assert_in_range(made - before, 0, 8);
+	}
+	run(p);
+	place_free(p);
+}
+
 static void backfill_makes_rows_and_redoes_the_rest(void **state)
 {
 	struct place *p = place_new(1000);
@@ -403,6 +430,7 @@ int main(void)
 		cmocka_unit_test(redo_of_downstream_alone_leaves_the_chosen),
 		cmocka_unit_test(redo_downstream_leaves_what_lies_between),
 		cmocka_unit_test(others_are_answered_while_what_depends_on_many_is_found),
+		cmocka_unit_test(commands_share_what_may_change_in_one_step),
 		cmocka_unit_test(backfill_makes_rows_and_redoes_the_rest),
 		cmocka_unit_test(what_is_so_already_is_no_failure),
 		cmocka_unit_test(backfill_holds_back_what_is_over_its_cap),
