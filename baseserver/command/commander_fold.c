@@ -7,6 +7,9 @@
 #include "sched/task.h"
 #include "util/check.h"
 
+/* Who started a job this long ago starts jobs now. */
+enum { OTHERS_US = 1000 * 1000 };
+
 void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
                       enum state st)
 {
@@ -60,6 +63,24 @@ void cmd__unwatch(struct commander *c, struct cmd *cmd)
 	cmd->watched = false;
 }
 
+static void fold_start(struct commander *c, const struct transition *tr)
+{
+	const struct cat_task *t = catalog_task(&c->cat, tr->inst.key.task);
+
+	if (!t)
+		return;
+	if (c->starts.project != t->project)
+		c->starts_elsewhere = c->starts;
+	c->starts = (struct starts){ t->project, actor_mono_us(c->me) };
+}
+
+bool commander__others_start(const struct commander *c, uint32_t project)
+{
+	const struct starts *s = c->starts.project != project ? &c->starts : &c->starts_elsewhere;
+
+	return s->at_us && actor_mono_us(c->me) - s->at_us < OTHERS_US;
+}
+
 void commander_fold(struct commander *c)
 {
 	for (const struct transition *tr; (tr = stream_peek(c->in)); stream_next(c->in)) {
@@ -68,5 +89,7 @@ void commander_fold(struct commander *c)
 		progress_fold(&c->progress, tr);
 		if (c->watchers && tr->kind == TK_INSTANCE)
 			watch_all(c, tr);
+		if (tr->kind == TK_INSTANCE && tr->event == EV_GRANT)
+			fold_start(c, tr);
 	}
 }

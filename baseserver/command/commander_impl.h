@@ -267,6 +267,10 @@ struct commander {
 	struct cmd *work;                        /* dry runs */
 	size_t slice;                            /* that each may count in this turn */
 	size_t batch_share;                      /* that each may have in flight in this turn */
+	struct starts {
+		uint32_t project; /* the catalog's */
+		int64_t at_us;    /* mono, the last one; 0: none */
+	} starts, starts_elsewhere; /* of the last project to start, and of any other */
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct documents documents;              /* of workflows */
 	struct docs docs[DOC_END];               /* by kind: those of doc_kinds */
@@ -309,6 +313,8 @@ int quota__commands(const struct commander *c, const struct cmd *cmd, struct ref
 int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct refusal *f);
 
 /* commander_fold.c */
+/* Have jobs of projects but this one started within the last second? */
+bool commander__others_start(const struct commander *c, uint32_t project);
 void cmd__unwatch(struct commander *c, struct cmd *cmd);
 /* With stop_on_failure: what ended so stops the command. */
 void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,

@@ -15,6 +15,7 @@
 #include "util/log.h"
 
 enum { SURVEY_SLICE = 2000, SURVEY_LEAST = 100, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
+enum { BESIDE_OTHERS = 8 };
 
 static void open_feed(struct commander *c, struct cmd *cmd)
 {
@@ -486,6 +487,20 @@ static void run_over(struct commander *c, struct cmd *cmd)
 	cmd__over(c, cmd, CS_DONE, "");
 }
 
+/* Beside jobs of other projects that start now its steps are small: each start waits for a step to
+ * be stored. */
+static size_t batch_of(const struct commander *c, const struct cmd *cmd)
+{
+	const struct cat_task *t = cmd->o.sel.n_tasks ? catalog_task(&c->cat, cmd->o.sel.tasks[0])
+	                                              : NULL;
+	size_t share = c->batch_share;
+
+	CHECK(share > 0); /* of this turn */
+	if (t && commander__others_start(c, t->project))
+		share /= BESIDE_OTHERS;
+	return share ? share : 1;
+}
+
 void cmd__run(struct commander *c, struct cmd *cmd)
 {
 	CHECK(cmd->phase == PH_RUN && !cmd->dry);
@@ -502,9 +517,9 @@ void cmd__run(struct commander *c, struct cmd *cmd)
 		free(why);
 		return;
 	}
-	CHECK(c->batch_share > 0); /* of this turn */
-	while ((!cmd->feed_over || cmd->ripe.n) && !c->stuck && cmd->in_flight < c->batch_share) {
-		size_t room = parallel_room(c, cmd), left = c->batch_share - cmd->in_flight;
+	size_t share = batch_of(c, cmd);
+	while ((!cmd->feed_over || cmd->ripe.n) && !c->stuck && cmd->in_flight < share) {
+		size_t room = parallel_room(c, cmd), left = share - cmd->in_flight;
 		size_t max = room < left ? room : left;
 		if (max == 0)
 			break;

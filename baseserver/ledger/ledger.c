@@ -281,6 +281,26 @@ static bool answer_next(struct ledger *l)
 	return l->answered;
 }
 
+/* While the thread is busy a batch goes once it is large, or old; not between an end and the grant
+ * that follows it, which would wait for two commits then: where the thread lost the processor for
+ * the time of a window, every batch is old. */
+static bool is_ripe(struct ledger *l)
+{
+	uint64_t n = stream_last(l->stream) - stream_seen(l->keep);
+
+	if (!l->batch_since_us)
+		return false;
+	if (n >= l->set.batch_max || stream_room(l->stream) < l->set.ring_slots / 4)
+		return true;
+	if (actor_mono_us(l->me) - l->batch_since_us <= l->set.window_us)
+		return false;
+	if (!l->brings || l->put_off == PUT_OFF_MAX)
+		return true;
+	l->put_off++;
+	actor_wake(l->me);
+	return false;
+}
+
 static void ledger_turn(void *self)
 {
 	struct ledger *l = self;
@@ -297,12 +317,9 @@ static void ledger_turn(void *self)
 	}
 	if (!stands_still(l) && !l->waiting.head && l->parts.n == 0)
 		ledger__rows_rest(l);
-	uint64_t n = stream_last(l->stream) - stream_seen(l->keep);
-	if (!l->down && !l->busy && l->batch_since_us &&
-	    (n >= l->set.batch_max || stream_room(l->stream) < l->set.ring_slots / 4 ||
-	     actor_mono_us(l->me) - l->batch_since_us > l->set.window_us) &&
-	    !answer_next(l))
+	if (!l->down && !l->busy && is_ripe(l) && !answer_next(l))
 		ledger__commit(l);
+	l->brings -= l->brings > 0;
 	stream_wake(l->stream);
 }
 

@@ -403,6 +403,7 @@ static void commit_seal(struct ledger *l, struct flight *f)
 	f->b.n_stats = ledger__gather_stats(l, &f->b, &f->stats);
 	f->b.stats = f->stats;
 	l->batch_since_us = 0;
+	l->brings = l->put_off = 0;
 	f->is_out = true;
 }
 

@@ -171,6 +171,7 @@ struct ledger {
 	struct letters edits, records, answers; /* applied, not yet durable */
 	struct letters waiting; /* no input is taken while the ring is nearly full */
 	int64_t batch_since_us; /* mono; 0: nothing uncommitted */
+	unsigned brings, put_off; /* turns: what may yet follow in this batch; ledger.c: is_ripe() */
 	struct flight flight;
 
 	struct founds found, wanted;      /* ledger_rows.c */
@@ -284,6 +285,10 @@ int ledger__find_done(struct ledger *l, struct inst_key key, struct instance *re
 /* It is in the table then, until it is put back, or stays there if it was changed. */
 int ledger__fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index);
 void ledger__put_back(struct ledger *l, uint32_t index);
+
+/* An end is in the ledger in one turn, that its child may start in the next, and the grant in the one
+ * after: of one thread nobody sleeps between them. */
+enum { TURNS_TO_GRANT = 3, PUT_OFF_MAX = 3 * TURNS_TO_GRANT };
 
 /* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
 int ledger__ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);

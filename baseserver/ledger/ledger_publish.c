@@ -50,6 +50,15 @@ void ledger__count_slots(struct ltask *t, int32_t d)
 	}
 }
 
+static unsigned turns_to_grant(const struct transition *tr)
+{
+	if (tr->kind != TK_INSTANCE)
+		return 0;
+	if (tr->from != ST_NONE && state_final((enum state)tr->to))
+		return TURNS_TO_GRANT;
+	return tr->to == ST_DEPEND ? TURNS_TO_GRANT - 1 : 0;
+}
+
 uint64_t ledger__publish(struct ledger *l, const struct transition *tr)
 {
 	struct transition *slot = stream_slot(l->stream);
@@ -62,6 +71,9 @@ uint64_t ledger__publish(struct ledger *l, const struct transition *tr)
 	slot->mono_us = tr->event == EV_GRANT ? actor_mono_us(l->me) : 0;
 	if (l->batch_since_us == 0)
 		l->batch_since_us = actor_mono_us(l->me);
+	unsigned brings = turns_to_grant(slot);
+	if (l->brings < brings)
+		l->brings = brings;
 	if (slot->kind == TK_INSTANCE)
 		log_debug("ledger.apply",
 		          "instance=%u.%" PRId64 " event=%s from=%s to=%s reason=%s attempt=%u",

@@ -187,6 +187,54 @@ static void commands_share_what_may_change_in_one_step(void **state)
 	place_free(p);
 }
 
+/* A grant that the commander sees before whatever is posted next. */
+static void starts_now(struct place *p, struct inst_key key)
+{
+	propose(p, ASK_CREATE, key);
+	propose(p, ASK_SATISFY, key);
+	struct proposals *ps = proposals_new(PR_SORTER, 1, p->me, proposed);
+	struct proposal *q = proposals_add(ps, ASK_GRANT, key);
+	q->folded = UINT64_MAX;
+	q->session = q->broker = 1;
+	assert_int_equal(ledger_propose(p->ledger, ps), 0);
+	thread_sim_run(p->th);
+}
+
+/* Whose project starts jobs meanwhile does not wait for steps of the full size. */
+static void steps_are_small_beside_what_others_start(void **state)
+{
+	static const char text[] = "workflow: w\nproject: %s\nstart_date: 2026-03-01\ndefaults: "
+				   "{type: noop, cycle: minute}\ntasks:\n  a: {}\n  b: {}\n";
+	static const char *const who[] = { "p/w/a", "other/w/a" };
+	struct place *p = place_new(64);
+	char doc[256];
+
+	(void)state;
+	for (int other = 0; other < 2; other++) {
+		snprintf(doc, sizeof doc, text, other ? "other" : "p");
+		apply(p, doc);
+	}
+	for (int other = 0; other < 2; other++) {
+		size_t most = 0;
+		starts_now(p, key_of(p, who[other], DAY(1)));
+		post(p, "backfill",
+		     other ? "{\"selection\": {\"tasks\": [\"p/w/b\"], \"from\": "
+			     "\"2026-03-02T00:00\", \"to\": \"2026-03-02T01:39\"}}"
+			   : "{\"selection\": {\"tasks\": [\"p/w/b\"], \"from\": "
+			     "\"2026-03-01T00:00\", \"to\": \"2026-03-01T01:39\"}}",
+		     NULL, false);
+		for (size_t from = live(p, ST_READY), made = from; made < from + 100;) {
+			size_t before = made;
+			thread_sim_step(p->th, 1000);
+			made = live(p, ST_READY);
+			most = made - before > most ? made - before : most;
+		}
+		assert_in_range(most, other ? 1 : 33, other ? 8 : 64);
+		run(p);
+	}
+	place_free(p);
+}
+
 static void backfill_makes_rows_and_redoes_the_rest(void **state)
 {
 	struct place *p = place_new(1000);
@@ -431,6 +479,7 @@ int main(void)
 		cmocka_unit_test(redo_downstream_leaves_what_lies_between),
 		cmocka_unit_test(others_are_answered_while_what_depends_on_many_is_found),
 		cmocka_unit_test(commands_share_what_may_change_in_one_step),
+		cmocka_unit_test(steps_are_small_beside_what_others_start),
 		cmocka_unit_test(backfill_makes_rows_and_redoes_the_rest),
 		cmocka_unit_test(what_is_so_already_is_no_failure),
 		cmocka_unit_test(backfill_holds_back_what_is_over_its_cap),
