@@ -264,12 +264,12 @@ struct commander {
 	struct cmd **cmds; /* commands at work, by id ascending */
 	size_t n_cmds, cmds_cap;
 	struct pasts pasts;
-	struct cmd *work;                        /* dry runs */
-	size_t slice;                            /* that each may count in this turn */
-	size_t batch_share;                      /* that each may have in flight in this turn */
+	struct cmd *work;   /* dry runs */
+	size_t slice;       /* that each may count in this turn */
+	size_t batch_share; /* that each may have in flight in this turn */
 	struct starts {
-		uint32_t project; /* the catalog's */
-		int64_t at_us;    /* mono, the last one; 0: none */
+		uint32_t project;   /* the catalog's */
+		int64_t at_us;      /* mono, the last one; 0: none */
 	} starts, starts_elsewhere; /* of the last project to start, and of any other */
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct documents documents;              /* of workflows */

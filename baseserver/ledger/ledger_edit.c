@@ -90,8 +90,8 @@ void ledger__put_task(struct ledger *l, struct task *def, const struct store_tas
 	if (was_known && since != plan_since(t->def->plan)) {
 		if (outcomes_replan(&t->outcomes, t->def->plan, def->plan, since))
 			l->replanned = true;
-		/* A version that was to begin earlier: what lies behind comes due by it. How far the
-		 * plan has come is the ledger's to know, not the edit's. */
+		/* A version that was to begin earlier: what lies behind comes due by it. How far
+		 * the plan has come is the ledger's to know, not the edit's. */
 		if (since <= through)
 			through = since > INT64_MIN ? since - 1 : INT64_MIN;
 	}

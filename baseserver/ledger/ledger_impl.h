@@ -169,9 +169,9 @@ struct ledger {
 	uint32_t *dirty_tasks;
 	size_t n_dirty_tasks, dirty_tasks_cap;
 	struct letters edits, records, answers; /* applied, not yet durable */
-	struct letters waiting; /* no input is taken while the ring is nearly full */
-	int64_t batch_since_us; /* mono; 0: nothing uncommitted */
-	unsigned brings, put_off; /* turns: what may yet follow in this batch; ledger.c: is_ripe() */
+	struct letters waiting;   /* no input is taken while the ring is nearly full */
+	int64_t batch_since_us;   /* mono; 0: nothing uncommitted */
+	unsigned brings, put_off; /* turns: what may follow in this batch; ledger.c: is_ripe() */
 	struct flight flight;
 
 	struct founds found, wanted;      /* ledger_rows.c */
@@ -286,8 +286,8 @@ int ledger__find_done(struct ledger *l, struct inst_key key, struct instance *re
 int ledger__fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index);
 void ledger__put_back(struct ledger *l, uint32_t index);
 
-/* An end is in the ledger in one turn, that its child may start in the next, and the grant in the one
- * after: of one thread nobody sleeps between them. */
+/* An end is in the ledger in one turn, that its child may start in the next, and the grant in the
+ * one after: of one thread nobody sleeps between them. */
 enum { TURNS_TO_GRANT = 3, PUT_OFF_MAX = 3 * TURNS_TO_GRANT };
 
 /* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */

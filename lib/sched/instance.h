@@ -203,8 +203,8 @@ static inline bool inst_holds_slot(const struct instance *i, enum state st)
 {
 	return state_holds_slot(st) && !(i->flags & IF_SPREAD);
 }
-/* This record moves the plan of its task on: the plan itself made the row. A branch leaves out dates
- * of its children that are still to come, without their plans. */
+/* This record moves the plan of its task on: the plan itself made the row. A branch leaves out
+ * dates of its children that are still to come, without their plans. */
 static inline bool transition_is_planned(const struct transition *tr)
 {
 	return tr->from == ST_NONE && tr->inst.key.part == 0 && tr->inst.origin == OR_CYCLE &&

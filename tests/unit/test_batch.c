@@ -22,7 +22,8 @@ static uint64_t commits(const struct follower *w)
 	return all.commits;
 }
 
-static void follower_asks(struct follower *w, enum proposer from, enum ask what, struct inst_key key)
+static void follower_asks(struct follower *w, enum proposer from, enum ask what,
+                          struct inst_key key)
 {
 	struct proposals *ps = proposals_new(from, 1, w->me, on_answers);
 	struct proposal *p = proposals_add(ps, what, key);

@@ -136,10 +136,9 @@ struct ahead {
 static void ahead_of(void *ctx, const struct ledger_task *t)
 {
 	if (strcmp(t->def->name, "p/w/b") == 0)
-		*(struct ahead *)ctx = (struct ahead){
-			plan_next(t->def->plan, t->row->planned_through),
-			plan_off_until(t->def->plan)
-		};
+		*(struct ahead *)ctx = (struct ahead){ plan_next(t->def->plan,
+			                                         t->row->planned_through),
+			                               plan_off_until(t->def->plan) };
 }
 
 static void end_at(struct place *p, struct inst_key key, const char *branch)

@@ -219,9 +219,9 @@ static void steps_are_small_beside_what_others_start(void **state)
 		starts_now(p, key_of(p, who[other], DAY(1)));
 		post(p, "backfill",
 		     other ? "{\"selection\": {\"tasks\": [\"p/w/b\"], \"from\": "
-			     "\"2026-03-02T00:00\", \"to\": \"2026-03-02T01:39\"}}"
-			   : "{\"selection\": {\"tasks\": [\"p/w/b\"], \"from\": "
-			     "\"2026-03-01T00:00\", \"to\": \"2026-03-01T01:39\"}}",
+		             "\"2026-03-02T00:00\", \"to\": \"2026-03-02T01:39\"}}"
+		           : "{\"selection\": {\"tasks\": [\"p/w/b\"], \"from\": "
+		             "\"2026-03-01T00:00\", \"to\": \"2026-03-01T01:39\"}}",
 		     NULL, false);
 		for (size_t from = live(p, ST_READY), made = from; made < from + 100;) {
 			size_t before = made;

@@ -414,11 +414,6 @@ static void who_may_not_start_is_withdrawn_also_by_news_that_are_behind(void **s
 	ask(&f, ASK_SATISFY, late.key);
 	late.reason = RE_ASKED; /* not the resolver's */
 	assert_int_equal(ask_full(&f, late).code, E_REVISION);
-	ask(&f, ASK_WITHDRAW, late.key);
-	ask(&f, ASK_RUN_NOW, late.key); /* no parent is asked any more */
-	late.ask = ASK_WITHDRAW;
-	assert_int_equal(ask_full(&f, late).code, E_REVISION);
-	assert_int_equal(look(&f, late.key).state, ST_DEPEND);
 	end(&f);
 }
 
