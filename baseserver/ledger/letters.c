@@ -84,6 +84,7 @@ void record_free(struct record *r)
 	free((void *)r->command.told);
 	free((void *)r->command.error);
 	free((void *)r->command.cursor);
+	free((void *)r->command.projects);
 	for (size_t i = 0; i < r->n_items; i++)
 		free((void *)r->items[i].text);
 	free(r->items);

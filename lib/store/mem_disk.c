@@ -80,6 +80,7 @@ static struct store_command own_command(const struct store_command *c)
 	own.args = copy_text(c->args);
 	own.error = copy_text(c->error);
 	own.cursor = copy_text(c->cursor);
+	own.projects = copy_text(c->projects);
 	return own;
 }
 
@@ -91,6 +92,7 @@ static void free_command(struct store_command *c)
 	drop_text(c->args);
 	drop_text(c->error);
 	drop_text(c->cursor);
+	drop_text(c->projects);
 }
 
 static struct store_link own_link(const struct store_link *l)

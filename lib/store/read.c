@@ -181,15 +181,3 @@ void read__put_list(struct buf *q, const char *before, int64_t value, bool first
 	buf_puts(q, first ? before : ",");
 	sql_put_int(q, value);
 }
-
-void read__where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
-{
-	for (size_t i = 0; i < f->n_tasks; i++)
-		read__put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
-	if (f->n_tasks)
-		buf_puts(q, ")");
-	if (f->workflow)
-		read__put(r, q,
-		          " AND task_id IN (SELECT task_id FROM lb_task WHERE workflow_id = ?)",
-		          "i", (int64_t)f->workflow);
-}

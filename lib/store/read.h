@@ -95,6 +95,19 @@ struct read_action {
 int reader_open(const char *url, struct reader **ret_reader, struct err *err);
 void reader_close(struct reader *r); /* NULL is fine */
 
+/* Whom the reader reads for: who sees some projects only. From then on every call shows what is of
+ * these, what is the person's own and what is everybody's; the rest is not there: no row, no count,
+ * E_NOT_FOUND. The other end of a link is task 0. Borrowed until it is set anew; NULL: all. */
+struct read_sight {
+	char *const *projects; /* n */
+	size_t n;
+	const char *person; /* own commands; "": nobody's */
+	/* Of documents that only their bodies say it of: targets, silences, people's own. */
+	bool (*sees)(const struct read_sight *s, const struct store_doc *d);
+};
+/* The former one. */
+const struct read_sight *reader_see(struct reader *r, const struct read_sight *s);
+
 /* The number of the last transition stored. */
 int read_number(struct reader *r, uint64_t *ret_number, struct err *err);
 /* Which past those numbers are of: another text after another store, or after a loss that was

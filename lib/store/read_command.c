@@ -27,6 +27,7 @@ static int of_live(struct reader *r, uint64_t command, struct read_of_command *r
 	          " AND i.task_id = t.task_id AND i.curr_run_date = t.curr_run_date"
 	          " AND i.part = t.part AND i.code = 0)",
 	          "i", (int64_t)command);
+	read__see_tasks(r, &text, "task_id");
 	int code = read__query(r, "lb_task_run", &text, &q, err);
 	while ((code = rows_next(q, code, err)) > 0)
 		code = found_put(q, each, ctx, ret, err);
@@ -38,6 +39,16 @@ static int of_live(struct reader *r, uint64_t command, struct read_of_command *r
 	" ON h.curr_run_date = i.curr_run_date AND h.task_id = i.task_id AND h.part = i.part" \
 	" WHERE i.command_id = ? AND i.code = 0"
 
+/* Both tables have the column: which one does not matter to whoever is seen. */
+static void see_joined(struct reader *r, struct buf *q)
+{
+	if (!r->sight)
+		return;
+	buf_puts(q, " AND i.task_id IN (SELECT task_id FROM lb_task WHERE 1");
+	read__see_names(r, q, "task_name");
+	buf_puts(q, ")");
+}
+
 static int count_done(struct reader *r, uint64_t command, struct read_of_command *ret,
                       struct err *err)
 {
@@ -46,8 +57,9 @@ static int count_done(struct reader *r, uint64_t command, struct read_of_command
 	int64_t number, n;
 	enum state st;
 
-	read__put(r, &text, "SELECT h.job_status, count(*)" OF_COMMAND " GROUP BY h.job_status",
-	          "i", (int64_t)command);
+	read__put(r, &text, "SELECT h.job_status, count(*)" OF_COMMAND, "i", (int64_t)command);
+	see_joined(r, &text);
+	buf_puts(&text, " GROUP BY h.job_status");
 	int code = read__query(r, "lb_task_run_history", &text, &q, err);
 	while ((code = rows_next(q, code, err)) > 0) {
 		code = rows_int(q, 0, INT32_MIN, INT32_MAX, &number, err);
@@ -69,6 +81,7 @@ static int keys_done(struct reader *r, const struct read_command_of *of, struct 
 
 	read__put(r, &text, "SELECT i.task_id, i.curr_run_date, i.part" OF_COMMAND, "i",
 	          (int64_t)of->command);
+	see_joined(r, &text);
 	if (of->since)
 		read__put(r, &text, " AND h.last_number > ? ORDER BY h.last_number LIMIT ?", "ii",
 		          (int64_t)of->since, (int64_t)of->ended_max);
@@ -100,6 +113,7 @@ static int count_items(struct reader *r, uint64_t command, struct read_of_comman
 	          "SELECT count(*), count(CASE WHEN text <> '' THEN 1 END) FROM lb_command_item"
 	          " WHERE command_id = ? AND code = 0",
 	          "i", (int64_t)command);
+	read__see_tasks(r, &text, "task_id");
 	int code = read__query(r, "lb_command_item", &text, &q, err);
 	while ((code = rows_next(q, code, err)) > 0) {
 		code = 0;

@@ -177,7 +177,12 @@ int read_events_after(struct reader *r, const struct read_tail *t,
 	code = read__begin(r, &number, err);
 	if (code < 0)
 		return code;
-	code = event_query(r, "number > ? ORDER BY number LIMIT ?", &q, err);
+	struct buf rest = { 0 };
+	buf_puts(&rest, "number > ?");
+	read__see_tasks(r, &rest, "task_id");
+	buf_puts(&rest, " ORDER BY number LIMIT ?");
+	code = event_query(r, buf_str(&rest), &q, err);
+	buf_done(&rest);
 	if (code == 0) {
 		rows_bind(q, 2, (int64_t)t->after, (int64_t)t->limit);
 		while ((code = rows_step(q, err)) > 0) {

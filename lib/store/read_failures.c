@@ -58,11 +58,13 @@ static int slice(struct reader *r, const struct read_failures_of *of, uint64_t l
 	          " AND h.part = e.part LIMIT 1)"
 	          " FROM lb_task_event AS e WHERE number > ? AND number <= ? AND at_us >= ?"
 	          " AND part = 0 AND to_status IN (?, ?, ?) AND from_status <> to_status"
-	          " AND event NOT IN (?, ?) ORDER BY number DESC",
+	          " AND event NOT IN (?, ?)",
 	          "iiiiiiiii", (int64_t)ID_FAILURE, (int64_t)lo, (int64_t)hi, of->since_us,
 	          (int64_t)state_number(ST_FAILED), (int64_t)state_number(ST_STOP),
 	          (int64_t)state_number(ST_KILLED), (int64_t)EV_RESTORE_STOP,
 	          (int64_t)EV_RESTORE_KILLED);
+	read__see_tasks(r, &text, "task_id");
+	buf_puts(&text, " ORDER BY number DESC");
 	int code = read__query(r, "lb_task_event", &text, &q, err);
 	while ((code = rows_next(q, code, err)) > 0)
 		code = failed_take(q, each, ctx, err);

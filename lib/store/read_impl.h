@@ -52,6 +52,17 @@ int read__cursor_parse(const struct read_page *page, const char *list, int keys,
 void read__cursor_make(struct read_answer *ret, const struct read_page *page, const char *list,
                        int keys, const int64_t *key);
 
+/* read_sight.c: conditions that follow others; nothing, for who sees all. */
+void read__see_names(struct reader *r, struct buf *q, const char *column); /* "PROJECT/..." */
+void read__see_tasks(struct reader *r, struct buf *q, const char *column); /* ids */
+void read__see_commands(struct reader *r, struct buf *q);
+void read__see_items(struct reader *r, struct buf *q);
+void read__see_actions(struct reader *r, struct buf *q);
+void read__see_docs(struct reader *r, struct buf *q, enum store_doc_kind kind, bool has_body);
+bool read__sees_doc(const struct reader *r, const struct store_doc *d);
+/* The column itself, as a column: 0 in place of a task that is not seen. */
+void read__see_end(struct reader *r, struct buf *q, const char *column);
+
 /* Within a snapshot. E_NOT_FOUND. */
 int read__find_instance(struct reader *r, struct inst_key key, struct instance *ret,
                         struct err *err);

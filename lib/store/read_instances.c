@@ -490,6 +490,7 @@ static int find_in(struct reader *r, const char *table, struct inst_key key, str
 	          "SELECT " INSTANCE_COLUMNS " FROM ? WHERE curr_run_date = ? AND task_id = ?"
 	          " AND part = ?",
 	          "niii", table, key.run_date, (int64_t)key.task, (int64_t)key.part);
+	read__see_tasks(r, &q, "task_id");
 	code = read__query(r, table, &q, &rows, err);
 	if (code < 0)
 		return code;

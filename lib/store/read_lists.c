@@ -6,6 +6,8 @@
 #include "util/check.h"
 #include "util/err.h"
 
+enum { ROW_HIDDEN = 1 }; /* it is there, and is not shown: as if it were not */
+
 /* What every list here does with a row: hand it on, and give the key of its place. */
 struct row_sink {
 	int (*row)(struct row_sink *sink, struct rows *q, int64_t *ret_key, struct err *err);
@@ -20,7 +22,8 @@ struct row_sink {
 	} each;
 	void *ctx;
 	enum store_doc_kind kind;
-	bool is_titled; /* the title stands where the body does */
+	const struct reader *reader; /* of documents */
+	bool is_titled;              /* the title stands where the body does */
 	uint64_t command;
 };
 
@@ -52,7 +55,8 @@ static int list_rows(struct reader *r, const struct list *l, struct read_answer 
 			break;
 		}
 		code = l->sink->row(l->sink, q, key, err);
-		n++;
+		n += code != ROW_HIDDEN;
+		code = code == ROW_HIDDEN ? 0 : code;
 	}
 	return code < 0 ? code : (int)n;
 }
@@ -157,6 +161,17 @@ static void where_task(struct reader *r, struct buf *q, const struct read_task_f
 	buf_puts(q, first ? " AND 0" : ")");
 }
 
+/* Behind a task that is not seen there is nothing: else one's own would tell where its name
+ * stands. */
+static void where_after(struct reader *r, struct buf *q, const struct read_page *page, int64_t task)
+{
+	buf_puts(q,
+	         page->descending ? " AND (task_name, task_id) <" : " AND (task_name, task_id) >");
+	read__put(r, q, " ((SELECT task_name FROM lb_task WHERE task_id = ?", "i", task);
+	read__see_names(r, q, "task_name");
+	read__put(r, q, "), ?)", "i", task);
+}
+
 int read_tasks(struct reader *r, const struct read_task_filter *f, const struct read_page *page,
                int (*each)(void *ctx, const struct store_task *t), void *ctx, struct err *err)
 {
@@ -169,13 +184,9 @@ int read_tasks(struct reader *r, const struct read_task_filter *f, const struct 
 		return code;
 	buf_puts(&q, "SELECT " TASK_COLUMNS " FROM lb_task WHERE 1");
 	where_task(r, &q, f);
+	read__see_names(r, &q, "task_name");
 	if (from.begun)
-		read__put(r, &q,
-		          page->descending ? " AND (task_name, task_id) < ((SELECT task_name FROM"
-		                             " lb_task WHERE task_id = ?), ?)"
-		                           : " AND (task_name, task_id) > ((SELECT task_name FROM"
-		                             " lb_task WHERE task_id = ?), ?)",
-		          "ii", from.key[0], from.key[0]);
+		where_after(r, &q, page, from.key[0]);
 	const char *order = page->descending ? "task_name DESC, task_id DESC"
 	                                     : "task_name, task_id";
 
@@ -190,10 +201,11 @@ int read_task(struct reader *r, const char *name, uint32_t id,
 
 	buf_puts(&q, "SELECT " TASK_COLUMNS " FROM lb_task WHERE ");
 	if (name)
-		read__put(r, &q, "task_name = ? ORDER BY task_status = 3, task_id DESC LIMIT 1",
-		          "t", name);
+		read__put(r, &q, "task_name = ?", "t", name);
 	else
 		read__put(r, &q, "task_id = ?", "i", (int64_t)id);
+	read__see_names(r, &q, "task_name");
+	buf_puts(&q, " ORDER BY task_status = 3, task_id DESC LIMIT 1");
 	return one_named(r, "lb_task", &q, &sink, "task", name, err);
 }
 
@@ -212,9 +224,14 @@ int read_links(struct reader *r, uint32_t task, bool children,
 	struct row_sink sink = { .row = link_row, .each.link = each, .ctx = ctx };
 	struct buf q = { 0 };
 
-	read__put(r, &q,
-	          "SELECT " LINK_COLUMNS " FROM lb_task_link WHERE ? = ? ORDER BY task_to_id, seq",
-	          "ni", children ? "task_from_id" : "task_to_id", (int64_t)task);
+	buf_puts(&q, "SELECT ");
+	read__see_end(r, &q, "task_to_id");
+	buf_puts(&q, ", ");
+	read__see_end(r, &q, "task_from_id");
+	read__put(r, &q, ", " LINK_COLUMNS_BUT_ENDS " FROM lb_task_link WHERE ? = ?", "ni",
+	          children ? "task_from_id" : "task_to_id", (int64_t)task);
+	read__see_tasks(r, &q, children ? "task_from_id" : "task_to_id");
+	buf_puts(&q, " ORDER BY task_to_id, seq");
 	return one_list(r, "lb_task_link", &q, &sink, NULL, err);
 }
 
@@ -226,6 +243,8 @@ static int doc_row(struct row_sink *sink, struct rows *q, int64_t *key, struct e
 	if (code < 0)
 		return code;
 	key[0] = d.id;
+	if (!read__sees_doc(sink->reader, &d))
+		return ROW_HIDDEN;
 	if (sink->is_titled) {
 		d.title = d.body;
 		d.body = "";
@@ -261,6 +280,7 @@ int read_docs(struct reader *r, const struct read_docs_of *of, const struct read
               int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = doc_row,
+		                 .reader = r,
 		                 .each.doc = each,
 		                 .ctx = ctx,
 		                 .kind = of->kind,
@@ -277,6 +297,7 @@ int read_docs(struct reader *r, const struct read_docs_of *of, const struct read
 	where_newest(r, &q, of->kind);
 	if (!of->retired_too)
 		buf_puts(&q, " AND retired = 0");
+	read__see_docs(r, &q, of->kind, false);
 	where_id(r, &q, page, &from);
 	return one_page(
 		r,
@@ -287,13 +308,16 @@ int read_docs(struct reader *r, const struct read_docs_of *of, const struct read
 int read_doc_bodies(struct reader *r, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
-	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
+	struct row_sink sink = {
+		.row = doc_row, .reader = r, .each.doc = each, .ctx = ctx, .kind = kind
+	};
 	struct buf q = { 0 };
 	int code = doc_begin(r, kind, DOC_WITH_BODY, &q, err);
 
 	if (code < 0)
 		return code;
 	where_newest(r, &q, kind);
+	read__see_docs(r, &q, kind, true);
 	buf_puts(&q, " AND retired = 0 ORDER BY id");
 	return one_list(r, doc_table(kind), &q, &sink, NULL, err);
 }
@@ -320,7 +344,9 @@ int read_doc_changes(struct reader *r, enum store_doc_kind kind, uint64_t *ret, 
 int read_doc(struct reader *r, const struct read_which *w,
              int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
-	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = w->kind };
+	struct row_sink sink = {
+		.row = doc_row, .reader = r, .each.doc = each, .ctx = ctx, .kind = w->kind
+	};
 	struct buf q = { 0 };
 	int code = doc_begin(r, w->kind, DOC_WITH_BODY, &q, err);
 
@@ -338,19 +364,24 @@ int read_doc(struct reader *r, const struct read_which *w,
 		read__put(r, &q, " AND version = ?", "i", (int64_t)w->version);
 	else
 		where_newest(r, &q, w->kind);
+	read__see_docs(r, &q, w->kind, true);
 	return one_named(r, doc_table(w->kind), &q, &sink, "document", w->name, err);
 }
 
 int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,
                       int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
-	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
+	struct row_sink sink = {
+		.row = doc_row, .reader = r, .each.doc = each, .ctx = ctx, .kind = kind
+	};
 	struct buf q = { 0 };
 	int code = doc_begin(r, kind, DOC_WITHOUT_BODY, &q, err);
 
 	if (code < 0)
 		return code;
-	read__put(r, &q, " AND id = ? ORDER BY version DESC", "i", (int64_t)id);
+	read__put(r, &q, " AND id = ?", "i", (int64_t)id);
+	read__see_docs(r, &q, kind, false);
+	buf_puts(&q, " ORDER BY version DESC");
 	return one_list(r, doc_table(kind), &q, &sink, NULL, err);
 }
 
@@ -377,6 +408,7 @@ int read_commands(struct reader *r, bool unfinished_only, const struct read_page
 		return code;
 	buf_puts(&q, "SELECT " COMMAND_COLUMNS " FROM lb_command WHERE ");
 	buf_puts(&q, unfinished_only ? "ended_us = 0" : "1");
+	read__see_commands(r, &q);
 	where_id(r, &q, page, &from);
 	return one_page(
 		r, &(struct list){ "lb_command", &q, &sink, page, order_by_id(page), "c", 1 }, err);
@@ -393,6 +425,7 @@ int read_command(struct reader *r, const char *request_id, uint64_t id,
 		read__put(r, &q, "request_id = ?", "t", request_id);
 	else
 		read__put(r, &q, "id = ?", "i", (int64_t)id);
+	read__see_commands(r, &q);
 	return one_list(r, "lb_command", &q, &sink, "command", err);
 }
 
@@ -430,6 +463,7 @@ int read_command_items(struct reader *r, const struct read_items_of *of,
 	          (int64_t)of->command);
 	if (of->failed_only)
 		buf_puts(&q, " AND code <> 0");
+	read__see_items(r, &q);
 	if (from.begun)
 		read__put(r, &q, " AND (task_id, curr_run_date, part) > (?, ?, ?)", "iii",
 		          from.key[0], from.key[1], from.key[2]);
@@ -488,6 +522,7 @@ int read_alerts(struct reader *r, const struct read_alerts *f, const struct read
 		return code;
 	buf_puts(&q, "SELECT " ALERT_COLUMNS " FROM lb_alert WHERE 1");
 	where_alert(r, &q, f);
+	read__see_names(r, &q, "subject");
 	where_id(r, &q, page, &from);
 	return one_page(r, &(struct list){ "lb_alert", &q, &sink, page, order_by_id(page), "l", 1 },
 	                err);
@@ -500,6 +535,7 @@ int read_alert(struct reader *r, uint64_t id, int (*each)(void *ctx, const struc
 	struct buf q = { 0 };
 
 	read__put(r, &q, "SELECT " ALERT_COLUMNS " FROM lb_alert WHERE id = ?", "i", (int64_t)id);
+	read__see_names(r, &q, "subject");
 	return one_list(r, "lb_alert", &q, &sink, "alert", err);
 }
 
@@ -529,6 +565,7 @@ int read_actions(struct reader *r, const struct read_actions_by *by, const struc
 		read__put(r, &q, " AND actor = ?", "t", by->actor);
 	if (by->action)
 		read__put(r, &q, " AND action = ?", "t", by->action);
+	read__see_actions(r, &q);
 	where_id(r, &q, page, &from);
 	return one_page(
 		r, &(struct list){ "lb_action", &q, &sink, page, order_by_id(page), "a", 1 }, err);

@@ -25,6 +25,7 @@ struct read_ops {
 /* An implementation embeds it as its first member. */
 struct reader {
 	const struct read_ops *ops;
+	const struct read_sight *sight; /* NULL: all of it shows */
 };
 
 extern const struct read_ops read_sqlite_ops;

@@ -28,8 +28,10 @@ int read__range_over(struct reader *r, struct inst_key key, struct store_range *
 		return 0;
 	read__put(r, &q,
 	          "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE task_id = ? AND lo <= ?"
-	          " AND hi >= ? ORDER BY number DESC LIMIT 1",
+	          " AND hi >= ?",
 	          "iii", (int64_t)key.task, key.run_date, key.run_date);
+	read__see_tasks(r, &q, "task_id");
+	buf_puts(&q, " ORDER BY number DESC LIMIT 1");
 	return range_find(r, &q, ret, err);
 }
 
@@ -41,6 +43,19 @@ int read__range_numbered(struct reader *r, uint64_t number, struct store_range *
 	read__put(r, &q, "SELECT " RANGE_COLUMNS " FROM lb_task_range WHERE number = ?", "i",
 	          (int64_t)number);
 	return range_find(r, &q, ret, err);
+}
+
+void read__where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
+{
+	for (size_t i = 0; i < f->n_tasks; i++)
+		read__put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
+	if (f->n_tasks)
+		buf_puts(q, ")");
+	if (f->workflow)
+		read__put(r, q,
+		          " AND task_id IN (SELECT task_id FROM lb_task WHERE workflow_id = ?)",
+		          "i", (int64_t)f->workflow);
+	read__see_tasks(r, q, "task_id");
 }
 
 /* All its dates have rows by now: it says nothing more. */

@@ -13,10 +13,14 @@ int read_stats(struct reader *r, const struct store_stat_days *days,
 
 	if (code < 0)
 		return code;
+	/* The rows of all together are nobody's who sees some: theirs are added up instead. */
+	bool some = r->sight && days->task == 0;
 	read__put(r, &q,
-	          "SELECT " STAT_COLUMNS " FROM lb_statistic WHERE day = ? AND task_id = ?"
-	          " ORDER BY job_status, bucket",
+	          some ? "SELECT " STAT_COLUMNS " FROM lb_statistic WHERE day = ? AND task_id > ?"
+	               : "SELECT " STAT_COLUMNS " FROM lb_statistic WHERE day = ? AND task_id = ?",
 	          "?i", (int64_t)days->task);
+	read__see_tasks(r, &q, "task_id");
+	buf_puts(&q, " ORDER BY job_status, bucket");
 	code = read__query(r, "lb_statistic", &q, &rows, err);
 	for (int64_t day = days->hi; day >= days->lo && code == 0; day--) {
 		rows_bind(rows, 1, day);

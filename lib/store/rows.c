@@ -289,6 +289,7 @@ int rows_command(struct rows *r, struct store_command *ret, struct err *err)
 		NUMBER(store_command, done, 0, UINT32_MAX),
 		NUMBER(store_command, failed, 0, UINT32_MAX),
 		TEXT(store_command, cursor),
+		TEXT(store_command, projects),
 	};
 
 	*ret = (struct store_command){ 0 };

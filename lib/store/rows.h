@@ -80,14 +80,13 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 	"task_id, task_name, task_type, task_cycle, start_date, end_date, task_status, frozen, " \
 	"workflow_id, version, anchor, online_from, planned_through, owner, priority, title, " \
 	"workflow_title, zone, grain, quarantined_us"
-#define LINK_COLUMNS \
-	"task_to_id, task_from_id, depend_type, on_end, strategy, strategy_n, " \
-	"`window`"
-#define DOC_COLUMNS_BUT_BODY "id, version, name, retired, actor, at_us"
-#define DOC_COLUMNS          DOC_COLUMNS_BUT_BODY ", body"
+#define LINK_COLUMNS_BUT_ENDS "depend_type, on_end, strategy, strategy_n, `window`"
+#define LINK_COLUMNS          "task_to_id, task_from_id, " LINK_COLUMNS_BUT_ENDS
+#define DOC_COLUMNS_BUT_BODY  "id, version, name, retired, actor, at_us"
+#define DOC_COLUMNS           DOC_COLUMNS_BUT_BODY ", body"
 #define COMMAND_COLUMNS \
 	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, " \
-	"failed, `cursor`"
+	"failed, `cursor`, projects"
 #define ITEM_COLUMNS   "task_id, curr_run_date, part, code, text"
 #define ACTION_COLUMNS "id, at_us, actor, action, object, detail, hash"
 #define ALERT_COLUMNS \

@@ -157,10 +157,11 @@ static int write_command(struct sqlite_store *s, const struct store_command *c, 
 	r = sql_get(s, SQL_COMMAND, &q, err);
 	if (r < 0)
 		return r;
-	sql_bind(q, "itttttiiiiiit", (int64_t)c->id, text_or_empty(c->request_id),
+	sql_bind(q, "itttttiiiiiitt", (int64_t)c->id, text_or_empty(c->request_id),
 	         text_or_empty(c->actor), text_or_empty(c->kind), text_or_empty(c->args),
 	         text_or_empty(c->error), (int64_t)c->state, c->created_us, c->ended_us,
-	         (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed, text_or_empty(c->cursor));
+	         (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed, text_or_empty(c->cursor),
+	         text_or_empty(c->projects));
 	r = sql_run(s, q, err);
 	if (r == 0 && !known)
 		r = write_action(s, audit_of_command(c), err);

@@ -130,7 +130,8 @@ struct store_command {
 	uint8_t state;     /* enum command_state, baseserver/model/command.h */
 	int64_t created_us, ended_us;
 	uint32_t total, done, failed;
-	const char *cursor; /* where a restart goes on; the commander's text */
+	const char *cursor;   /* where a restart goes on; the commander's text */
+	const char *projects; /* that it touches, ":retail::finance:"; "": of none */
 };
 
 struct store_command_item {

@@ -158,21 +158,22 @@ static int write_command(struct my_store *s, const struct store_command *c, stru
 {
 	struct my_out o = { s,
 		            "INSERT INTO lb_command (id, request_id, actor, kind, args, error,"
-		            " state, created_us, ended_us, total, done, failed, `cursor`) VALUES ",
+		            " state, created_us, ended_us, total, done, failed, `cursor`,"
+		            " projects) VALUES ",
 		            " ON DUPLICATE KEY UPDATE error = VALUES(error), state = VALUES(state),"
 		            " ended_us = VALUES(ended_us), total = VALUES(total),"
 		            " done = VALUES(done), failed = VALUES(failed),"
-		            " `cursor` = VALUES(`cursor`)",
+		            " `cursor` = VALUES(`cursor`), projects = VALUES(projects)",
 		            0 };
 	int64_t known = 0;
 	int r = my_ask_number(s, "lb_command", &known, err,
 	                      "SELECT COUNT(*) FROM lb_command WHERE id = ?", "i", (int64_t)c->id);
 
 	if (r == 0)
-		r = my_out_put(&o, err, "itttttiiiiiit", (int64_t)c->id, c->request_id, c->actor,
+		r = my_out_put(&o, err, "itttttiiiiiitt", (int64_t)c->id, c->request_id, c->actor,
 		               c->kind, c->args, c->error, (int64_t)c->state, c->created_us,
 		               c->ended_us, (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed,
-		               c->cursor);
+		               c->cursor, c->projects);
 	r = my_out_end(&o, r, err);
 	if (r == 0 && !known)
 		r = write_action(s, audit_of_command(c), err);
