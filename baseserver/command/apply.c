@@ -274,6 +274,7 @@ static int read(struct apply *a)
 		r = apply__dependents(a);
 	if (r == 0)
 		r = within__check_set(&a->cmd->o, a->set, a->f);
+	touch__set(a->cmd, a->set);
 	return r == 0 ? check_sizes(a) : r;
 }
 

@@ -111,6 +111,7 @@ static int draft_judge(struct apply *a)
 
 	if (r == 0)
 		r = within__check_set(&a->cmd->o, a->set, a->f);
+	touch__set(a->cmd, a->set);
 	if (r < 0)
 		return r;
 	r = apply__compile(a);

@@ -205,6 +205,8 @@ int alert__ack(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (!a)
 		return refuse(f, E_NOT_FOUND, "args.alert", "sirdar alert list --state open",
 		              "args.alert: no alert %" PRIu64 " is open", cmd->o.alert);
+	if (a->subject && strchr(a->subject, '/'))
+		touch__name(cmd, a->subject);
 	if (!within__covers(&cmd->o, a->subject))
 		return within__refuse(&cmd->o, "args.alert", a->subject, f);
 	struct record *r = mem_new(sizeof *r);

@@ -191,6 +191,8 @@ struct cmd {
 	char session[SESSION_ID];            /* by which it was given; "": by none */
 	char *by; /* the face that spoke for the actor, as a member of JSON; NULL: none */
 	char *message;
+	char *projects; /* that it touches: touch__name(); NULL: of none yet */
+	bool touched;   /* what its arguments name is in there */
 	enum command_kind kind;
 	const struct kind *ops; /* its row */
 	enum command_state state;
@@ -423,8 +425,6 @@ void peer__put(struct commander *c, struct cmd *cmd, const struct peer *next);
 void peer__tell(const struct commander *c, const struct store_doc *d);
 /* `projects`: that the peer's commands keep to, a line each; NULL: all. E_FORBIDDEN */
 int peer__within(const struct order *o, const char *projects, struct refusal *f);
-/* `code`: what came of reading the order of a peer that acts by itself. E_NOT_FOUND */
-int peer__own_only(const struct client_request *r, int code, struct refusal *f);
 
 /* commander_enrol.c: a peer's public keys */
 int peer__invite(struct commander *c, struct cmd *cmd, struct refusal *f);
@@ -561,6 +561,19 @@ int rights__who(const struct commander *c, struct client_request *r, struct cred
 int rights__judge(const struct commander *c, const struct client_request *r, const struct order *o,
                   const struct credential *has, char **ret_by, struct refusal *f);
 const char *alert__subject(const struct commander *c, uint64_t id); /* NULL: it is not open */
+
+/* commander_touch.c: the projects that a command touches, kept with it in cmd->projects. `name`: a
+ * project, or what begins with one and a slash. */
+void touch__name(struct cmd *cmd, const char *name);
+void touch__order(const struct commander *c, struct cmd *cmd); /* once, as its arguments say */
+void touch__set(struct cmd *cmd, const struct workflow_set *set);
+void touch__steered(struct cmd *cmd, const struct cmd *at);
+void touch__items(const struct commander *c, struct cmd *cmd,
+                  const struct store_command_item *items, size_t n);
+
+/* commander_reading.c */
+int order__parse_reading(struct order *o, struct refusal *f);
+int reading__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
 int order__parse_within(struct order *o, struct refusal *f);

@@ -207,6 +207,11 @@ static const struct kind kinds[CK_COUNT] = {
 	                         .begin = trust__begin,
 	                         .about_access = true },
 
+	[CK_READING_SET] = { .keys = { "reading" },
+	                     .parse = order__parse_reading,
+	                     .begin = reading__begin,
+	                     .about_access = true },
+
 	/* --- people --------------------------------------------------------------------------- */
 	[CK_USER_SET] = { .keys = { "user", "role", "projects", "rights", "mail", "phone", "chat",
 	                            "full_name", "disabled", "secret", "source", "subject",

@@ -110,6 +110,7 @@ static int each_command(void *ctx, const struct store_command *s)
 	cmd->done = s->done;
 	cmd->failed = s->failed;
 	cmd->message = mem_str("");
+	cmd->projects = s->projects && *s->projects ? mem_str(s->projects) : NULL;
 	read_message(cmd);
 	snprintf(cmd->error, sizeof cmd->error, "%s", s->error ? s->error : "");
 	cmd->shown = (struct shown){ cmd->state, cmd->total, cmd->done, cmd->failed,

@@ -186,6 +186,8 @@ void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item
 			answer_unrecorded(cmd);
 		return;
 	}
+	touch__order(c, cmd);
+	touch__items(c, cmd, items, n_items);
 	struct record *r = mem_new(sizeof *r);
 	r->reply_to = c->me;
 	r->answered = recorded;
@@ -205,7 +207,8 @@ void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item
 		                                                     : (uint32_t)cmd->total,
 		                             .done = (uint32_t)cmd->done,
 		                             .failed = (uint32_t)cmd->failed,
-		                             .cursor = over ? mem_str("") : cursor_text(cmd) };
+		                             .cursor = over ? mem_str("") : cursor_text(cmd),
+		                             .projects = mem_str(cmd->projects) };
 	/* Refused only when the process is ending. */
 	if (ledger_record(c->ledger, r) < 0) {
 		log_warn("command.unrecorded", "command=%" PRIu64, cmd->id);

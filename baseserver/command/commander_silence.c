@@ -185,6 +185,7 @@ static int end_one(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return refuse(f, E_NOT_FOUND, "args.silence", "sirdar silence list",
 		              "args.silence: there is no silence %s", name);
 	const char *covers = jv_str(doc_json(s), "covers");
+	touch__name(cmd, covers);
 	if (cmd->o.within && !within__covers(&cmd->o, covers))
 		return within__refuse(&cmd->o, "args.silence",
 		                      *covers ? covers : "the whole installation", f);

@@ -30,7 +30,7 @@ int steer_parse(struct order *o, struct refusal *f)
 }
 
 /* The command that is meant, if it may be steered. */
-static int find_steered(const struct commander *c, const struct cmd *cmd, struct cmd **ret,
+static int find_steered(const struct commander *c, struct cmd *cmd, struct cmd **ret,
                         struct refusal *f)
 {
 	unsigned long long id = cmd->o.command;
@@ -41,6 +41,8 @@ static int find_steered(const struct commander *c, const struct cmd *cmd, struct
 		return refuse(f, E_NOT_FOUND, "args.command", NULL, "args.command: no command %llu",
 		              id);
 	const struct face face = at ? cmd__face(at) : past__face(past);
+	if (at && at->projects)
+		touch__steered(cmd, at);
 	if (!within__own(cmd, face.actor))
 		return refuse(f, E_FORBIDDEN, "args.command", NULL, "command %llu is %s's", id,
 		              face.actor);
@@ -51,7 +53,7 @@ static int find_steered(const struct commander *c, const struct cmd *cmd, struct
 	return 0;
 }
 
-static int set_state(struct commander *c, const struct cmd *cmd, enum command_state state,
+static int set_state(struct commander *c, struct cmd *cmd, enum command_state state,
                      struct refusal *f)
 {
 	struct cmd *at = NULL;
