@@ -28,12 +28,14 @@
 #include "cgi/seeds/seed.h"
 #include "cgi/server/disk.h"
 #include "cgi/server/fresh.h"
+#include "cgi/server/gate.h"
 #include "cgi/server/net.h"
 #include "cgi/who/auth.h"
 #include "cgi/who/budget.h"
 #include "cgi/who/factor.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/people.h"
+#include "cgi/who/sight.h"
 #include "cgi/who/signs.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"
@@ -113,6 +115,7 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	buf_done(&c->ended);
 	sodium_memzero(c->credential, sizeof c->credential);
 	free(c->extra);
+	sight_unref(c->sight);
 	person_unref(c->person);
 	token_unref(c->token);
 	free(c->method);
@@ -213,13 +216,28 @@ static int face_answer(struct call *c, int r)
 	return r;
 }
 
+static int run_seen(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	buf_clear(&c->out);
+	return c->route->run(c);
+}
+
+/* Before the handler of an instance: is its task one that the caller reads? */
+static int ask_whose(struct call *c)
+{
+	c->then = run_seen;
+	return call_read(c, gate_instance);
+}
+
 /* All of the request is here. */
 static int dispatch(struct call *c)
 {
 	int r = body_check(c);
 
 	if (r == 0)
-		r = c->route->run(c);
+		r = c->sight && c->route->scope == SCOPE_INSTANCE ? ask_whose(c) : c->route->run(c);
 	log_debug("http.dispatch", "request=%s method=%s path=%s code=%d", c->request_id,
 	          c->route->method, c->route->path, r);
 	return face_answer(c, r);
@@ -232,6 +250,9 @@ static int go_on(struct call *c)
 
 	c->suspended = false;
 	c->then = NULL;
+	if (c->is_answered)
+		c->cgi->shown(c);
+	c->is_answered = false;
 	if (then)
 		return face_answer(c, then(c));
 	if (c->err.code < 0)
@@ -256,6 +277,8 @@ static int face_begin(struct call *c, const char *method, const char *version)
 		r = guard_length(c);
 	if (r == 0)
 		r = auth_check(c->cgi->auth, c);
+	if (r == 0)
+		r = sight_check(c);
 	if (r == 0)
 		r = guard_large(c);
 	if (r == 0)
@@ -417,6 +440,9 @@ static void introduce(struct cgi *cgi)
 	if (cgi->ways)
 		cgi->waiters[FOR_WAY] = (struct waiter){ ways_actor(cgi->ways), hash_work };
 	cgi->keep = fresh_keep;
+	cgi->may_ask = gate_may_ask;
+	cgi->shown = gate_shown;
+	cgi->may_log = gate_may_log;
 }
 
 int face_start(struct cgi *cgi, struct err *err)

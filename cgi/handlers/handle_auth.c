@@ -24,6 +24,7 @@
 #include "cgi/who/factor.h"
 #include "cgi/who/outsider.h"
 #include "cgi/who/people.h"
+#include "cgi/who/sight.h"
 #include "cgi/who/signs.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"
@@ -288,6 +289,22 @@ int logout_post(struct call *c)
 	return sessions_ended(c, c->user, ended, answered_empty);
 }
 
+/* Which projects one reads (null: all), and what one is in each. */
+static void put_reads(struct call *c)
+{
+	if (!c->sight)
+		put_null(&c->out, "reads");
+	else
+		put_open(&c->out, "reads", '[');
+	for (size_t i = 0; c->sight && i < c->sight->see.n; i++)
+		put_text(&c->out, NULL, c->sight->names[i]);
+	if (c->sight)
+		put_close(&c->out, ']');
+	put_open(&c->out, "roles", '[');
+	grants_put(c->person, c->token, &c->out);
+	put_close(&c->out, ']');
+}
+
 int session_get(struct call *c)
 {
 	char csrf[AUTH_TEXT_MAX], *within;
@@ -303,53 +320,11 @@ int session_get(struct call *c)
 	put_raw(&c->out, "projects", within ? within : "null");
 	put_rights(&c->out, "rights", c->rights);
 	free(within);
+	put_reads(c);
 	put_bool(&c->out, "must_enrol", c->must_enrol);
 	put_text(&c->out, "csrf", csrf[0] != '\0' ? csrf : NULL);
 	put_close(&c->out, '}');
 	return reply_json(c, MHD_HTTP_OK);
-}
-
-/* --- the same person still --- */
-
-static int proof_shown(struct call *c)
-{
-	struct login *l = c->extra;
-
-	return sign_in_taken(c, &l->since) < 0 ? c->err.code : answered_empty(c);
-}
-
-static int proof_of_directory(struct call *c)
-{
-	if (c->err.code < 0)
-		return c->err.code;
-	return sign_in_ask(c, &(struct sign_in){ .user = c->user, .via = "ldap" }, proof_shown);
-}
-
-/* Who asks shows the password once more, with a session that is the server's. */
-int proof_post(struct call *c)
-{
-	static const char *const keys[] = { "password", NULL };
-	struct login *l = c->extra = mem_new(sizeof *l);
-	const char *source = c->person ? c->person->source : "";
-
-	if (call_members_only(c, keys) < 0 ||
-	    text_member(c, "password", true, l->password, sizeof l->password) < 0)
-		return c->err.code;
-	if (c->credential[0] == '\0' || !c->by_cookie || strcmp(source, "oidc") == 0)
-		return call_fail(c, E_CONFLICT, "",
-		                 "%s has no password at the server: sign in again", c->actor);
-	if (auth_may_try(c->cgi->auth, c, c->user) < 0)
-		return c->err.code;
-	snprintf(l->user, sizeof l->user, "%s", c->user);
-	if (strcmp(source, "ldap") == 0) {
-		c->then = proof_of_directory;
-		return call_way(c, ldap_work);
-	}
-	int r = sign_in_ask(
-		c, &(struct sign_in){ .user = l->user, .password = l->password, .via = "password" },
-		proof_shown);
-	sodium_memzero(l->password, sizeof l->password);
-	return r;
 }
 
 /* --- password --- */

@@ -49,11 +49,11 @@ static const struct {
 	          { "peer-exposed", "no route: the server itself gives it" } };
 
 /* Each changes what lets somebody in, or with what rights: RF_CREDENTIAL of commands. */
-static const char *const credentials[] = { "user-set",      "user-remove",    "group-set",
-	                                   "group-remove",  "token-set",      "token-remove",
-	                                   "server-set",    "server-remove",  "peer-set",
-	                                   "peer-revoke",   "peer-invite",    "peer-approve",
-	                                   "project-trust", "project-untrust" };
+static const char *const credentials[] = { "user-set",      "user-remove",     "group-set",
+	                                   "group-remove",  "token-set",       "token-remove",
+	                                   "server-set",    "server-remove",   "peer-set",
+	                                   "peer-revoke",   "peer-invite",     "peer-approve",
+	                                   "project-trust", "project-untrust", "reading-set" };
 
 static const struct kind kinds[] = {
 #define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },

@@ -18,8 +18,10 @@
 #include "util/map.h"
 
 #define NODES_MAX 500
-#define TASKS_MAX 3000 /* whose instances one answer looks at */
-#define LOOK_BACK 4    /* of a task's newest instances: dates to come are among them */
+#define TASKS_MAX 3000             /* whose instances one answer looks at */
+#define BOX_ABOVE (UINT32_MAX - 1) /* what is another project's, of which nothing is read: */
+#define BOX_BELOW (UINT32_MAX - 2) /* one box above and one below, without a name */
+#define LOOK_BACK 4                /* of a task's newest instances: dates to come are among them */
 
 /* A task, or a workflow with all its tasks. */
 struct node {
@@ -29,6 +31,7 @@ struct node {
 	uint32_t tasks, states[ST_COUNT], forced;
 	int64_t run_date, due_us; /* the newest run_date; the earliest due of what has not ended */
 	bool closed;              /* its links were not followed */
+	bool another;             /* a box: it is another project's */
 };
 
 struct edge {
@@ -102,7 +105,12 @@ static int link_take(void *ctx, const struct store_link *k)
 	struct lineage *l = ctx;
 
 	l->links = mem_room(l->links, &l->cap_links, l->n_links + 1, sizeof *l->links);
-	l->links[l->n_links++] = *k;
+	l->links[l->n_links] = *k;
+	if (k->from == 0)
+		l->links[l->n_links].from = BOX_ABOVE;
+	if (k->to == 0)
+		l->links[l->n_links].to = BOX_BELOW;
+	l->n_links++;
 	return 0;
 }
 
@@ -190,16 +198,36 @@ static int group_of(struct lineage *l, uint32_t task, uint32_t *ret)
 	return code;
 }
 
+static bool is_box(uint32_t id)
+{
+	return id == BOX_ABOVE || id == BOX_BELOW;
+}
+
+static void box_add(struct lineage *l, uint32_t id, int level)
+{
+	size_t n = l->n_nodes;
+
+	node_add(l, id, "", "", level);
+	if (l->n_nodes == n)
+		return;
+	l->nodes[n].another = l->nodes[n].closed = true;
+	map_add(&l->groups, id, id);
+}
+
 /* The node of the task at a link's other end, made when `level` is drawn. */
 static int end_take(struct lineage *l, size_t at, uint32_t task, int level)
 {
-	uint32_t id;
-	int code = group_of(l, task, &id);
+	uint32_t id = task;
+	int code = is_box(task) ? 0 : group_of(l, task, &id);
 
 	if (code < 0 || id == 0 || node_find(l, id))
 		return code;
 	if (level < -l->up || level > l->down) {
 		l->nodes[at].closed = true;
+		return 0;
+	}
+	if (is_box(id)) {
+		box_add(l, id, level);
 		return 0;
 	}
 	if (l->by_task) {
@@ -225,9 +253,11 @@ static int links_follow(struct lineage *l, size_t at, bool children)
 	for (size_t i = 0; i < l->n_ids && code == 0; i++)
 		code = read_links(l->r, l->ids[i], children, link_take, l, &l->c->err);
 	for (size_t i = from; i < l->n_links && code == 0; i++) {
-		if (children)
+		if (children) {
 			code = end_take(l, at, l->links[i].to, level + 1);
-		else if (level <= 0)
+			if (l->links[i].to == BOX_BELOW && node_find(l, BOX_BELOW))
+				edge_count(l, map_get(&l->groups, l->links[i].from), BOX_BELOW);
+		} else if (level <= 0)
 			code = end_take(l, at, l->links[i].from, level - 1);
 	}
 	if (children)
@@ -323,6 +353,7 @@ static void node_put(const struct lineage *l, const struct node *n)
 	}
 	put_time_us(b, "due", n->due_us);
 	put_bool(b, "closed", n->closed);
+	put_bool(b, "another", n->another);
 	put_close(b, '}');
 }
 
@@ -392,7 +423,7 @@ static int lineage_work(struct call *c, struct reader *r)
 	l->now_us = clock_wall_us(&clock_machine);
 	code = start_read(l);
 	for (; code == 0 && l->todo < l->n_nodes; l->todo++)
-		code = node_read(l, l->todo);
+		code = l->nodes[l->todo].another ? 0 : node_read(l, l->todo);
 	if (code == 0) {
 		edges_make(l);
 		lineage_put(c, l);

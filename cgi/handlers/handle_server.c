@@ -15,6 +15,7 @@
 #include "cgi/server/disk.h"
 #include "cgi/server/list.h"
 #include "cgi/server/net.h"
+#include "cgi/who/people.h"
 #include "rt/thread.h"
 #include "sched/tz.h"
 #include "util/alloc.h"
@@ -204,8 +205,11 @@ static int ready_done(struct call *c)
 	const char *status = json_text(root, "status");
 	const cJSON *first = cJSON_GetArrayItem(json_get(root, "problems"), 0);
 	bool fails = !status || strcmp(status, "failing") == 0;
+	/* Nobody knows who asks: where reading is bound, what is wrong may name what is not
+	 * theirs. */
+	bool tells = cJSON_IsString(first) && !people_binds_all(c->cgi->people);
 	snprintf(text, sizeof text, "%s",
-	         cJSON_IsString(first) ? first->valuestring : "the server does not say how it is");
+	         tells ? first->valuestring : "the server does not say how it is");
 	json_free(root);
 	if (fails)
 		return call_fail(c, E_AGAIN, "", "%s", text);

@@ -15,6 +15,7 @@
 #include "cgi/server/net.h"
 #include "cgi/server/show.h"
 #include "cgi/who/budget.h"
+#include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/check.h"
 
@@ -62,7 +63,12 @@ static int events_begin(struct call *c)
 
 	if (a->is_ahead)
 		feed_put(f, EVENT_GAP, sizeof EVENT_GAP - 1);
-	int r = net_follow_events(c->cgi->net, f, a->is_ahead ? 0 : a->from, a->task, a->states);
+	int r = net_follow_events(c->cgi->net, f,
+	                          &(struct follow){ .from = a->is_ahead ? 0 : a->from,
+	                                            .task = a->task,
+	                                            .states = a->states,
+	                                            .sight = c->sight,
+	                                            .mark = people_mark_of(c->person, c->token) });
 	if (r < 0) {
 		MHD_destroy_response(resp);
 		return call_fail(c, r, "", "%s", err_text(r));
@@ -285,6 +291,7 @@ static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 	q->ask.bytes_max = q->lines > 0 ? TAIL_BYTES : (uint32_t)bytes;
 	q->ask.attempt = (uint32_t)attempt;
 	q->ask.generation = (uint32_t)generation;
+	q->ask.mark = people_mark_of(c->person, c->token);
 	return 0;
 }
 

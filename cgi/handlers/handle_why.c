@@ -171,10 +171,12 @@ static int flow_why_said(struct call *c)
 
 static bool is_asked(const cJSON *root)
 {
-	const char *kind = json_text(root, "kind");
+	const char *kind = json_text(root, "kind"), *id = json_text(root, "id");
 
-	return kind && (strcmp(kind, "waits") == 0 || strcmp(kind, "frozen") == 0 ||
-	                strcmp(kind, "retry") == 0 || strcmp(kind, "due") == 0);
+	/* What is another project's has no id for who does not read that. */
+	return kind && id && *id != '\0' &&
+	       (strcmp(kind, "waits") == 0 || strcmp(kind, "frozen") == 0 ||
+	        strcmp(kind, "retry") == 0 || strcmp(kind, "due") == 0);
 }
 
 static int flow_why_next(struct call *c)

@@ -12,7 +12,8 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-#define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
+#define ROUTE(method, path, role, scope, flags, handler) \
+	{ method, path, ROLE_##role, SCOPE_##scope, flags, handler },
 static const struct route own[] = {
 #include "cgi/handlers/routes.def"
 };
@@ -38,7 +39,7 @@ void routes_free(struct routes *l)
 
 void routes_add(struct routes *l, const struct route *row)
 {
-	CHECK(row->path[0] == '/' && row->run && row->role <= ROLE_ADMIN);
+	CHECK(row->path[0] == '/' && row->run && row->role <= ROLE_ADMIN && row->scope);
 	l->items = mem_grow(l->items, l->n + 1, sizeof *l->items);
 	l->items[l->n++] = *row;
 }

@@ -27,7 +27,7 @@ int route_find(const struct routes *l, const char *method, const char *path, siz
                char ret_allow[64]);
 
 /* Declared for the table; each in handle_*.c. */
-#define ROUTE(method, path, role, flags, handler) int handler(struct call *c);
+#define ROUTE(method, path, role, scope, flags, handler) int handler(struct call *c);
 #include "cgi/handlers/routes.def"
 #undef ROUTE
 

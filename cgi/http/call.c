@@ -209,13 +209,41 @@ void call__discard(struct letter *l)
 	call_resume(c);
 }
 
+/* The store knew what is to be asked about: it is asked now. */
+static int call_gate_done(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	buf_clear(&c->out);
+	c->then = c->after_gate;
+	c->is_answered = true;
+	return call_wait(c, FOR_SERVER);
+}
+
+/* What somebody asks who reads some projects only goes through the gate. */
+static int call_ask(struct call *c)
+{
+	int (*work)(struct call *, struct reader *) = NULL;
+	int r = c->sight ? c->cgi->may_ask(c, &work) : 0;
+
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		c->is_answered = c->sight != NULL;
+		return call_wait(c, FOR_SERVER);
+	}
+	c->after_gate = c->then;
+	c->then = call_gate_done;
+	return call_read(c, work);
+}
+
 int call_query(struct call *c, const char *kind, const char *args)
 {
 	c->ask_kind = kind;
 	c->ask_command = false;
 	buf_clear(&c->ask_args);
 	buf_puts(&c->ask_args, args);
-	return call_wait(c, FOR_SERVER);
+	return call_ask(c);
 }
 
 int call_command(struct call *c, const char *kind, const char *args, bool dry_run,
@@ -227,7 +255,7 @@ int call_command(struct call *c, const char *kind, const char *args, bool dry_ru
 	snprintf(c->ask_request, sizeof c->ask_request, "%s", request_id);
 	buf_clear(&c->ask_args);
 	buf_puts(&c->ask_args, args);
-	return call_wait(c, FOR_SERVER);
+	return call_ask(c);
 }
 
 int call_sign_in(struct call *c, const char *args)
@@ -243,6 +271,8 @@ int call_sign_in(struct call *c, const char *args)
 int call_log(struct call *c)
 {
 	c->ask_command = false;
+	if (c->sight && c->cgi->may_log(c) < 0)
+		return c->err.code;
 	return call_wait(c, FOR_LOG);
 }
 

@@ -32,6 +32,7 @@ struct doc_noun;
 struct person;
 struct purse;
 struct reader;
+struct sight;
 struct token;
 struct watch;
 
@@ -45,9 +46,23 @@ typedef int (*call_work_fn)(struct call *c, struct reader *r);
 /* What work on a thread that reads answers that is not done: c->work goes on in a later turn. */
 #define WORK_MORE 1
 
+/* What a route shows who reads some projects only (cgi/who/sight.h); each row has it. */
+enum scope {
+	SCOPE_UNSAID,   /* a row has none: routes_add() refuses it */
+	SCOPE_PUBLIC,   /* nothing of anybody's */
+	SCOPE_OWN,      /* what is the caller's own */
+	SCOPE_SHARED,   /* what is everybody's: machines, types, calendars, pools, channels */
+	SCOPE_WHOLE,    /* the whole installation: refused */
+	SCOPE_NAMED,    /* what its path names: the name begins with a project */
+	SCOPE_INSTANCE, /* the instance whose id is in its path: its task is looked up before */
+	SCOPE_ASKED,    /* what its arguments or its body name: cgi/server/gate.h */
+	SCOPE_FILTERED, /* rows and answers of which the store and the gate let his through */
+};
+
 struct route {
 	const char *method, *path; /* path: "/api/v1/tasks/{name}", {x...} takes the rest */
 	enum role role;            /* least role; ROLE_NONE: public */
+	enum scope scope;          /* of what it shows, for who reads some projects only */
 	unsigned flags;            /* enum route_flag */
 	call_fn run;
 };
@@ -104,6 +119,9 @@ struct call {
 	char credential[72]; /* what he showed, as the server knows it: goes with commands; "" */
 	const char *via;     /* static: how one came in */
 	const struct doc_noun *noun; /* of handle_docs.c */
+	struct sight *sight;         /* held; NULL: the caller reads everything */
+	bool is_answered;            /* c->out, or the error, is the server's: cgi->shown */
+	call_fn after_gate;          /* c->then, while the store is asked first */
 
 	char **normal; /* arguments in normal form C, where they came in another */
 	size_t n_normal;

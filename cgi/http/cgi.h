@@ -21,6 +21,7 @@ struct actor;
 struct budget;
 struct call;
 struct letter;
+struct reader;
 struct auth;
 struct disk;
 struct fresh;
@@ -73,7 +74,13 @@ struct cgi {
 
 	/* Set before the face listens: http/ knows none of those it uses. */
 	struct waiter waiters[WAITS_N];
-	int (*keep)(struct call *c);                            /* answer, and keep the answer */
+	int (*keep)(struct call *c); /* answer, and keep the answer */
+	/* Of calls with a sight. What is about to be asked: 0; 1: `work` has the store asked
+	 * before; negative: refused. What the server answered, or why it refused, is cut down to
+	 * it. */
+	int (*may_ask)(struct call *c, int (**ret_work)(struct call *c, struct reader *r));
+	void (*shown)(struct call *c);
+	int (*may_log)(struct call *c);
 	bool (*words_of_seed)(struct call *c, int *ret_status); /* of an error */
 
 	_Atomic unsigned calls;   /* requests not yet answered in full */

@@ -4,7 +4,8 @@
 #include "cgi/http/cgi.h"
 #include "cgi/seeds/seed.h"
 
-#define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
+#define ROUTE(method, path, role, scope, flags, handler) \
+	{ method, path, ROLE_##role, SCOPE_##scope, flags, handler },
 static const struct route of_seeds[] = {
 #include "cgi/seeds/routes_seeds.def"
 };

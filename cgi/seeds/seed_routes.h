@@ -11,7 +11,7 @@ struct cgi;
 void seeds_register(struct cgi *cgi);
 
 /* Declared for the table; each in the file of its seed. */
-#define ROUTE(method, path, role, flags, handler) int handler(struct call *c);
+#define ROUTE(method, path, role, scope, flags, handler) int handler(struct call *c);
 #include "cgi/seeds/routes_seeds.def"
 #undef ROUTE
 

@@ -22,6 +22,7 @@
 #include "cgi/server/names.h"
 #include "cgi/who/budget.h"
 #include "cgi/who/people.h"
+#include "cgi/who/sight.h"
 #include "rt/thread.h"
 #include "store/read.h"
 #include "util/alloc.h"
@@ -128,6 +129,15 @@ static void reader_doubt(struct disk_reader *d, int code)
 	d->reader = NULL;
 }
 
+/* The reader shows what the caller reads, and nothing else: no work need ask. */
+static int work_do(struct disk_reader *d, struct call *c)
+{
+	reader_see(d->reader, c->sight ? &c->sight->see : NULL);
+	int r = c->work(c, d->reader);
+	reader_see(d->reader, NULL);
+	return r;
+}
+
 /* True: it is not done, and goes on in another turn of its person. */
 static bool call_do(struct disk_reader *d, struct call *c)
 {
@@ -141,10 +151,10 @@ static bool call_do(struct disk_reader *d, struct call *c)
 	if (r == 0 && names_missed(d->cgi->names))
 		names_load(d);
 	if (r == 0)
-		r = c->work(c, d->reader);
+		r = work_do(d, c);
 	if (r == 0 && c->names && names_missed(d->cgi->names) && names_new_ones(d)) {
 		buf_clear(&c->out);
-		r = c->work(c, d->reader);
+		r = work_do(d, c);
 	}
 	if (r == WORK_MORE)
 		return true;

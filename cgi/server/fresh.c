@@ -13,6 +13,7 @@
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "cgi/who/sight.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -153,22 +154,30 @@ static int body_reply(struct call *c, struct fresh_body *b)
 	return reply_as_json(c, c->status != 0 ? c->status : MHD_HTTP_OK, r);
 }
 
+/* What is kept is of one sight: of who reads everything, the target alone. The caller's. */
+static char *target_of(const struct call *c)
+{
+	return c->sight ? mem_fmt("%s\n%s", c->sight->text, c->raw) : mem_str(c->raw);
+}
+
 bool fresh_reply(struct call *c)
 {
 	struct fresh *f = c->cgi->fresh;
+	char *target = target_of(c);
 	struct slot *s;
 	int64_t now = clock_mono_us(&clock_machine);
 	struct fresh_body *b = NULL;
 
 	pthread_mutex_lock(&f->mu);
 	f->used_us = now;
-	s = slot_of(f, c->raw);
-	if (s->body && strcmp(s->target, c->raw) == 0 && now - s->read_us < AGE_US &&
+	s = slot_of(f, target);
+	if (s->body && strcmp(s->target, target) == 0 && now - s->read_us < AGE_US &&
 	    fresh_holds(f, s->kind, s->key, s->body->number)) {
 		b = s->body;
 		atomic_fetch_add(&b->refs, 1);
 	}
 	pthread_mutex_unlock(&f->mu);
+	free(target);
 	if (!b)
 		return false;
 	atomic_fetch_add_explicit(&c->cgi->kept, 1, memory_order_relaxed);
@@ -178,7 +187,8 @@ bool fresh_reply(struct call *c)
 /* Locked. */
 static void slot_fill(struct fresh *f, struct call *c, struct fresh_body *b)
 {
-	struct slot *s = slot_of(f, c->raw);
+	char *target = target_of(c);
+	struct slot *s = slot_of(f, target);
 
 	slot_clear(f, s);
 	if (f->bytes + b->n > BYTES_MAX)
@@ -186,7 +196,7 @@ static void slot_fill(struct fresh *f, struct call *c, struct fresh_body *b)
 	atomic_fetch_add(&b->refs, 1);
 	f->bytes += b->n;
 	CHECK(f->bytes <= BYTES_MAX); /* one alone is BODY_MAX at most */
-	*s = (struct slot){ .target = mem_str(c->raw),
+	*s = (struct slot){ .target = target,
 		            .body = b,
 		            .key = c->fresh_key,
 		            .kind = c->fresh,

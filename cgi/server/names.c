@@ -31,6 +31,8 @@ struct names {
 	struct entry *entries;
 	uint32_t n;
 	size_t cap;
+	char **projects; /* of the tasks, each once */
+	size_t n_projects;
 	uint32_t changes;
 	uint64_t misses, looked_for;
 };
@@ -52,10 +54,41 @@ void names_free(struct names *n)
 	for (uint32_t i = 0; i < n->n; i++)
 		free(n->entries[i].text);
 	free(n->entries);
+	for (size_t i = 0; i < n->n_projects; i++)
+		free(n->projects[i]);
+	free(n->projects);
 	for (int k = 0; k < NAMES_KINDS; k++)
 		map_done(&n->by_id[k]);
 	pthread_mutex_destroy(&n->mu);
 	free(n);
+}
+
+/* Under the lock. */
+static bool has_project(const struct names *n, const char *name, size_t len)
+{
+	for (size_t i = 0; i < n->n_projects; i++)
+		if (strlen(n->projects[i]) == len && memcmp(n->projects[i], name, len) == 0)
+			return true;
+	return false;
+}
+
+/* Under the lock. */
+static void project_of(struct names *n, const char *task)
+{
+	size_t len = strcspn(task, "/");
+
+	if (has_project(n, task, len))
+		return;
+	n->projects = mem_grow(n->projects, n->n_projects + 1, sizeof *n->projects);
+	n->projects[n->n_projects++] = mem_strn(task, len);
+}
+
+bool names_has_project(struct names *n, const char *name, size_t n_name)
+{
+	pthread_mutex_lock(&n->mu);
+	bool has = has_project(n, name, n_name);
+	pthread_mutex_unlock(&n->mu);
+	return has;
 }
 
 /* Under the lock. */
@@ -75,6 +108,8 @@ static struct entry *entry_set(struct names *n, enum names_kind kind, uint32_t i
 		n->entries[at].text = mem_str(name);
 		n->changes++;
 	}
+	if (kind == NAMES_TASK)
+		project_of(n, name);
 	return &n->entries[at];
 }
 

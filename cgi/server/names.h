@@ -32,6 +32,8 @@ void names_label(struct names *n, uint32_t task, uint32_t version, int64_t run_d
 const struct tz *names_zone(struct names *n, uint32_t task);
 uint32_t names_changes(struct names *n); /* how often something here became another */
 /* Was anything missed that no load has looked for? */
+/* Has a task that is known this project, `n_name` bytes long? */
+bool names_has_project(struct names *n, const char *name, size_t n_name);
 bool names_missed(struct names *n);
 /* How many misses there were; all names were read after there were so many. */
 uint64_t names_misses(struct names *n);

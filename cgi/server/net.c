@@ -93,6 +93,8 @@ static void on_answer(struct net *n, const Sirdar__Answer *a)
 		answer_error(c, (const char *)a->body.data, a->body.len);
 	else
 		buf_put(&c->out, a->body.data, a->body.len);
+	if (c->ask_command && a->code == 0)
+		net__news_own(n, c);
 	net__call_end(c, a->code, a->text);
 }
 

@@ -17,6 +17,7 @@ struct cgi;
 struct err;
 struct feed;
 struct net;
+struct sight;
 struct param_cgi;
 struct thread;
 
@@ -35,6 +36,7 @@ struct log_ask {
 	struct inst_key key;
 	uint32_t generation, attempt, stream, bytes_max;
 	uint64_t offset;
+	uint64_t mark; /* of who follows it, as in struct follow */
 	bool is_asked; /* of log_file() */
 	/* of the answer */
 	uint64_t ret_offset;
@@ -46,7 +48,13 @@ struct log_ask {
  * becomes the actor's.
  *   from    events after this number; 0: from now on
  *   errors  E_BUSY, E_CLOSED: the writer has let go of the feed */
-int net_follow_events(struct net *n, struct feed *f, uint64_t from, uint32_t task, uint32_t states);
+struct follow {
+	uint64_t from;
+	uint32_t task, states;
+	struct sight *sight; /* held meanwhile; NULL: who follows reads everything */
+	uint64_t mark;       /* people_mark_of() who follows; 0: who reads everything anyway */
+};
+int net_follow_events(struct net *n, struct feed *f, const struct follow *which);
 int net_follow_log(struct net *n, struct feed *f, const struct log_ask *ask);
 
 /* The words of a command line that have this program enrol (wire/enrol.h). An exit status. */

@@ -10,6 +10,8 @@
 #include "cgi/server/fresh.h"
 #include "cgi/server/net.h"
 #include "cgi/server/net_impl.h"
+#include "cgi/who/people.h"
+#include "cgi/who/sight.h"
 #include "sched/instance.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -26,6 +28,7 @@ static void follower_free(struct follower *f)
 {
 	CHECK(atomic_fetch_sub(&f->net->cgi->streams, 1) > 0);
 	feed_end(f->feed);
+	sight_unref(f->sight);
 	free(f);
 }
 
@@ -115,20 +118,22 @@ static int net_follow_follow(struct net *n, struct follower *f)
 	if (r < 0) {
 		atomic_fetch_sub(&n->cgi->streams, 1);
 		feed_end(f->feed);
+		sight_unref(f->sight);
 		free(f);
 	}
 	return r;
 }
 
-int net_follow_events(struct net *n, struct feed *feed, uint64_t from, uint32_t task,
-                      uint32_t states)
+int net_follow_events(struct net *n, struct feed *feed, const struct follow *which)
 {
 	struct follower *f = mem_new(sizeof *f);
 
 	f->feed = feed;
-	f->from = from;
-	f->task = task;
-	f->states = states;
+	f->from = which->from;
+	f->task = which->task;
+	f->states = which->states;
+	f->sight = sight_ref(which->sight);
+	f->mark = which->mark;
 	return net_follow_follow(n, f);
 }
 
@@ -139,6 +144,7 @@ int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
 	f->feed = feed;
 	f->log = true;
 	f->ask = *ask;
+	f->mark = ask->mark;
 	return net_follow_follow(n, f);
 }
 
@@ -242,17 +248,25 @@ void net__followers_down(struct net *n)
 		net_follow_say(f, "event: down\ndata: {}\n\n");
 }
 
+/* What one may read has changed since one began to listen: the stream ends, and begins again with
+ * what it may carry by now. A browser does that by itself, from the last event it had. */
+static bool is_outdated(const struct follower *f, uint64_t mark, bool binds)
+{
+	return binds && mark != 0 && f->mark != 0 && f->mark != mark;
+}
+
 void net__followers_beat(struct net *n)
 {
 	int64_t now = actor_mono_us(n->me);
 	struct follower **p = &n->followers;
-	bool events = false;
+	uint64_t mark = n->followers ? people_reading_mark(n->cgi->people) : 0;
+	bool events = false, binds = mark != 0 && people_binds_all(n->cgi->people);
 	size_t gone = 0;
 
 	while (*p) {
 		struct follower *f = *p;
 
-		if (feed_gone(f->feed)) {
+		if (feed_gone(f->feed) || is_outdated(f, mark, binds)) {
 			*p = f->next;
 			if (f->log)
 				log_read_send(n, f, true);

@@ -7,6 +7,7 @@
 
 #include "cgi/server/net.h"
 #include "rt/actor.h"
+#include "sched/name.h"
 #include "sirdar.pb-c.h"
 #include "util/buf.h"
 #include "wire/client.h"
@@ -42,7 +43,9 @@ struct follower {
 	/* events */
 	uint64_t from;
 	uint32_t task, states;
-	uint64_t heard; /* of the news of commands, the last one */
+	struct sight *sight; /* held; NULL: all */
+	uint64_t mark;       /* struct follow's */
+	uint64_t heard;      /* of the news of commands, the last one */
 	/* log */
 	struct log_ask ask;
 	uint64_t id;            /* of the LOG_READ; 0: none is open */
@@ -53,8 +56,9 @@ struct follower {
 /* Events that wait to go out together, each shown once. */
 struct told_event {
 	uint64_t number;
-	uint32_t task, state; /* state: its bit */
-	size_t at, bytes;     /* in text */
+	uint32_t task, state;             /* state: its bit */
+	size_t at, bytes;                 /* in text */
+	char project[NAME_BYTES_MAX + 1]; /* of its task; "": its name is not known yet */
 };
 
 struct told {
@@ -65,6 +69,14 @@ struct told {
 
 enum { NEWS_KEPT = 32 };
 
+enum { OWNED_KEPT = 256 };
+
+/* Who gave the last commands of this face. */
+struct told_owner {
+	uint64_t id;
+	char person[136];
+};
+
 /* The last news of the last commands, for who begins to listen too. */
 struct told_news {
 	struct {
@@ -73,6 +85,8 @@ struct told_news {
 	} kept[NEWS_KEPT];
 	size_t n;
 	uint64_t last;
+	struct told_owner owners[OWNED_KEPT];
+	size_t n_owners;
 };
 
 /* net_signs.c: what is told to the audit. */
@@ -104,6 +118,7 @@ void net__followers_event(struct net *n, const Sirdar__Events *e);
 void net__tell(struct net *n); /* what waits goes out now */
 /* net_news.c: how far commands are. */
 void net__news_take(struct net *n, const Sirdar__CommandNews *m);
+void net__news_own(struct net *n, struct call *c);     /* its command was taken */
 void net__news_say(struct net *n, struct follower *f); /* what it has not heard */
 void net__told_done(struct told *t);
 void net__followers_log(struct net *n, const Sirdar__LogData *d);

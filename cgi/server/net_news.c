@@ -1,10 +1,14 @@
 /* How far commands are, to those who listen to all events. Who begins gets what is kept: a command
  * that he asked about meanwhile may have ended before he was heard. What is lost is a gap, as of
  * events. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cgi/http/call.h"
 #include "cgi/http/feed.h"
 #include "cgi/server/net_impl.h"
+#include "cgi/who/sight.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/json_put.h"
@@ -52,6 +56,17 @@ void net__news_take(struct net *n, const Sirdar__CommandNews *m)
 	buf_done(&text);
 }
 
+/* Who reads some projects hears of their own commands: of others' their news does not say what they
+ * touch. */
+static bool is_told(const struct told_news *s, uint64_t id, const struct sight *sight)
+{
+	bool is_own = !sight;
+
+	for (size_t i = 0; i < OWNED_KEPT && !is_own; i++)
+		is_own = s->owners[i].id == id && strcmp(s->owners[i].person, sight->person) == 0;
+	return is_own;
+}
+
 void net__news_say(struct net *n, struct follower *f)
 {
 	const struct told_news *s = &n->news;
@@ -60,8 +75,28 @@ void net__news_say(struct net *n, struct follower *f)
 		return;
 	for (size_t i = 0; i < s->n; i++) {
 		const char *text = s->kept[i].text;
-		if (s->kept[i].at > f->heard && !feed_put(f->feed, text, strlen(text)))
+		if (s->kept[i].at > f->heard && is_told(s, s->kept[i].id, f->sight) &&
+		    !feed_put(f->feed, text, strlen(text)))
 			f->gap = true; /* said with the next event: then he asks */
 	}
 	f->heard = s->last;
+}
+
+void net__news_own(struct net *n, struct call *c)
+{
+	struct told_news *s = &n->news;
+	const char *at = c->ask_dry ? NULL : strstr(buf_str(&c->out), "\"command\":\"");
+
+	if (!at)
+		return;
+	struct told_owner *o = &s->owners[s->n_owners++ % OWNED_KEPT];
+	o->id = strtoull(at + strlen("\"command\":\""), NULL, 10);
+	snprintf(o->person, sizeof o->person, "%s", c->user[0] ? c->user : c->actor);
+	/* Its news may have come before its answer. */
+	for (size_t i = 0; i < s->n; i++)
+		if (s->kept[i].id == o->id)
+			s->kept[i].at = ++s->last;
+	for (struct follower *f = n->followers; f; f = f->next)
+		if (f->sight)
+			net__news_say(n, f);
 }

@@ -21,6 +21,7 @@
 #include "cgi/who/budget.h"
 #include "cgi/who/factor.h"
 #include "cgi/who/people.h"
+#include "cgi/who/sight.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -299,6 +300,7 @@ int auth_check_app(struct auth *a, struct call *c, const char *name, const char 
 	if (r < 0)
 		return r;
 	c->actor = c->actor_text;
+	sight_take(c);
 	return budget_take(c);
 }
 
@@ -375,6 +377,7 @@ int auth_check_secret(struct auth *a, struct call *c, const char *secret)
 	if (r < 0)
 		return r;
 	c->actor = c->actor_text;
+	sight_take(c);
 	return budget_take(c);
 }
 
@@ -383,13 +386,17 @@ int auth_check(struct auth *a, struct call *c)
 	const char *authorization = call_header(c, "Authorization");
 	int r;
 
-	if (c->route->role == ROLE_NONE)
+	if (c->route->role == ROLE_NONE) {
+		if (c->route->flags & RF_SEED && people_binds_all(c->cgi->people))
+			sight_none(c); /* who asks is in the body */
 		return 0;
+	}
 	r = authorization ? check_token(a, c, authorization) : check_cookie(a, c);
 	if (r < 0)
 		return r;
 	c->actor = c->actor_text;
 	CHECK(c->actor[0] != '\0'); /* nobody acts without a name */
+	sight_take(c);
 	if (c->must_enrol && !(c->route->flags & RF_ENROL))
 		return factor_refuse_missing(c);
 	if (budget_take(c) < 0)

@@ -8,6 +8,7 @@
 #include "cgi/who/people_impl.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 static const char *const rights[] = {
 	[RIGHT_BACKFILL] = "backfill",
@@ -18,6 +19,15 @@ static const char *const rights[] = {
 const char *right_name(enum right r)
 {
 	return rights[r];
+}
+
+void put_rights(struct buf *out, const char *key, unsigned bits)
+{
+	put_open(out, key, '[');
+	for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_LAST; r <<= 1)
+		if (bits & r)
+			put_text(out, NULL, right_name(r));
+	put_close(out, ']');
 }
 
 static unsigned rights_of(const cJSON *list)
@@ -127,4 +137,48 @@ char *grants_within(const struct person *p, const struct token *t, enum role lea
 	free(text);
 	cJSON_Delete(list);
 	return copy;
+}
+
+/* --- shown ------------------------------------------------------------------------------------ */
+
+/* The highest role that he has there, and the rights. */
+static void grant_put(const struct person *p, const struct token *t, const char *name,
+                      struct buf *out)
+{
+	enum role role = ROLE_NONE;
+	unsigned have = 0;
+
+	for (enum role r = ROLE_ADMIN; p && r > ROLE_NONE && role == ROLE_NONE; r--)
+		role = may_in(p, name, r, 0) ? r : ROLE_NONE;
+	for (unsigned r = RIGHT_BACKFILL; p && r <= RIGHT_LAST; r <<= 1)
+		have |= may_in(p, name, ROLE_VIEWER, r) ? r : 0;
+	if (t) {
+		role = !p || role > t->grant.role ? t->grant.role : role;
+		have = p ? have & t->grant.rights : t->grant.rights;
+	}
+	if (role == ROLE_NONE)
+		return;
+	put_open(out, NULL, '{');
+	put_text(out, "project", name);
+	put_text(out, "role", role_name(role));
+	put_rights(out, "rights", have);
+	put_close(out, '}');
+}
+
+void grants_put(const struct person *p, const struct token *t, struct buf *out)
+{
+	char *within = grants_within(p, t, ROLE_VIEWER, 0);
+	cJSON *list = within ? cJSON_Parse(within) : NULL;
+	const cJSON *v;
+
+	if (!within)
+		grant_put(p, t, NULL, out);
+	for (size_t i = 0; !within && p && i < p->n_grants; i++)
+		for (size_t k = 0; k < p->grants[i].in.n; k++)
+			if (strcmp(p->grants[i].in.names[k], "*") != 0)
+				grant_put(p, t, p->grants[i].in.names[k], out);
+	cJSON_ArrayForEach(v, list)
+		grant_put(p, t, v->valuestring, out);
+	cJSON_Delete(list);
+	free(within);
 }

@@ -67,8 +67,9 @@ static struct roster *roster_now(struct people *p, bool want)
 
 static int changes_now(struct reader *r, uint64_t ret[ROSTER_KINDS], struct err *err)
 {
-	static const enum store_doc_kind kinds[ROSTER_KINDS] = { DOC_USER, DOC_GROUP, DOC_TOKEN,
-		                                                 DOC_FACTOR, DOC_SESSION };
+	static const enum store_doc_kind kinds[ROSTER_KINDS] = { DOC_USER,    DOC_GROUP,
+		                                                 DOC_TOKEN,   DOC_FACTOR,
+		                                                 DOC_SESSION, DOC_SETTING };
 	int code = 0;
 
 	for (size_t i = 0; i < ROSTER_KINDS && code == 0; i++)
@@ -91,14 +92,15 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	uint64_t changes[ROSTER_KINDS] = { 0 };
 	uint64_t mine = read_begins(p); /* before it looks: it sees all that was so by now */
 	struct roster *old = roster_now(p, false), *fresh = NULL;
+	const struct read_sight *sight = reader_see(r, NULL); /* whoever's call has it read */
 	int code = changes_now(r, changes, err);
 	bool same = old && memcmp(old->changes, changes, sizeof changes) == 0;
 
 	roster__unref(old);
+	if (code == 0 && !same)
+		code = roster__read(r, &fresh, err);
+	reader_see(r, sight);
 	if (code < 0 || same)
-		return code;
-	code = roster__read(r, &fresh, err);
-	if (code < 0)
 		return code;
 	CHECK(fresh->refs == 1); /* nobody has seen it: it never changes from now on */
 	memcpy(fresh->changes, changes,
@@ -113,6 +115,43 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	pthread_mutex_unlock(&p->mu);
 	roster__unref(old);
 	return 0;
+}
+
+bool people_binds_reading(const struct person *p, const struct token *t)
+{
+	return p ? p->roster->binds_reading : t && t->roster->binds_reading;
+}
+
+bool people_binds_all(struct people *p)
+{
+	struct roster *r = roster_now(p, false);
+	bool binds = !r || r->binds_reading;
+
+	roster__unref(r);
+	return binds;
+}
+
+static uint64_t reading_mark_of(const struct roster *r)
+{
+	enum { USERS, GROUPS, TOKENS, SETTINGS = 5 }; /* of changes_now() */
+
+	return !r ? 0
+	          : 1 + r->changes[USERS] + r->changes[GROUPS] + r->changes[TOKENS] +
+	                       r->changes[SETTINGS];
+}
+
+uint64_t people_reading_mark(struct people *p)
+{
+	struct roster *r = roster_now(p, true);
+	uint64_t mark = reading_mark_of(r);
+
+	roster__unref(r);
+	return mark;
+}
+
+uint64_t people_mark_of(const struct person *p, const struct token *t)
+{
+	return reading_mark_of(p ? p->roster : t ? t->roster : NULL);
 }
 
 bool people_wanted(struct people *p)
@@ -288,15 +327,6 @@ void people_subject(struct people *p, const char *source, const char *subject,
 }
 
 /* --- shown --- */
-
-void put_rights(struct buf *out, const char *key, unsigned rights)
-{
-	put_open(out, key, '[');
-	for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_LAST; r <<= 1)
-		if (rights & r)
-			put_text(out, NULL, right_name(r));
-	put_close(out, ']');
-}
 
 void people_members_put(struct people *p, const char *group, const char *key, struct buf *out)
 {

@@ -127,6 +127,18 @@ int people_mapped(struct people *p, const char *source, const char *external,
 void people_subject(struct people *p, const char *source, const char *subject,
                     char ret[USER_NAME_MAX]);
 
+/* Does the installation bind reading to projects, as far as who this is was read with it? */
+bool people_binds_reading(const struct person *p, const struct token *t); /* NULL is fine */
+/* The same of nobody: before the people were read it does. */
+bool people_binds_all(struct people *p);
+/* Another number after each change of who may read what: of people, groups, tokens and the switch.
+ * They are read again when that is asked. 0: they were not read yet. */
+uint64_t people_reading_mark(struct people *p);
+/* The one of when this person, or token, was read; 0: neither. */
+uint64_t people_mark_of(const struct person *p, const struct token *t);
+/* Where he has which role and rights: an item of a JSON list for each project. */
+void grants_put(const struct person *p, const struct token *t, struct buf *out);
+
 /* Where he has this role and these rights: a JSON list, the caller's; NULL: everywhere. With a
  * token (or NULL) no further than that; a token without a person: `p` NULL. */
 char *grants_within(const struct person *p, const struct token *t, enum role least,

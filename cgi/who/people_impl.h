@@ -6,7 +6,7 @@
 
 #include "cgi/who/people.h"
 
-enum { ROSTER_KINDS = 5 };
+enum { ROSTER_KINDS = 6 };
 
 /* A second factor that counts. */
 struct factor {
@@ -24,6 +24,7 @@ struct roster {
 	struct factor *factors;
 	struct kept_session *sessions;
 	size_t n_persons, n_groups, n_tokens, n_factors, n_sessions;
+	bool binds_reading; /* the installation binds reading to projects */
 };
 
 int roster__read(struct reader *r, struct roster **ret, struct err *err);

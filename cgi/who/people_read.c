@@ -261,6 +261,23 @@ static int session_order(const void *a, const void *b)
 	              ((const struct kept_session *)b)->hash, TOKEN_HASH_BYTES);
 }
 
+/* commander_reading.c writes it. */
+static int each_setting(void *ctx, const struct store_doc *d)
+{
+	struct roster *r = ctx;
+	cJSON *root = NULL;
+
+	if (strcmp(d->name, "reading") != 0)
+		return 0;
+	if (json_parse(d->body, d->body_len, &root, NULL) < 0)
+		r->binds_reading = true; /* what does not read back lets nobody see more */
+	else
+		r->binds_reading = json_text(root, "reading") &&
+		                   strcmp(json_text(root, "reading"), "project") == 0;
+	json_free(root);
+	return 0;
+}
+
 int roster__read(struct reader *reader, struct roster **ret, struct err *err)
 {
 	struct roster *r = mem_new(sizeof *r);
@@ -275,6 +292,8 @@ int roster__read(struct reader *reader, struct roster **ret, struct err *err)
 		code = read_doc_bodies(reader, DOC_FACTOR, each_factor, r, err);
 	if (code == 0)
 		code = read_doc_bodies(reader, DOC_SESSION, each_session, r, err);
+	if (code == 0)
+		code = read_doc_bodies(reader, DOC_SETTING, each_setting, r, err);
 	if (code < 0) {
 		roster__unref(r);
 		return code;
