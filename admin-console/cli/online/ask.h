@@ -9,6 +9,9 @@ int command_ask(struct asked *q); /* a command of the server: `call` is its kind
 /* One call for each word; a line for each: WORD `done`. */
 int ask_each(struct asked *q, const char *done);
 
+/* project.c: whether reading is bound, of an answer of GET /api/v1/server. */
+void reading_say(const cJSON *server);
+
 /* --- for those that ask more than once */
 
 int online_get(struct online *o, const char *path, cJSON **ret);

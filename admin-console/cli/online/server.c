@@ -54,6 +54,7 @@ static int status_show(struct online *o, const struct asked *q, const cJSON *roo
 	       text_of(root, "address"), text_of(root, "since"), text_of(root, "epoch"));
 	print_elects(json_text(root, "elects"));
 	print_standbys(root);
+	reading_say(root);
 	print_problems(root);
 	return CLI_OK;
 }

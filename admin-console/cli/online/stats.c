@@ -57,6 +57,7 @@ static int stats_status(struct asked *q)
 		       text_of(server, "epoch"), plural_of(server, "tasks", "task"),
 		       plural_of(server, "brokers", "broker"),
 		       json_true(server, "recovering") ? ", recovering" : "");
+		reading_say(server);
 		print_counts("unfinished:", json_get(server, "instances"));
 		print_counts("ended since yesterday:", json_get(json_get(ends, "total"), "states"));
 	}

@@ -66,7 +66,7 @@ export type Ended = Schemas['EndedWhy']
 export type Why = Omit<Schemas['Why'], 'waits_for' | 'skipped_by'> & {
 	code?: string
 	args?: Record<string, string | number>
-	waits_for?: (InstanceKey & { state: string })[]
+	waits_for?: (InstanceKey & { state: string; closed?: boolean })[]
 	skipped_by?: (InstanceKey & { state: string })[]
 }
 export type Page<T> = { items: T[]; cursor: string | null; number: string }
@@ -109,7 +109,7 @@ export function whenExpired(run: () => void) {
 }
 
 /* There a 401 judges what was typed, not the session. */
-const judging = ['/login', '/password', '/session/proof', '/me/totp', '/me/totp/confirm', '/me/totp/remove']
+const judging = ['/login', '/password', '/me/totp', '/me/totp/confirm', '/me/totp/remove']
 
 export async function send(
 	method: string,
@@ -137,9 +137,7 @@ export async function send(
 	if (answer.ok) return answer
 	const text = await answer.text()
 	if (answer.status === 401 && !(method === 'POST' && judging.includes(path))) refused(asked)
-	const e = failure(answer, text)
-	if (e.code === 'PROOF' && (await (await import('@/ui/prove')).prove())) return send(method, path, body, signal, more)
-	throw e
+	throw failure(answer, text)
 }
 
 function failure(answer: Response, text: string): ApiError {

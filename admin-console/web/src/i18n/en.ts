@@ -494,6 +494,7 @@ export const en = {
 	'view.waiting': 'Waiting',
 	'why.expected': 'expected about {time}',
 	'why.title': 'Why it waits',
+	'why.another': 'another project',
 	'why.waitsfor': 'It waits for',
 	'zone.search': 'Search zones',
 	'zone.text': 'All times on all pages, and business dates.',

@@ -491,6 +491,7 @@ export const zh: Words = {
 	'view.waiting': '等待',
 	'why.expected': '预计 {time}',
 	'why.title': '为何等待',
+	'why.another': '另一个项目',
 	'why.waitsfor': '它在等',
 	'zone.search': '搜索时区',
 	'zone.text': '用于所有页面的时间，也包括业务日期。',

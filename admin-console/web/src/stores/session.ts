@@ -10,6 +10,8 @@ export const session = reactive({
 	state: 'asking' as 'asking' | 'in' | 'out' | 'unreachable',
 	user: '',
 	role: 'viewer' as Role,
+	roles: [] as NonNullable<Session['roles']>, // what one is in each project; empty: the role, everywhere
+	bound: false, // reading is bound to projects: what is the whole installation's is not there
 	expired: false,
 	enrol: false, // nothing else works before there is a second factor
 })
@@ -23,6 +25,8 @@ function enter(s: Session) {
 	setCsrf(s.csrf ?? '')
 	session.user = s.user
 	session.role = (roles.includes(s.role as Role) ? s.role : 'viewer') as Role
+	session.roles = s.roles ?? []
+	session.bound = !!s.reads
 	session.expired = false
 	session.enrol = !!s.must_enrol
 	session.state = 'in'
@@ -72,5 +76,15 @@ export async function logout() {
 	leave(false)
 }
 
-export const can = (role: Role) => roles.indexOf(session.role) >= roles.indexOf(role)
+const reaches = (has: string | undefined, role: Role) => roles.indexOf((has ?? '') as Role) >= roles.indexOf(role)
+
+/* May one do what needs this role: to what is `of` (a task, a workflow, a project), or somewhere at all? The server judges
+ * each act; this only says which buttons stand there. */
+export function can(role: Role, of?: string) {
+	if (!reaches(session.role, role)) return false
+	if (!of || !session.roles.length) return true
+	const project = of.split('/')[0]
+	const here = session.roles.find(r => r.project === project) ?? session.roles.find(r => r.project === null)
+	return reaches(here?.role, role)
+}
 export const initials = computed(() => session.user.slice(0, 2).toUpperCase())

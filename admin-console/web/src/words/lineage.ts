@@ -1,6 +1,9 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
+	another: 'Of projects that you do not read',
+	'another.down': 'another project ↓',
+	'another.up': 'another project ↑',
 	closed: 'More behind this node',
 	cut: 'Only the first 500 nodes are drawn.',
 	down: 'downstream',
@@ -24,6 +27,9 @@ export const en = {
 	up: 'upstream',
 }
 export const zh: Same<typeof en> = {
+	another: '属于你不能读取的项目',
+	'another.down': '另一个项目 ↓',
+	'another.up': '另一个项目 ↑',
 	closed: '其后还有更多',
 	cut: '未能全部画出：最多 500 个节点。',
 	down: '下游',

@@ -72,6 +72,9 @@ export const en = {
 	'step.fact.2': 'Running jobs go on; nothing runs twice.',
 	'step.title': 'Step down as leader?',
 	store: 'Store',
+	'reading.all': 'Everybody who is signed in reads everything (sirdar reading set all).',
+	'reading.project':
+		'Reading is bound to projects (sirdar reading set project): each sees what is of the projects in which they have a role.',
 	'store.behind': 'Not yet written',
 	'store.commit': 'Commit time',
 	trust: 'Trust',
@@ -173,6 +176,8 @@ export const zh: Same<typeof en> = {
 	'step.fact.2': '正在运行的作业继续；不会重复运行。',
 	'step.title': '让出主服务器？',
 	store: '存储',
+	'reading.all': '所有登录的人都能读取一切（sirdar reading set all）。',
+	'reading.project': '读取按项目限制（sirdar reading set project）：每人只能看到自己有角色的项目。',
 	'store.behind': '尚未写入',
 	'store.commit': '一次提交耗时',
 	trust: '信任',
