@@ -205,7 +205,7 @@ def the_status_page_has_nothing_inline_and_nothing_from_elsewhere():
 def routes():
     text = (ROOT / "cgi/handlers/routes.def").read_text()
     return [(m, p, r, f) for m, p, r, f in
-            re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*([^,]+),', text, re.M)]
+            re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*\w+,\s*([^,]+),', text, re.M)]
 
 
 def filled(path):
@@ -665,7 +665,7 @@ def the_description_and_the_route_table_name_the_same_routes():
             described.add((method.upper(), path, op["x-role"].upper(), op.get("x-handler", "is missing: the handler of cgi/handlers/routes.def")))
             told = {p["name"] for p in op.get("parameters", []) if p["in"] == "path"}
             assert told == set(re.findall(r"\{(\w+)\}", path)), (method, path, told)
-    rows = re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*[^,]+,\s*(\w+)\)', (ROOT / "cgi/handlers/routes.def").read_text(), re.M)
+    rows = re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*\w+,\s*[^,]+,\s*(\w+)\)', (ROOT / "cgi/handlers/routes.def").read_text(), re.M)
     table = {(m, p.replace("...", ""), r, h) for m, p, r, h in rows}
     assert described == table, described ^ table
 
