@@ -238,7 +238,7 @@ def every_route_refuses_whom_it_must_and_lets_the_others_through():
 @test
 def a_command_needs_its_own_role():
     viewer, developer = CGI.token("c-v", "viewer"), CGI.token("c-d", "developer")
-    body = {"kind": "kill", "args": {"selection": {"tasks": ["a/b/c"]}}}
+    body = {"kind": "skip", "args": {"selection": {"tasks": ["a/b/c"]}}}
     assert CGI.ask("POST", "/api/v1/commands", body, **bearer(viewer))[0] == 403
     status, answer, _ = CGI.ask("POST", "/api/v1/commands", body, **bearer(developer))
     assert status == 403 and "operator" in error(answer)["message"]
