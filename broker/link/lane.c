@@ -16,6 +16,18 @@ char *lane_name(const char *type, uint32_t lane)
 	return lane ? mem_fmt("%s@%u", type, lane) : mem_str(type);
 }
 
+#define GUESTS "guests/" /* no type's name has a slash */
+
+char *lane_of_guests(const char *name)
+{
+	return mem_fmt(GUESTS "%s", name);
+}
+
+bool lane_is_of_guests(const char *name)
+{
+	return strncmp(name, GUESTS, sizeof GUESTS - 1) == 0;
+}
+
 char *lane_lock(const char *state_dir, const char *type, uint32_t lane)
 {
 	char *name = lane_name(type, lane);

@@ -17,6 +17,9 @@ enum { LANES_MAX = 8 };
 /* "TYPE", or "TYPE@LANE": what a lane is called at the jobkeeper and in names of files. The
  * caller's. */
 char *lane_name(const char *type, uint32_t lane);
+/* What the guests of a lane's loader are called at the jobkeeper: no lane. The caller's. */
+char *lane_of_guests(const char *lane_name);
+bool lane_is_of_guests(const char *name);
 /* Path of its lock. The caller's. */
 char *lane_lock(const char *state_dir, const char *type, uint32_t lane);
 /* The lanes that there are of a type, in no order; at most `cap`. */

@@ -24,7 +24,7 @@
 
 enum { ARGV_MAX = 6, PATH_BYTES = 4096 };
 
-static bool is_separated(const struct param_taskbroker *s)
+bool apart_is(const struct param_taskbroker *s)
 {
 	return s->keeper_dir[0] || (geteuid() == 0 && !s->jobs_as_root);
 }
@@ -32,7 +32,7 @@ static bool is_separated(const struct param_taskbroker *s)
 const void *apart_extension(struct loader *l)
 {
 	CHECK(l->settings);
-	if (!is_separated(l->settings))
+	if (!apart_is(l->settings))
 		return NULL;
 	l->is_apart = true;
 	return &l->apart;

@@ -4,14 +4,19 @@
 #ifndef LOADER_APART_H
 #define LOADER_APART_H
 
+#include <stdbool.h>
+
 struct job;
 struct loader;
+struct param_taskbroker;
 
 #define APART_OPTION "--run-one"         /* TYPE PLUGIN [SHA256] */
 #define APART_JOB    "job"               /* files in SIRDAR_FILES: a Job */
 #define APART_GIVEN  "given"             /* and a ParamGive: what the host answers besides */
 #define APART_ROOM   "sirdar.output_max" /* there: how much of its output is kept */
 
+/* Does this machine separate projects? */
+bool apart_is(const struct param_taskbroker *s);
 void apart_init(struct loader *l);
 void apart_loaded(struct loader *l, const char *plugin_path, const char *sha256);
 void apart_done(struct loader *l);

@@ -1,4 +1,5 @@
-/* Starts and ends the processes of guests, with what the jobkeeper has for jobs (launch, tree).
+/* Starts and ends the processes of guests, with what the jobkeeper has for jobs (launch, tree),
+ * where one serves all projects; where projects are separated, lent.c does.
  *
  * A process runs as this program's user, or as the one of this machine's users that the manifest
  * names, with the machine's limits and a group of its own. This process is the subreaper of what
@@ -19,7 +20,9 @@
 
 #include "broker/keeper/launch.h"
 #include "broker/keeper/tree.h"
+#include "broker/loader/apart.h"
 #include "broker/loader/guest.h"
+#include "broker/loader/lent.h"
 #include "broker/loader/loader.h"
 #include "broker/loader/policy.h"
 #include "util/alloc.h"
@@ -32,6 +35,7 @@ enum { FDS_MIN = 3, FDS_MAX = 5, GUESTS_MAX = 4096 };
 /* Used by the runner's one thread alone, once open. */
 struct hold {
 	struct loader *loader;
+	struct lent *lent; /* where projects are separated: all of what follows is nothing then */
 	struct tree *tree;
 	char *dir; /* tells this lane's processes from those of others */
 	uint64_t last;
@@ -79,14 +83,14 @@ static size_t words(const char *const *list)
 	return n;
 }
 
-static void hold_fill(const struct guest_type *t, const struct runner_guest_start *s,
-                      uint64_t token, const struct policy *policy, Sirdar__KeeperStart *m)
+void hold_fill(const struct guest_type *t, const char *const *argv, const char *const *env,
+               uint64_t token, const struct policy *policy, Sirdar__KeeperStart *m)
 {
 	m->token = token;
-	m->argv = (char **)(uintptr_t)s->argv;
-	m->n_argv = words(s->argv);
-	m->env = (char **)(uintptr_t)s->env;
-	m->n_env = words(s->env);
+	m->argv = (char **)(uintptr_t)argv;
+	m->n_argv = words(argv);
+	m->env = (char **)(uintptr_t)env;
+	m->n_env = words(env);
 	m->cwd = (char *)(uintptr_t)t->about.directory;
 	policy_put(policy, m);
 	if (t->about.memory_bytes)
@@ -150,7 +154,7 @@ static int hold_start(void *ctx, const struct runner_guest_start *s,
 		r = policy_take(h->loader, NULL, t->about.user, &policy, &err);
 	if (r == 0) {
 		ret->token = ++h->last;
-		hold_fill(t, s, ret->token, policy, &m);
+		hold_fill(t, s->argv, s->env, ret->token, policy, &m);
 		r = hold_run(h, &m, s, ret, &err);
 		policy_free(policy);
 	}
@@ -222,10 +226,18 @@ static void hold_close(struct guest_type *t)
 {
 	struct hold *h = t->hold;
 
+	if (h->lent)
+		lent_close(h->lent);
 	if (h->tree)
 		tree_close(h->tree);
 	free(h->dir);
 	free(h);
+}
+
+struct lent *hold_lent(const struct guest_type *t)
+{
+	CHECK(t->hold && t->hold->lent);
+	return t->hold->lent;
 }
 
 int hold_open(struct loader *l, struct guest_type *t, struct err *err)
@@ -237,9 +249,18 @@ int hold_open(struct loader *l, struct guest_type *t, struct err *err)
 	t->hold = h;
 	t->release = hold_close;
 	h->loader = l;
-	h->dir = mem_fmt("%s/guests.%s", l->settings->state_dir, l->lane);
-	int r = check_user(h, t->about.user, err);
+	t->about.idle_ms = (uint32_t)l->settings->guest_idle_ms;
+	/* Whom a line of some project, or the jobkeeper's own map, may name is seen at each start. */
+	bool is_lent = apart_is(l->settings);
+	bool may_be_lined = is_lent && (!t->about.user[0] || l->settings->keeper_dir[0] ||
+	                                l->settings->job_users_file[0]);
+	int r = may_be_lined ? 0 : check_user(h, t->about.user, err);
 
+	if (r == 0 && is_lent) {
+		t->about.processes_max = (uint32_t)l->settings->guests_max;
+		return lent_open(l, t, &h->lent, err);
+	}
+	h->dir = mem_fmt("%s/guests.%s", l->settings->state_dir, l->lane);
 	if (r == 0 && mkdir(h->dir, 0700) < 0 && errno != EEXIST)
 		r = err_sys(err, E_IO, errno, "%s", h->dir);
 	if (r == 0)

@@ -11,6 +11,7 @@
 #include "broker/link/program.h"
 #include "broker/loader/apart.h"
 #include "broker/loader/hold.h"
+#include "broker/loader/lent.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -143,6 +144,8 @@ int main(int argc, char **argv)
 	own_memory();
 	if (argc > 1 && strcmp(argv[1], APART_OPTION) == 0)
 		return one_main(argc, argv);
+	if (argc > 1 && strcmp(argv[1], STAND_IN_OPTION) == 0)
+		return stand_in_main(argc, argv);
 	memset(&p, 0, sizeof p);
 	p.signals = (struct program_signals){ .on_signal = on_signal, .ctx = &p };
 	mallopt(M_ARENA_MAX, 2);

@@ -19,6 +19,7 @@
 
 #include "broker/keeper/client.h"
 #include "broker/keeper/remains.h"
+#include "broker/link/lane.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -310,6 +311,8 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 	for (size_t i = 0; i < h->n_job; i++) {
 		const Sirdar__KeeperJob *k = h->job[i];
 
+		if (lane_is_of_guests(k->type)) /* its loader's, no job */
+			continue;
 		b->counting += k->state <= HELD_KILLED || k->state == HELD_HANGED;
 		if (!served_take(b, k->type))
 			continue;

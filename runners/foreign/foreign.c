@@ -38,9 +38,9 @@ static int meet_first(struct foreign *f)
 	pthread_mutex_lock(&f->mu);
 	while (!f->has_met && now_us() < until)
 		pthread_cond_clockwait(&f->first, &f->mu, CLOCK_MONOTONIC, &at);
-	is_good = !f->has_met || !f->why[0];
+	is_good = !f->has_met || !f->all.why[0];
 	if (!is_good)
-		f->about->refuse(f->about->ctx, f->why);
+		f->about->refuse(f->about->ctx, f->all.why);
 	pthread_mutex_unlock(&f->mu);
 	return is_good ? 0 : -1;
 }
@@ -55,6 +55,10 @@ static void foreign_close(void *self)
 	guests_wake(f);
 	pthread_join(f->watch, NULL);
 	close(f->wake_fd);
+	for (struct owner *o = f->owners, *next; o != &f->all; o = next) {
+		next = o->next;
+		free(o);
+	}
 	pthread_cond_destroy(&f->first);
 	pthread_mutex_destroy(&f->mu);
 	free(f);
@@ -69,7 +73,8 @@ static int foreign_open(const struct runner_host *host, void **ret_self)
 		return -1;
 	f->host = host;
 	f->about = about;
-	f->concurrency = 1;
+	f->all.concurrency = 1;
+	f->owners = &f->all;
 	f->waiting_tail = &f->waiting;
 	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&f->mu, NULL);
@@ -79,7 +84,8 @@ static int foreign_open(const struct runner_host *host, void **ret_self)
 		free(f);
 		return -1;
 	}
-	if (meet_first(f) < 0) {
+	/* A process of one project says nothing of another's: there is none to be met yet. */
+	if (!is_separated(about) && meet_first(f) < 0) {
 		foreign_close(f);
 		return -1;
 	}
@@ -287,7 +293,7 @@ static int foreign_prepare(void *self, const struct runner_job *job, struct runn
 	const char *user = RUNNER_HAS(f->about, struct runner_guest, user) ? f->about->user : "";
 	struct call *c;
 
-	if (job->run_as[0] && strcmp(job->run_as, user) != 0)
+	if (!is_separated(f->about) && job->run_as[0] && strcmp(job->run_as, user) != 0)
 		return foreign_refuse(result, RUNNER_FATAL,
 		                      "run_as is '%.60s': jobs of this type share a process, which "
 		                      "runs as %s",
@@ -301,6 +307,26 @@ static int foreign_prepare(void *self, const struct runner_job *job, struct runn
 	return RUNNER_DONE;
 }
 
+/* Lock held. NULL: out of memory. */
+static struct owner *owner_of(struct foreign *f, const struct runner_job *job)
+{
+	const void *whose = is_separated(f->about) ? f->about->whose(f->about->ctx, job) : NULL;
+	struct owner *o = f->owners;
+
+	while (o && o->whose != whose)
+		o = o->next;
+	if (o)
+		return o;
+	o = calloc(1, sizeof *o);
+	if (!o)
+		return NULL;
+	o->whose = whose;
+	o->concurrency = 1;
+	o->next = f->owners;
+	f->owners = o;
+	return o;
+}
+
 static int foreign_execute(void *self, void *state, const struct runner_job *job,
                            struct runner_result *result)
 {
@@ -310,7 +336,10 @@ static int foreign_execute(void *self, void *state, const struct runner_job *job
 	c->result = result;
 	pthread_mutex_lock(&f->mu);
 	c->id = ++f->last_id;
+	c->owner = owner_of(f, job);
 	pthread_mutex_unlock(&f->mu);
+	if (!c->owner)
+		return foreign_refuse(result, RUNNER_INFRA, "out of memory");
 	int r = make_line(f, c);
 
 	pthread_mutex_lock(&f->mu);

@@ -65,7 +65,8 @@ void call_over(struct call *c)
 {
 	if (c->guest) {
 		unlink_call(&c->guest->calls, c);
-		c->guest->n_calls--;
+		if (--c->guest->n_calls == 0)
+			c->guest->idle_us = now_us();
 	}
 	c->guest = NULL;
 	c->is_over = 1;
@@ -82,13 +83,13 @@ void call_withdraw(struct foreign *f, struct call *c)
 }
 
 /* The fullest that has room: few are kept busy rather than all half. */
-static struct guest *with_room(const struct foreign *f)
+static struct guest *with_room(const struct foreign *f, const struct owner *o)
 {
 	struct guest *best = NULL;
 
 	for (struct guest *g = f->guests; g; g = g->next) {
-		if (g->state == GUEST_READY && !g->silent_us && g->n_calls < g->concurrency &&
-		    (!best || g->n_calls > best->n_calls))
+		if (g->owner == o && g->state == GUEST_READY && !g->silent_us &&
+		    g->n_calls < g->concurrency && (!best || g->n_calls > best->n_calls))
 			best = g;
 	}
 	return best;
@@ -109,30 +110,40 @@ static void guest_give(struct foreign *f, struct guest *g, struct call *c)
 	text_done(&c->line);
 }
 
-int guests_lack(const struct foreign *f)
+int guests_lack(const struct foreign *f, const struct owner *o)
 {
 	uint64_t coming = 0, waiting = 0;
 
 	for (const struct guest *g = f->guests; g; g = g->next)
-		coming += g->state == GUEST_STARTING ? f->concurrency : 0;
+		coming += g->owner == o && g->state == GUEST_STARTING ? o->concurrency : 0;
 	for (const struct call *c = f->waiting; c; c = c->next)
-		waiting++;
+		waiting += c->owner == o;
 	return waiting > coming;
+}
+
+static int any_lack(const struct foreign *f)
+{
+	for (const struct owner *o = f->owners; o; o = o->next)
+		if (guests_lack(f, o))
+			return 1;
+	return 0;
 }
 
 void guests_place(struct foreign *f)
 {
-	struct guest *g;
 	int is_full = 0;
 
-	while (f->waiting && (g = with_room(f))) {
-		struct call *c = f->waiting;
+	for (struct call *c = f->waiting, *next; c; c = next) {
+		struct guest *g = with_room(f, c->owner);
 
+		next = c->next;
+		if (!g)
+			continue;
 		call_withdraw(f, c);
 		guest_give(f, g, c);
 		is_full |= g->queue.len > 0;
 	}
-	if (is_full || (f->waiting && guests_lack(f)))
+	if (is_full || (f->waiting && any_lack(f)))
 		guests_wake(f);
 }
 
@@ -141,6 +152,16 @@ void guests_place(struct foreign *f)
 int guest_is_held(const struct guest *g)
 {
 	return g->held.size != 0;
+}
+
+int is_separated(const struct runner_guest *about)
+{
+	return RUNNER_HAS(about, struct runner_guest, whose);
+}
+
+int guest_is_lent(const struct guest *g)
+{
+	return guest_is_held(g) && is_separated(g->about);
 }
 
 void guest_force(const struct guest *g)

@@ -58,12 +58,12 @@ static void fail_call(struct call *c, const char *why)
 	call_over(c);
 }
 
-static void hold_off(struct foreign *f)
+static void hold_off(struct owner *o)
 {
-	f->pause_ms = f->pause_ms ? f->pause_ms * 2 : PAUSE_MIN_MS;
-	if (f->pause_ms > PAUSE_MAX_MS)
-		f->pause_ms = PAUSE_MAX_MS;
-	f->next_start_us = now_us() + f->pause_ms * US_PER_MS;
+	o->pause_ms = o->pause_ms ? o->pause_ms * 2 : PAUSE_MIN_MS;
+	if (o->pause_ms > PAUSE_MAX_MS)
+		o->pause_ms = PAUSE_MAX_MS;
+	o->next_start_us = now_us() + o->pause_ms * US_PER_MS;
 }
 
 static void guest_free(struct guest *g)
@@ -90,12 +90,12 @@ static void bury(struct foreign *f, struct guest *g)
 		at = &(*at)->next;
 	*at = g->next;
 	if (!g->was_leaving) {
-		guests_describe(g, g->status, f->why, sizeof f->why);
-		dprintf(STDERR_FILENO, "foreign type=%s %s\n", f->about->type, f->why);
-		hold_off(f);
+		guests_describe(g, g->status, g->owner->why, sizeof g->owner->why);
+		dprintf(STDERR_FILENO, "foreign type=%s %s\n", f->about->type, g->owner->why);
+		hold_off(g->owner);
 	}
 	while (g->calls)
-		fail_call(g->calls, f->why);
+		fail_call(g->calls, g->owner->why);
 	f->has_met = 1;
 	pthread_cond_broadcast(&f->first);
 	guest_free(g);
@@ -104,6 +104,11 @@ static void bury(struct foreign *f, struct guest *g)
 /* Once nothing is left of what it started. */
 static void bury_if_gone(struct foreign *f, struct guest *g)
 {
+	if (guest_is_lent(g)) {
+		if (g->about->ended(g->about->ctx, &g->held, &g->status, &g->is_over_memory) == 0)
+			bury(f, g);
+		return;
+	}
 	if (!guest_is_held(g) || g->about->is_gone(g->about->ctx, &g->held))
 		bury(f, g);
 	else
@@ -113,13 +118,15 @@ static void bury_if_gone(struct foreign *f, struct guest *g)
 static void reap(struct foreign *f, struct guest *g)
 {
 	g->was_leaving = g->state == GUEST_LEAVING;
-	g->is_over_memory = guest_is_held(g) && g->about->was_over_memory(g->about->ctx, &g->held);
+	if (guest_is_held(g) && !guest_is_lent(g))
+		g->is_over_memory = g->about->was_over_memory(g->about->ctx, &g->held);
 	for (int i = PIPE_SAYS; i < PIPES; i++) {
 		if (g->from[i] >= 0)
 			guest_hear(f, g, i);
 	}
 	guest_force(g); /* what it started, while the number is still its own */
-	waitpid(g->pid, &g->status, 0);
+	if (!guest_is_lent(g))
+		waitpid(g->pid, &g->status, 0);
 	g->pid = g->held.pid = 0;
 	close(g->pid_fd);
 	g->pid_fd = -1;
@@ -129,7 +136,8 @@ static void reap(struct foreign *f, struct guest *g)
 
 /* --- starts ---------------------------------------------------------------------------- */
 
-static void guests_start(struct foreign *f)
+/* Unlocked while it waits for who starts it: only this thread knows the guest yet. */
+static void guests_start(struct foreign *f, struct owner *o)
 {
 	char why[FOREIGN_WHY_BYTES];
 	struct guest *g = calloc(1, sizeof *g);
@@ -139,15 +147,19 @@ static void guests_start(struct foreign *f)
 	g->about = f->about;
 	g->pid_fd = g->to = -1;
 	memset(g->from, -1, sizeof g->from);
-	if (guest_launch(f->about, g, why) < 0) {
-		snprintf(f->why, sizeof f->why, "%s", why);
+	g->owner = o;
+	pthread_mutex_unlock(&f->mu);
+	int r = guest_launch(f->about, g, why);
+
+	pthread_mutex_lock(&f->mu);
+	if (r < 0) {
+		snprintf(o->why, sizeof o->why, "%s", why);
 		f->has_met = 1;
 		pthread_cond_broadcast(&f->first);
-		hold_off(f);
+		hold_off(o);
 		guest_free(g);
 		return;
 	}
-	g->number = g->pid;
 	g->started_us = g->heard_us = now_us();
 	g->next = f->guests;
 	f->guests = g;
@@ -209,6 +221,37 @@ static void look_at_kills(struct guest *g, int64_t now, int64_t *next)
 	}
 }
 
+static void guest_leave(struct guest *g)
+{
+	guest_tell(g, "{\"op\":\"bye\"}\n", 13);
+	close(g->to); /* as clear to those who do not listen for it */
+	g->to = -1;
+	g->state = GUEST_LEAVING;
+	g->heard_us = now_us();
+}
+
+/* Of those that serve everybody one stays: its start was paid before the first job. */
+static int is_last(const struct foreign *f, const struct guest *g)
+{
+	for (const struct guest *other = f->guests; other; other = other->next)
+		if (other != g && other->state == GUEST_READY)
+			return 0;
+	return !g->owner->whose;
+}
+
+static void look_at_idle(struct foreign *f, struct guest *g, int64_t now, int64_t *next)
+{
+	uint32_t idle_ms = RUNNER_HAS(f->about, struct runner_guest, idle_ms) ? f->about->idle_ms
+	                                                                      : 0;
+	int64_t until = g->idle_us + idle_ms * US_PER_MS;
+
+	if (!idle_ms || g->n_calls || is_last(f, g))
+		return;
+	if (now >= until)
+		guest_leave(g);
+	guests_earlier(next, until);
+}
+
 static void look_at_guest(struct foreign *f, struct guest *g, int64_t now, int64_t *next)
 {
 	if (!g->pid) {
@@ -231,6 +274,8 @@ static void look_at_guest(struct foreign *f, struct guest *g, int64_t now, int64
 		look_at_silence(f, g, now, next);
 		if (g->state == GUEST_READY)
 			look_at_kills(g, now, next);
+		if (g->state == GUEST_READY)
+			look_at_idle(f, g, now, next);
 	} else if (g->state == GUEST_LEAVING) {
 		if (now - g->heard_us >= LEAVE_US)
 			guest_end(g, "it did not leave when told to");
@@ -238,8 +283,53 @@ static void look_at_guest(struct foreign *f, struct guest *g, int64_t now, int64
 	}
 }
 
+static int has_guest(const struct foreign *f, const struct owner *o)
+{
+	for (const struct guest *g = f->guests; g; g = g->next)
+		if (g->owner == o)
+			return 1;
+	return 0;
+}
+
+/* As many as there may be? Then whoever has been idle for longest leaves, for one of `o`. */
+static int is_crowded(struct foreign *f, const struct owner *o)
+{
+	uint32_t most = is_separated(f->about) ? f->about->processes_max : 0;
+	struct guest *idlest = NULL;
+	uint32_t n = 0;
+	int is_leaving = 0;
+
+	for (struct guest *g = f->guests; g; g = g->next) {
+		n++;
+		is_leaving |= g->state == GUEST_LEAVING || g->state == GUEST_ENDING;
+		if (g->owner != o && g->state == GUEST_READY && !g->n_calls &&
+		    (!idlest || g->idle_us < idlest->idle_us))
+			idlest = g;
+	}
+	if (!most || n < most)
+		return 0;
+	if (idlest && !is_leaving)
+		guest_leave(idlest);
+	return 1;
+}
+
+static void tell_crowded(struct foreign *f, const struct owner *o)
+{
+	char text[120];
+	int n = snprintf(text, sizeof text,
+	                 "sirdar: it waits for a process of its project: guests_max, %u, "
+	                 "are at work\n",
+	                 f->about->processes_max);
+
+	for (struct call *c = f->waiting; c; c = c->next) {
+		if (c->owner == o && !c->is_told)
+			f->host->log(c->job, RUNNER_STDERR, text, (uint64_t)n);
+		c->is_told |= c->owner == o;
+	}
+}
+
 /* Jobs that no process takes within the time a start may need are given back. */
-static void look_at_waiting(struct foreign *f, int64_t now, int64_t *next)
+static void look_at_late(struct foreign *f, int64_t now, int64_t *next)
 {
 	struct call *c, *following;
 
@@ -248,20 +338,36 @@ static void look_at_waiting(struct foreign *f, int64_t now, int64_t *next)
 
 		following = c->next;
 		/* While one runs it is only busy; when none does, none can be had. */
-		if (f->guests || now < until) {
-			if (!f->guests)
-				guests_earlier(next, until);
+		if (has_guest(f, c->owner) || c->is_told)
+			continue;
+		if (now < until) {
+			guests_earlier(next, until);
 			continue;
 		}
 		call_withdraw(f, c);
-		fail_call(c, f->why);
+		fail_call(c, c->owner->why[0] ? c->owner->why : "no process for it in time");
 	}
-	if (!f->waiting || !guests_lack(f) || f->is_closing)
+}
+
+static void look_at_owner(struct foreign *f, struct owner *o, int64_t now, int64_t *next)
+{
+	if (!guests_lack(f, o))
 		return;
-	if (now >= f->next_start_us)
-		guests_start(f);
-	if (f->waiting && guests_lack(f))
-		guests_earlier(next, f->next_start_us > now ? f->next_start_us : now + US_PER_MS);
+	if (is_crowded(f, o)) { /* whose end wakes us */
+		tell_crowded(f, o);
+		return;
+	}
+	if (now >= o->next_start_us)
+		guests_start(f, o);
+	if (guests_lack(f, o))
+		guests_earlier(next, o->next_start_us > now ? o->next_start_us : now + US_PER_MS);
+}
+
+static void look_at_waiting(struct foreign *f, int64_t now, int64_t *next)
+{
+	look_at_late(f, now, next);
+	for (struct owner *o = f->owners; o && f->waiting && !f->is_closing; o = o->next)
+		look_at_owner(f, o, now, next);
 }
 
 static void guests_leave(struct foreign *f)
@@ -269,11 +375,7 @@ static void guests_leave(struct foreign *f)
 	for (struct guest *g = f->guests; g; g = g->next) {
 		if (g->state == GUEST_LEAVING || g->state == GUEST_ENDING)
 			continue;
-		guest_tell(g, "{\"op\":\"bye\"}\n", 13);
-		close(g->to); /* as clear to those who do not listen for it */
-		g->to = -1;
-		g->state = GUEST_LEAVING;
-		g->heard_us = now_us();
+		guest_leave(g);
 	}
 }
 
@@ -363,8 +465,8 @@ void *guests_watch(void *foreign)
 	struct polls polls = { 0 };
 
 	pthread_mutex_lock(&f->mu);
-	if (!f->is_closing)
-		guests_start(f); /* what it costs is paid before the first job */
+	if (!f->is_closing && !is_separated(f->about))
+		guests_start(f, &f->all); /* what it costs is paid before the first job */
 	while (!f->is_closing || f->guests) {
 		int64_t ms = guests_look(f);
 

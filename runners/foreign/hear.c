@@ -89,7 +89,8 @@ static void on_hello(struct foreign *f, struct guest *g, const struct message *m
 	g->concurrency = (uint32_t)m->concurrency;
 	if (f->about->concurrency && f->about->concurrency < g->concurrency)
 		g->concurrency = f->about->concurrency;
-	f->concurrency = g->concurrency;
+	g->owner->concurrency = g->concurrency;
+	g->idle_us = now_us();
 	f->has_met = 1;
 	pthread_cond_broadcast(&f->first);
 	guests_place(f);
@@ -117,7 +118,7 @@ static void on_done(struct foreign *f, struct guest *g, struct call *c, const st
 	c->result->retry_after_ms = (uint64_t)m->retry_after_ms;
 	if (m->text)
 		snprintf(c->result->text, sizeof c->result->text, "%s", m->text);
-	f->pause_ms = 0;
+	g->owner->pause_ms = 0;
 	call_over(c);
 	guests_place(f);
 }

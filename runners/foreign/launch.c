@@ -70,7 +70,7 @@ static int find_program(const struct runner_guest *about, char ret[PATH_MAX], ch
 	return -1;
 }
 
-static void make_env(const struct runner_guest *about, struct launch *l)
+static void make_env(const struct runner_guest *about, int is_lent, struct launch *l)
 {
 	static const char *const fixed[] = { ("PATH=" GUEST_PATH), "HOME=/", "LANG=C.UTF-8",
 		                             "SIRDAR_GUEST=1" };
@@ -83,7 +83,8 @@ static void make_env(const struct runner_guest *about, struct launch *l)
 
 		while (k < n && strncmp(l->env[k], fixed[i], name) != 0)
 			k++;
-		if (k == n)
+		/* Another user has a directory of its own, which the jobkeeper knows. */
+		if (k == n && !(is_lent && strcmp(fixed[i], "HOME=/") == 0))
 			l->env[n++] = fixed[i];
 	}
 	l->env[n] = NULL;
@@ -171,7 +172,8 @@ static int start_held(const struct runner_guest *about, const struct launch *l, 
 		                            .n_fds = sizeof fds / sizeof fds[0],
 		                            .argv = argv,
 		                            .env = l->env,
-		                            .fds = fds };
+		                            .fds = fds,
+		                            .whose = g->owner->whose };
 
 	g->held.size = sizeof g->held;
 	if (about->start(about->ctx, &start, &g->held, ret_why, FOREIGN_WHY_BYTES) < 0)
@@ -198,16 +200,20 @@ int guest_launch(const struct runner_guest *about, struct guest *g, char ret_why
 	memset(l.pipes, -1, sizeof l.pipes);
 	if (find_program(about, l.program, ret_why) < 0)
 		return -1;
-	make_env(about, &l);
+	make_env(about, g->owner->whose != NULL, &l);
 	g->pid = -1;
 	snprintf(ret_why, FOREIGN_WHY_BYTES, "no descriptor is left");
 	if (open_all(&l) == 0)
-		g->pid = RUNNER_HAS(about, struct runner_guest, is_gone)
+		g->pid = RUNNER_HAS(about, struct runner_guest, start)
 		                 ? start_held(about, &l, g, ret_why)
 		                 : start_own(about, &l, ret_why);
+	g->number = g->pid;
 	g->pid_fd = g->pid > 0 ? pidfd_open(g->pid, 0) : -1;
-	if (g->pid_fd >= 0) {
-		fcntl(g->pid_fd, F_SETFD, FD_CLOEXEC);
+	if (g->pid_fd < 0 && g->pid > 0 && guest_is_lent(g)) { /* reaped already, and not by us */
+		g->pid = g->held.pid = 0;
+		g->state = GUEST_ENDING;
+	}
+	if (g->pid_fd >= 0 || g->pid == 0) {
 		g->to = l.pipes[0][END_WRITE];
 		for (int i = 0; i < PIPES; i++) {
 			g->from[i] = l.pipes[i + 1][END_READ];
@@ -219,5 +225,5 @@ int guest_launch(const struct runner_guest *about, struct guest *g, char ret_why
 		kill(g->pid, SIGKILL);
 	}
 	close_all(&l);
-	return g->pid_fd >= 0 ? 0 : -1;
+	return g->pid_fd >= 0 || g->pid == 0 ? 0 : -1;
 }

@@ -22,6 +22,8 @@ struct runner_guest_start {
 	const char *const *argv; /* argv[0] is a path */
 	const char *const *env;
 	const int *fds;
+	/* ---- guest/1 ends here ---- */
+	const void *whose; /* an answer of whose(); NULL: of all */
 };
 
 /* One that was started; the runner's to keep, the host's to read. */
@@ -32,6 +34,8 @@ struct runner_guest_process {
 	uint32_t reserved;
 	uint64_t group, token;
 };
+
+struct runner_job;
 
 /* Lists end with NULL and are never NULL; texts are the host's. */
 struct runner_guest {
@@ -64,6 +68,18 @@ struct runner_guest {
 	int (*was_over_memory)(void *ctx, const struct runner_guest_process *p);
 	/* Nothing of it is left; once `pid` is 0. It is forgotten then. */
 	int (*is_gone)(void *ctx, const struct runner_guest_process *p);
+	/* Where this machine separates projects, each has processes of its own, of its user. NULL:
+	 * one serves all. Else the jobkeeper starts them: start() waits for it, the runner reaps
+	 * none, and ended() takes the place of was_over_memory() and is_gone().
+	 *
+	 * Jobs of one answer may share processes, others never. Valid until close(). */
+	const void *(*whose)(void *ctx, const struct runner_job *job);
+	/* Once nothing of it is left: 0, and how its first process ended, as waitpid() has it; it
+	 * is forgotten then. -1: not yet. */
+	int (*ended)(void *ctx, const struct runner_guest_process *p, int *ret_status,
+	             int *ret_is_over_memory);
+	uint32_t processes_max; /* at once; 0: as many as jobs ask for */
+	uint32_t idle_ms;       /* without a job for so long it is to leave; 0: never */
 };
 
 #ifdef __cplusplus
