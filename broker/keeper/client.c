@@ -37,7 +37,7 @@ struct keeper_client {
 	const struct keeper_client_ops *ops;
 	void *ctx;
 	struct session *session; /* NULL: none */
-	bool is_up, must_separate;
+	bool is_up, must_separate, must_box;
 	uint32_t silent_ms; /* nothing heard for so long ends a connection */
 	uint32_t n_silent;  /* connections in a row that ended so, or found no room in its queue */
 	int64_t silent_sum; /* ms of them, but for the first */
@@ -72,22 +72,28 @@ static int client_send(struct keeper_client *k, enum frame_kind kind, const void
 
 #define TELL(call, message) ((call) ? (call)(k->ctx, (message)) : (void)0)
 
+static int not_this_one(struct keeper_client *k, const char *why)
+{
+	struct err err = { 0 };
+	int r = err_set(&err, E_MACHINE, "%s", why);
+
+	TELL(k->ops->on_down, &err);
+	return r;
+}
+
 static int welcomed(struct keeper_client *k, const Sirdar__KeeperWelcome *m)
 {
 	Sirdar__KeeperAttach attach = SIRDAR__KEEPER_ATTACH__INIT;
 
 	if (k->is_up || m->protocol != 1)
 		return E_PROTOCOL;
-	if (k->must_separate && !m->separates) {
-		struct err why = { 0 };
-		int r = err_set(
-			&why, E_MACHINE,
-			"the jobkeeper there has no launcher: jobs would be its own user's; "
-			"start it as its service does, with --user");
-
-		TELL(k->ops->on_down, &why);
-		return r;
-	}
+	if (k->must_separate && !m->separates)
+		return not_this_one(k, "the jobkeeper there has no launcher: jobs would be its own "
+		                       "user's; start it as its service does, with --user");
+	if (k->must_box && !m->boxes)
+		return not_this_one(k, m->box_why[0] ? m->box_why
+		                                     : "isolation: box: the jobkeeper there is a "
+		                                       "release older and has none; upgrade it");
 	k->is_up = true;
 	k->pause_s = RETRY_MIN_S;
 	attach.type = k->type;
@@ -232,6 +238,7 @@ int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings
 	k->pause_s = RETRY_MIN_S;
 	k->silent_ms = (uint32_t)set->silent_ms;
 	k->must_separate = set->must_separate;
+	k->must_box = set->must_box;
 	k->peer_fd = -1;
 	ev_timer_init(&k->retry, try_now, 0., 0.);
 	k->retry.data = k;

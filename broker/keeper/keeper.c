@@ -22,6 +22,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "broker/keeper/box.h"
 #include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -312,6 +313,7 @@ int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_sett
 	if (r < 0)
 		return r;
 	lock_note(k);
+	box_check(&k->no_box);
 	keeper_reap(k); /* ends that came between the two images */
 	return 0;
 }

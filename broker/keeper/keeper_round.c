@@ -43,6 +43,8 @@ static int admit(struct keeper *k, const Sirdar__KeeperStart *m, struct err *err
 		return err_set(err, E_INVALID, "no token");
 	if (keeper_is_forgotten(k, m->token))
 		return err_set(err, E_STALE, "this token was here and is forgotten");
+	if (m->box && k->no_box.code)
+		return err_set(err, k->no_box.code, "%s", k->no_box.text);
 	if (k->is_stopping)
 		return err_set(err, E_CLOSED, "the keeper is stopping");
 	if (k->running >= (size_t)k->settings.jobs_max)

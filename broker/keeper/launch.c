@@ -15,6 +15,7 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "broker/keeper/box.h"
 #include "broker/keeper/launch_private.h"
 #include "broker/keeper/rights.h"
 #include "util/alloc.h"
@@ -124,7 +126,8 @@ BARE static void child_user(const struct launch *l)
 	}
 	if (syscall(SYS_setgroups, l->groups_n, l->groups) < 0 ||
 	    syscall(SYS_setresgid, gid, gid, gid) < 0 ||
-	    syscall(SYS_setresuid, uid, uid, uid) < 0 || !rights_drop() || !rights_bind_job())
+	    syscall(SYS_setresuid, uid, uid, uid) < 0 || !rights_drop() ||
+	    (!l->box_words && !rights_bind_job())) /* a box binds its job, after its own mounts */
 		child_fail(STEP_USER);
 	/* Whatever was asked for: the program that begins here cannot be root. */
 	if (syscall(SYS_getuid) != uid || syscall(SYS_geteuid) != uid ||
@@ -132,6 +135,25 @@ BARE static void child_user(const struct launch *l)
 		errno = EPERM;
 		child_fail(STEP_USER);
 	}
+}
+
+/* What the box's own process must not take from the job goes beside it: its environment. */
+BARE static _Noreturn void child_box(const struct launch *l)
+{
+	char *none[] = { NULL };
+	int fd = memfd_create("environment", 0);
+
+	for (char **e = l->env; fd >= 0 && *e; e++) {
+		size_t n = strlen(*e) + 1;
+
+		if (write(fd, *e, n) != (ssize_t)n)
+			child_fail(STEP_SETUP);
+	}
+	if (fd < 0 || (fd != BOX_FD && dup2(fd, BOX_FD) < 0))
+		child_fail(STEP_SETUP);
+	verdict->exec_us = clock_wall_us(&clock_machine);
+	execve(l->box_program, l->box_words, none);
+	child_fail(STEP_SETUP);
 }
 
 BARE static _Noreturn void child_exec(const struct launch *l)
@@ -205,6 +227,8 @@ BARE static _Noreturn void child_main(const struct birth *b)
 	if (chdir(l->cwd) < 0)
 		child_fail(STEP_CWD);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+	if (l->box_words)
+		child_box(l);
 	child_exec(l);
 }
 
@@ -366,7 +390,7 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 			return err_sys(err, E_NOMEM, errno, "memory");
 		verdict = p;
 	}
-	CHECK(fds->n_more <= LAUNCH_MORE);
+	CHECK(fds->n_more <= LAUNCH_MORE && !(fds->n_more && l->box_words));
 	int r = place_make(l, err);
 	if (r == 0)
 		r = files_make(l, err);

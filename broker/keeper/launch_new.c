@@ -11,11 +11,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/keeper/box.h"
 #include "broker/keeper/launch_private.h"
 #include "broker/keeper/launcher.h"
 #include "util/alloc.h"
@@ -292,12 +294,45 @@ int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *
 	}
 	env_make(l, m, state_dir, text || who ? &pw : NULL);
 	paths_make(l);
+	r = m->box ? launch_box(l, err) : 0;
+	if (r < 0)
+		goto out;
 	*ret_launch = l;
 	l = NULL;
 out:
 	free(text);
 	launch_free(l);
 	return r;
+}
+
+int launch_box(struct launch *l, struct err *err)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+	size_t n = 0, n_paths = 0, n_argv = 0;
+
+	if (!l->is_other_user || !l->place || len <= 0)
+		return err_set(err, E_MACHINE,
+		               "isolation: box: the job has no user and no directory of its own: "
+		               "this machine does not separate projects");
+	while (l->paths[n_paths])
+		n_paths++;
+	while (l->argv[n_argv])
+		n_argv++;
+	l->box_program = mem_strn(path, (size_t)len);
+	l->box_words = mem_array(BOX_WORDS + n_paths + n_argv + 1, sizeof *l->box_words);
+	l->box_words[n++] = mem_str("jobkeeper");
+	l->box_words[n++] = mem_str(BOX_OPTION);
+	l->box_words[n++] = mem_fmt("%d", BOX_FD);
+	l->box_words[n++] = mem_str(l->place);
+	l->box_words[n++] = mem_str(l->files_n ? l->files_at : "");
+	l->box_words[n++] = mem_fmt("%zu", n_paths);
+	CHECK(n == BOX_WORDS);
+	for (size_t i = 0; i < n_paths; i++)
+		l->box_words[n++] = mem_str(l->paths[i]);
+	for (size_t i = 0; i < n_argv; i++)
+		l->box_words[n++] = mem_str(l->argv[i]);
+	return 0;
 }
 
 static void words_free(char **words)
@@ -314,6 +349,8 @@ void launch_free(struct launch *l)
 	words_free(l->argv);
 	words_free(l->env);
 	words_free(l->paths);
+	words_free(l->box_words);
+	free(l->box_program);
 	free(l->cwd);
 	free(l->user);
 	free(l->place);

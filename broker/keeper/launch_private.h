@@ -39,6 +39,8 @@ struct launch {
 	size_t groups_n;
 	mode_t umask;
 	bool no_new_privs, own_cwd;
+	/* In a box (box.h): as that program of ours, with the words of it; NULL: in none. */
+	char *box_program, **box_words;
 	struct launch_limit *limits;
 	size_t limits_n;
 	struct launch_file *files;

@@ -602,8 +602,12 @@ static int do_start(struct launcher *l, const struct question *q, struct launche
 	text = parcel_read(q);
 	if (text)
 		launch = launch_from(l, q, &user, text);
-	r = launch ? start_run(l, q, launch, a, err)
-	           : err_set(err, E_PROTOCOL, "a start that does not read");
+	if (launch && ask->is_boxed)
+		r = launch_box(launch, err);
+	if (launch && r == 0)
+		r = start_run(l, q, launch, a, err);
+	else if (!launch)
+		r = err_set(err, E_PROTOCOL, "a start that does not read");
 	launch_free(launch);
 	if (text)
 		explicit_bzero(text, ask->parcel_bytes);

@@ -26,7 +26,7 @@ struct launcher_settings {
 	const char *state_dir;  /* the keeper's: its jobs have it in their environment */
 };
 
-#define LAUNCHER_MARK 0x534c4e31u /* changes when a packet does: a keeper may be newer */
+#define LAUNCHER_MARK 0x534c4e32u /* changes when a packet does: a keeper may be newer */
 
 enum launcher_what {
 	LAUNCHER_BEGIN = 1, /* end what former jobs of its numbers left */
@@ -51,7 +51,7 @@ struct launcher_ask {
 	char project[128], wish[64]; /* wish: whom the task names; "": nobody */
 	uint32_t uid;                /* START: whom WHO told; another by now: E_AGAIN */
 	uint32_t n_argv, n_env, n_paths, n_files, n_limits;
-	uint32_t umask;
+	uint32_t umask, is_boxed;
 	int32_t signal;
 	uint64_t parcel_bytes;
 	struct {

@@ -8,11 +8,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "broker/keeper/box.h"
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/launcher_ask.h"
 #include "rt/notify.h"
@@ -312,6 +314,8 @@ int main(int argc, char **argv)
 	int r;
 
 	screen_open();
+	if (argc > 1 && strcmp(argv[1], BOX_OPTION) == 0)
+		return box_main(argc, argv);
 	own_memory();
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	signals_reset();

@@ -82,6 +82,8 @@ static int do_hello(struct conn *c, const void *message)
 	w.cgroup = tree_has_groups(k->tree);
 	w.keeps_proofs = true;
 	w.separates = k->settings.separates;
+	w.boxes = !k->no_box.code;
+	w.box_why = k->no_box.text;
 	service__send(c, FR_K_WELCOME, &w);
 	return 0;
 }

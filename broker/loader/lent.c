@@ -563,6 +563,7 @@ static int lent_start(void *ctx, const struct runner_guest_start *s,
 	hold_fill(t, words.argv, words.env, g->token, policy, &m);
 	m.type = n->lane;
 	m.fence_kill_us = 1;
+	m.box = false; /* it is of all jobs of its project */
 	int r = start_ask(n, &m, g, s, ret, ret_why, cap);
 
 	stand_in_done(&words);
@@ -612,7 +613,7 @@ static int lent_open_keeper(struct lent *n, struct err *err)
 	bool is_others = p->keeper_dir[0];
 	char *path = mem_fmt("%s/keeper.sock", is_others ? p->keeper_dir : p->state_dir);
 	const struct keeper_client_settings set = {
-		path, is_others, "loader", n->lane, p->loader_silent_ms, &ops, n,
+		path, false, is_others, "loader", n->lane, p->loader_silent_ms, &ops, n,
 	};
 	int r = keeper_client_open(n->loop, &set, &n->keeper, err);
 

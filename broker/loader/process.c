@@ -10,6 +10,7 @@
 #include <keeper.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "broker/keeper/client.h"
 #include "broker/keeper/remains.h"
@@ -404,7 +405,10 @@ int loader_open_keeper(struct loader *l, struct err *err)
 	const struct param_taskbroker *p = l->settings;
 	bool is_others = p->keeper_dir[0];
 	const struct keeper_client_settings set = {
-		path, is_others, "loader", l->lane, p->loader_silent_ms, &ops, l,
+		path,      strcmp(p->isolation, "box") == 0,
+		is_others, "loader",
+		l->lane,   p->loader_silent_ms,
+		&ops,      l,
 	};
 
 	CHECK(!l->keeper);

@@ -11,6 +11,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "broker/keeper/box.h"
 #include "broker/link/program.h"
 #include "broker/taskbroker/broker.h"
 #include "etcd/member.h"
@@ -118,8 +119,15 @@ static int main_join(struct broker *b, struct err *err)
 /* Not when settings are checked: who checks may be another user. */
 static int users_check(const struct param_taskbroker *p, struct err *err)
 {
+	if (geteuid() != 0 && !p->keeper_dir[0] && strcmp(p->isolation, "box") == 0)
+		return err_set(
+			err, E_INVALID,
+			"isolation is 'box', and this broker is not root: its jobs are its own "
+			"user's; set keeper_dir to that of a jobkeeper with a launcher");
 	if (geteuid() != 0 || p->keeper_dir[0])
 		return 0;
+	if (strcmp(p->isolation, "box") == 0 && box_check(err) < 0)
+		return err->code;
 	if (!p->jobs_as_root && !p->users.n && !p->job_users_file[0] && !p->job_uids[0])
 		return err_set(
 			err, E_INVALID,

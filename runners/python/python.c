@@ -25,8 +25,10 @@ static int python_open(const struct runner_host *lent, void **ret_self)
 {
 	const struct runner_kept *kept = lent->extension(lent->ctx, RUNNER_KEPT_ID);
 	bool is_bound = kept && RUNNER_HAS(kept, struct runner_kept, is_root);
+	/* What a warm interpreter forks is beside it, and in no job's box. */
+	bool is_boxed = kept && RUNNER_HAS(kept, struct runner_kept, is_boxed);
 
-	if (warm_open(is_bound, (struct warm **)ret_self) < 0)
+	if (warm_open(is_bound, !is_boxed, (struct warm **)ret_self) < 0)
 		return -1;
 	void *none;
 

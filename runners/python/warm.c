@@ -38,6 +38,7 @@ struct one {
 
 struct warm {
 	char program[PATH_MAX];
+	bool may_be;        /* false: there is none, all start cold */
 	bool is_bound;      /* it is root, and no job of its is */
 	pthread_mutex_t mu; /* guards what follows */
 	struct one all[WARM_MAX];
@@ -52,7 +53,7 @@ static time_t now(void)
 	return t.tv_sec;
 }
 
-int warm_open(bool is_bound, struct warm **ret_warm)
+int warm_open(bool is_bound, bool may_be, struct warm **ret_warm)
 {
 	struct warm *w = calloc(1, sizeof *w);
 	ssize_t n = w ? readlink("/proc/self/exe", w->program, sizeof w->program - 1) : -1;
@@ -68,6 +69,7 @@ int warm_open(bool is_bound, struct warm **ret_warm)
 		return -1;
 	}
 	w->is_bound = is_bound;
+	w->may_be = may_be;
 	pthread_mutex_init(&w->mu, NULL);
 	*ret_warm = w;
 	return 0;
@@ -215,6 +217,8 @@ const char *warm_name(struct warm *w, const char *interpreter)
 {
 	struct one *o = NULL;
 
+	if (!w->may_be)
+		return "-";
 	pthread_mutex_lock(&w->mu);
 	for (size_t i = 0; i < w->n && !o; i++) {
 		if (strcmp(w->all[i].interpreter, interpreter) == 0)

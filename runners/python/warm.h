@@ -7,8 +7,9 @@
 struct warm;
 
 /* 0, or -1: no memory, or no sirdar-python-job beside the broker's programs. `is_bound`: their jobs
- * are other users, and have the filters of such from their interpreter. */
-int warm_open(bool is_bound, struct warm **ret_warm);
+ * are other users, and have the filters of such from their interpreter. `may_be` false:
+ * there is none. */
+int warm_open(bool is_bound, bool may_be, struct warm **ret_warm);
 void warm_close(struct warm *w); /* their jobs go on */
 
 const char *warm_program(const struct warm *w); /* sirdar-python-job */

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,7 +35,11 @@ def place_of(pid):
     return os.readlink(f"/proc/{pid}/cwd")
 
 
-def facts(s, name, victim, word, lent=None):
+# What another job of one project has where each is in a box: its place is memory that nothing outside it is shown.
+BOXED = ("place", "file", "work", "files", "files_place")
+
+
+def facts(s, name, victim, word, lent=None, in_box=False):
     """All that is there to be taken from a job on that broker."""
     state = Path(lent.state) if lent else s.dir / name
     keeper = lent.process.pid if lent else s.pids("jobkeeper", state)[0]
@@ -49,7 +54,7 @@ def facts(s, name, victim, word, lent=None):
     kept = Path(lent.base) / "launch/job_uids" if lent else state / "job_uids"
     # Files lie in a directory that nobody may list: the victim's own is asked for by name.
     more = {"keeper_socket_place": own, "places": Path(lent.base) / "jobs", "files_place": files, "lines": Path(lent.base) / "launch"} if lent else {}
-    return {
+    told = {
         "word": word[::-1], "victim": victim, "victim_uid": os.stat(f"/proc/{victim}").st_uid, "place": place,
         "key": str(s.dir / f"{name}.key"), "cgroup": cgroup, "target": str(target), "target_uid": 0,
         "read": {k: str(v) for k, v in {
@@ -65,6 +70,56 @@ def facts(s, name, victim, word, lent=None):
         "sockets": {"keeper": str(state / "keeper.sock"), "docker": "/var/run/docker.sock", "containerd": "/run/containerd/containerd.sock",
                     "bus": "/run/dbus/system_bus_socket", "systemd": "/run/systemd/private"},
     }
+    if in_box:  # its own is there by the same names
+        there = {what: f"/proc/{victim}/root{told['read'][what]}" for what in BOXED if what in told["read"]}
+        told["place"] = there["place"]
+        for which in ("read", "write"):
+            told[which].update({what: path for what, path in there.items() if what in told[which]})
+        del told["processes"]["init"]  # process 1 is its own there
+    return told
+
+
+def victim_of(word):
+    """The victim, as this machine numbers it: the one of its processes that only sleeps."""
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            if word.encode() in Path(f"/proc/{pid}/environ").read_bytes() and Path(f"/proc/{pid}/comm").read_text() == "sleep\n":
+                return pid
+        except OSError:
+            continue
+    return None
+
+
+def tried_in_a_box(s, name, lent=None):
+    """-> what passed of a job in a box against another job of its project in its own."""
+    word = "secret" + os.urandom(8).hex()
+    task = workflow(s, "victim", f"victim-{name}", f"export SECRET={word}\nexport w={word}\necho {word} >secret\necho {word} >$TMPDIR/other\necho {word} >/tmp/third\n"
+                    f"exec sleep 100000\n", name)
+    victim = until("the victim runs", lambda: victim_of(word), 60)
+    told = facts(s, name, victim, word, lent, in_box=True)
+    told["read"].update({"tmp": "/tmp/third", "shm": f"/proc/{victim}/root/dev/shm/other"})
+    script = "cat >tricks.py <<'END_OF_TRICKS'\n" + (HERE / "nasty/tricks.py").read_text() + "\nEND_OF_TRICKS\n" \
+             + "cat >facts.json <<'END_OF_FACTS'\n" + json.dumps(told) + "\nEND_OF_FACTS\nexec python3 -u tricks.py facts.json"
+    hostile = workflow(s, "victim", f"hostile-{name}", script, name)
+    i = s.wait_state(hostile, AT, ("Succ", "StopSchedule", "Killed", "Hanged"), 120)
+    assert i["state"] == "Succ", (s.history(i["id"]), s.log_of(i["id"], stream="stderr"))
+    text = str(s.log_of(i["id"]))
+    count, passed = int(re.search(r"tried (\d+)", text)[1]), set(re.findall(r"passed (\w+)", text))
+    assert count >= 69, text
+    assert victim_of(word) == victim
+    s.sirdar("kill", task, "2026-03-01", "--yes")
+    s.wait_state(task, AT, ("Killed", "StopSchedule"), 60)
+    until("all of it is gone", lambda: not os.path.exists(f"/proc/{victim}"), 60)
+    say_passed(name, count, passed)
+    return passed
+
+
+TABLE = {}
+
+
+def say_passed(name, count, passed):
+    TABLE[name] = passed
+    print(f"# {name}: {len(passed)} of {count} tricks passed: {' '.join(sorted(passed))}", flush=True)
 
 
 def tried(s, name, lent=None):
@@ -87,7 +142,7 @@ def tried(s, name, lent=None):
         passed |= set(re.findall(r"passed (\w+)", text))
     hold.touch()
     assert s.wait_state(victim, AT, ("Succ", "StopSchedule", "Killed"), 60)["state"] == "Succ"
-    print(f"# {name}: {len(passed)} of {count} tricks passed: {' '.join(sorted(passed))}", flush=True)
+    say_passed(name, count, passed)
     return passed
 
 
@@ -98,7 +153,31 @@ def where_the_broker_is_root_no_trick_of_a_job_passes(s):
     assert not passed, passed
 
 
-def add_lent(s, name):
+@test
+def in_a_box_no_trick_passes_against_another_job_of_its_project(s):
+    s.add_broker("box", types=("shell:8",), groups="box", job_uids="59010-59019", work_dir=s.dir / "box-work", isolation="box")
+    passed = tried_in_a_box(s, "box")
+    assert not passed, passed
+
+
+@test
+def in_a_box_that_a_launcher_starts_no_trick_passes_either(s):
+    k = add_lent(s, "lentbox", isolation="box")
+    passed = tried_in_a_box(s, "lentbox", k)
+    assert not passed, passed
+    assert k.stop() == 0, k.logged()[-2000:]
+
+
+@test
+def without_a_box_jobs_of_one_project_have_each_other(s):
+    """Else that none passes in a box would say nothing."""
+    s.add_broker("same", types=("shell:8",), groups="same", job_uids="59020-59029", work_dir=s.dir / "same-work")
+    passed = tried_in_a_box(s, "same")
+    want = {"read_file", "read_place", "victims_environment", "kill_victim", "victims_directory", "read_tmp"}
+    assert want <= passed, want - passed
+
+
+def add_lent(s, name, **more):
     """A broker that is not root, and a jobkeeper with a launcher, each a user of its own as their services are."""
     why = lent_missing()
     if why:
@@ -108,7 +187,7 @@ def add_lent(s, name):
         place(path, BROKER, 0o700)
     os.chown(s.dir / f"{name}.key", BROKER, BROKER)
     s.lent = Lent(str(BIN / "jobkeeper"), str(s.dir / f"{name}-lent"))
-    sets = s.broker_sets(name, ("shell:8",), groups=name, work_dir=s.dir / f"{name}-work", keeper_dir=s.lent.state)
+    sets = s.broker_sets(name, ("shell:8",), groups=name, work_dir=s.dir / f"{name}-work", keeper_dir=s.lent.state, **more)
     for unwanted in ("jobs_as_root", "files_dir"):
         sets.pop(unwanted, None)
     d = s.brokers[name] = Daemon(s, name, as_user(BROKER, *s.argv("taskbroker", sets)), r"broker\.keeper_up")
@@ -149,6 +228,14 @@ def where_it_is_not_what_passes_is_what_the_manual_says(s):
 
 
 @test
+def a_box_where_projects_are_not_separated_is_refused_with_the_cure(s):
+    for sets, words in (({}, "set keeper_dir, job_uids or job_users_file"), ({"isolation": "bocks"}, "isolation is 'bocks', want uid or box")):
+        argv = s.argv("taskbroker", dict(s.broker_sets("bare", ("shell:1",)), isolation="box") | sets)
+        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=120, env=s.env)
+        assert done.returncode == 78 and words in done.stderr, done
+
+
+@test
 def the_tricks_do_pass_where_jobs_are_root(s):
     """Else that none passes would say nothing."""
     s.add_broker("root", types=("shell:8",), groups="root", work_dir=s.dir / "root-work")
@@ -158,6 +245,15 @@ def the_tricks_do_pass_where_jobs_are_root(s):
              "write_state", "write_base", "socket_keeper", "hard_link_to_the_key", "move_the_victims_place", "setuid", "root_already",
              "accounts", "at_and_cron", "keyring", "userfaultfd", "mount_in_a_namespace_of_its_own", "limits_of_victim", "environment_of_broker"}
     assert want <= passed, want - passed
+    print_table()
+
+
+def print_table():
+    """Who gets at what: a row for each trick that passed anywhere."""
+    columns = [c for c in ("uid", "lent", "box", "lentbox", "same", "bare", "root") if c in TABLE]
+    print("# trick" + " " * 40 + " ".join(f"{c:>8}" for c in columns))
+    for name in sorted(set().union(*TABLE.values())):
+        print(f"# {name:<44} " + " ".join(f"{'passed' if name in TABLE[c] else '-':>8}" for c in columns), flush=True)
 
 
 def make():
