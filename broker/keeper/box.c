@@ -6,9 +6,9 @@
  *            `- job    gives up the rights, is bound, becomes its program
  *
  * Its work directory, TMPDIR, /tmp, /var/tmp and /dev/shm are one place in memory that ends with
- * it; of the files that are given to jobs it has its own; /proc shows its own processes. The network
- * is the machine's (abstract sockets too), and so are all other files: those the user may open, it
- * opens. Where one step fails nothing is run: less than a box is never had.
+ * it; of the files that are given to jobs it has its own; /proc shows its own processes. The
+ * network is the machine's (abstract sockets too), and so are all other files: those the user may
+ * open, it opens. Where one step fails nothing is run: less than a box is never had.
  */
 #include "broker/keeper/box.h"
 
@@ -62,7 +62,7 @@ static bool word_put(const char *path, const char *text)
 	return is_put;
 }
 
-/* --- the namespaces ------------------------------------------------------------------------ */
+/* --- the namespaces --- */
 
 /* NULL: it is made; else what the kernel refuses (errno). Files of others are nobody's in there. */
 static const char *namespaces_make(void)
@@ -155,7 +155,7 @@ static void mounts_make(const struct box *b)
 		memory_mount("/dev/mqueue", "mode=0700,size=64k");
 }
 
-/* --- its three processes ---------------------------------------------------------------------- */
+/* --- its three processes --- */
 
 static _Noreturn void be_job(const struct box *b)
 {
@@ -206,6 +206,7 @@ static _Noreturn void be_init(const struct box *b)
 /* As the job ended, so does this one. */
 static _Noreturn void end_as(int status)
 {
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	const struct rlimit no_core = { 0, 0 };
 	sigset_t none;
 
@@ -214,7 +215,7 @@ static _Noreturn void end_as(int status)
 	int number = status >= 0 && WIFSIGNALED(status) ? WTERMSIG(status) : SIGKILL;
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	signal(number, SIG_DFL);
+	sigaction(number, &dfl, NULL);
 	sigemptyset(&none);
 	kill(getpid(), number);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -234,7 +235,7 @@ static _Noreturn void be_outer(const struct box *b, pid_t init)
 	end_as(*b->status >= 0 || !WIFEXITED(status) ? *b->status : status);
 }
 
-/* --- the words --------------------------------------------------------------------------------- */
+/* --- the words --- */
 
 static char **env_read(struct box *b, int fd)
 {
@@ -270,7 +271,7 @@ int box_main(int argc, char **argv)
 	}
 	b.place = argv[3];
 	b.files = argv[4];
-	b.env = env_read(&b, atoi(argv[2]));
+	b.env = env_read(&b, (int)strtol(argv[2], NULL, 10));
 	b.paths = mem_array(n_paths + 1, sizeof *b.paths);
 	memcpy(b.paths, argv + BOX_WORDS, n_paths * sizeof *b.paths);
 	b.argv = argv + BOX_WORDS + n_paths;
@@ -291,7 +292,7 @@ int box_main(int argc, char **argv)
 	be_outer(&b, init);
 }
 
-/* --- can it be had? ------------------------------------------------------------------------------ */
+/* --- can it be had? --- */
 
 /* As a user without rights, who has memory of his own that may be looked into. */
 static _Noreturn void check_child(int to)

@@ -24,7 +24,8 @@ struct launcher_answer;
 int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *files_dir,
                const struct launcher_answer *who, struct launch **ret_launch, struct err *err);
 void launch_free(struct launch *l); /* NULL is fine */
-/* It begins in a box. Once all else of it is known; E_MACHINE: it has no user or place of its own. */
+/* It begins in a box. Once all else of it is known.
+ *   errors  E_MACHINE: it has no user, or no place, of its own */
 int launch_box(struct launch *l, struct err *err);
 
 enum { LAUNCH_MORE = 2, LAUNCH_JOINS = LIMITER_JOINS + 1 };

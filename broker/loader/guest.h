@@ -10,6 +10,7 @@
 
 struct err;
 struct hold;
+struct lent;
 
 struct cause_pattern;
 
@@ -18,6 +19,7 @@ struct guest_type {
 	char *plugin_path;
 	char why[240];                         /* of a refused open() */
 	struct hold *hold;                     /* NULL: nobody holds its processes */
+	struct lent *lent;                     /* its processes are their projects'; NULL: no */
 	void (*release)(struct guest_type *t); /* of `hold`; NULL: none */
 	struct cause_pattern *errors;          /* what its jobs print when they fail; in order */
 	size_t n_errors;

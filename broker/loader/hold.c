@@ -35,7 +35,6 @@ enum { FDS_MIN = 3, FDS_MAX = 5, GUESTS_MAX = 4096 };
 /* Used by the runner's one thread alone, once open. */
 struct hold {
 	struct loader *loader;
-	struct lent *lent; /* where projects are separated: all of what follows is nothing then */
 	struct tree *tree;
 	char *dir; /* tells this lane's processes from those of others */
 	uint64_t last;
@@ -73,33 +72,6 @@ static void reap_orphans(const struct hold *h)
 }
 
 /* --- what the runner calls ------------------------------------------------------------------ */
-
-static size_t words(const char *const *list)
-{
-	size_t n = 0;
-
-	while (list[n])
-		n++;
-	return n;
-}
-
-void hold_fill(const struct guest_type *t, const char *const *argv, const char *const *env,
-               uint64_t token, const struct policy *policy, Sirdar__KeeperStart *m)
-{
-	m->token = token;
-	m->argv = (char **)(uintptr_t)argv;
-	m->n_argv = words(argv);
-	m->env = (char **)(uintptr_t)env;
-	m->n_env = words(env);
-	m->cwd = (char *)(uintptr_t)t->about.directory;
-	policy_put(policy, m);
-	if (t->about.memory_bytes)
-		m->memory_max_bytes = t->about.memory_bytes;
-	if (t->processes)
-		m->processes_max = t->processes;
-	if (t->cpu_percent)
-		m->cpu_percent_max = t->cpu_percent;
-}
 
 static int hold_run(struct hold *h, const Sirdar__KeeperStart *m,
                     const struct runner_guest_start *s, struct runner_guest_process *ret,
@@ -154,7 +126,7 @@ static int hold_start(void *ctx, const struct runner_guest_start *s,
 		r = policy_take(h->loader, NULL, t->about.user, &policy, &err);
 	if (r == 0) {
 		ret->token = ++h->last;
-		hold_fill(t, s->argv, s->env, ret->token, policy, &m);
+		lent_fill(t, s->argv, s->env, ret->token, policy, &m);
 		r = hold_run(h, &m, s, ret, &err);
 		policy_free(policy);
 	}
@@ -226,18 +198,12 @@ static void hold_close(struct guest_type *t)
 {
 	struct hold *h = t->hold;
 
-	if (h->lent)
-		lent_close(h->lent);
+	if (t->lent)
+		lent_close(t->lent);
 	if (h->tree)
 		tree_close(h->tree);
 	free(h->dir);
 	free(h);
-}
-
-struct lent *hold_lent(const struct guest_type *t)
-{
-	CHECK(t->hold && t->hold->lent);
-	return t->hold->lent;
 }
 
 int hold_open(struct loader *l, struct guest_type *t, struct err *err)
@@ -250,7 +216,7 @@ int hold_open(struct loader *l, struct guest_type *t, struct err *err)
 	t->release = hold_close;
 	h->loader = l;
 	t->about.idle_ms = (uint32_t)l->settings->guest_idle_ms;
-	/* Whom a line of some project, or the jobkeeper's own map, may name is seen at each start. */
+	/* Whom a line of a project, or the jobkeeper's own map, names is seen at each start. */
 	bool is_lent = apart_is(l->settings);
 	bool may_be_lined = is_lent && (!t->about.user[0] || l->settings->keeper_dir[0] ||
 	                                l->settings->job_users_file[0]);
@@ -258,7 +224,7 @@ int hold_open(struct loader *l, struct guest_type *t, struct err *err)
 
 	if (r == 0 && is_lent) {
 		t->about.processes_max = (uint32_t)l->settings->guests_max;
-		return lent_open(l, t, &h->lent, err);
+		return lent_open(l, t, err);
 	}
 	h->dir = mem_fmt("%s/guests.%s", l->settings->state_dir, l->lane);
 	if (r == 0 && mkdir(h->dir, 0700) < 0 && errno != EEXIST)

@@ -31,7 +31,6 @@
 #include "broker/keeper/client.h"
 #include "broker/link/lane.h"
 #include "broker/loader/guest.h"
-#include "broker/loader/hold.h"
 #include "broker/loader/loader.h"
 #include "broker/loader/policy.h"
 #include "util/alloc.h"
@@ -98,6 +97,35 @@ struct lent {
 	struct whose_guests *owners;
 	bool is_closing;
 };
+
+/* --- for who starts guests ------------------------------------------------------------ */
+
+static size_t lent_words(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	return n;
+}
+
+void lent_fill(const struct guest_type *t, const char *const *argv, const char *const *env,
+               uint64_t token, const struct policy *policy, Sirdar__KeeperStart *m)
+{
+	m->token = token;
+	m->argv = (char **)(uintptr_t)argv;
+	m->n_argv = lent_words(argv);
+	m->env = (char **)(uintptr_t)env;
+	m->n_env = lent_words(env);
+	m->cwd = (char *)(uintptr_t)t->about.directory;
+	policy_put(policy, m);
+	if (t->about.memory_bytes)
+		m->memory_max_bytes = t->about.memory_bytes;
+	if (t->processes)
+		m->processes_max = t->processes;
+	if (t->cpu_percent)
+		m->cpu_percent_max = t->cpu_percent;
+}
 
 /* --- the table: lock held ------------------------------------------------------------- */
 
@@ -260,7 +288,7 @@ static int lent_listen(struct lent *n, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* --- what the keeper tells: our thread ------------------------------------------------------- */
+/* --- what the keeper tells: our thread --- */
 
 static void on_started(void *ctx, const Sirdar__KeeperStarted *m)
 {
@@ -362,7 +390,7 @@ static const struct keeper_client_ops ops = {
 	.on_exited = on_exited,
 };
 
-/* --- what the runner's thread asked for: our thread ---------------------------------------------- */
+/* --- what the runner's thread asked for: our thread --- */
 
 static uint64_t lease_us(void)
 {
@@ -423,12 +451,12 @@ static void *lent_body(void *arg)
 	return NULL;
 }
 
-/* --- what the runner calls: its own threads ------------------------------------------------------ */
+/* --- what the runner calls: its own threads --- */
 
 static const void *lent_whose(void *ctx, const struct runner_job *pub)
 {
 	const struct guest_type *t = ctx;
-	struct lent *n = hold_lent(t);
+	struct lent *n = t->lent;
 	const struct job *j = job_of(pub);
 	const char *wish = pub->run_as[0] ? pub->run_as : t->about.user;
 	struct whose_guests *o;
@@ -499,10 +527,10 @@ static void stand_in_done(struct stand_in *s)
 /* A start has as long as the guest has until its hello. Lock held. */
 static int wait_for_start(struct lent *n, struct lent_guest *g, char *ret_why, uint64_t cap)
 {
-	struct timespec at;
+	int64_t until_us = clock_steady_us() + (n->type->about.start_ms + 1000) * US_PER_MS;
+	const struct timespec at = { .tv_sec = until_us / US_PER_S,
+		                     .tv_nsec = until_us % US_PER_S * 1000 };
 
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	at.tv_sec += n->type->about.start_ms / 1000 + 1;
 	while (g->state < LENT_RUNS &&
 	       pthread_cond_clockwait(&n->news, &n->mu, CLOCK_MONOTONIC, &at) == 0)
 		;
@@ -543,7 +571,7 @@ static int lent_start(void *ctx, const struct runner_guest_start *s,
                       struct runner_guest_process *ret, char *ret_why, uint64_t cap)
 {
 	struct guest_type *t = ctx;
-	struct lent *n = hold_lent(t);
+	struct lent *n = t->lent;
 	const struct whose_guests *o = s->whose;
 	Sirdar__KeeperStart m = SIRDAR__KEEPER_START__INIT;
 	struct policy *policy;
@@ -560,7 +588,7 @@ static int lent_start(void *ctx, const struct runner_guest_start *s,
 	g->line = -1;
 	ticket_make(g);
 	stand_in_fill(n, g, s, &words);
-	hold_fill(t, words.argv, words.env, g->token, policy, &m);
+	lent_fill(t, words.argv, words.env, g->token, policy, &m);
 	m.type = n->lane;
 	m.fence_kill_us = 1;
 	m.box = false; /* it is of all jobs of its project */
@@ -573,7 +601,7 @@ static int lent_start(void *ctx, const struct runner_guest_start *s,
 
 static void lent_force(void *ctx, const struct runner_guest_process *p)
 {
-	struct lent *n = hold_lent(ctx);
+	struct lent *n = ((const struct guest_type *)ctx)->lent;
 
 	pthread_mutex_lock(&n->mu);
 	struct lent_guest *g = lent_find(n, p->token);
@@ -588,7 +616,7 @@ static void lent_force(void *ctx, const struct runner_guest_process *p)
 static int lent_ended(void *ctx, const struct runner_guest_process *p, int *ret_status,
                       int *ret_is_over_memory)
 {
-	struct lent *n = hold_lent(ctx);
+	struct lent *n = ((const struct guest_type *)ctx)->lent;
 	int r = -1;
 
 	pthread_mutex_lock(&n->mu);
@@ -605,7 +633,7 @@ static int lent_ended(void *ctx, const struct runner_guest_process *p, int *ret_
 	return r;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 static int lent_open_keeper(struct lent *n, struct err *err)
 {
@@ -645,7 +673,7 @@ static void lent_watch(struct lent *n, int listener)
 	ev_timer_start(n->loop, &n->renew);
 }
 
-int lent_open(struct loader *l, struct guest_type *t, struct lent **ret_lent, struct err *err)
+int lent_open(struct loader *l, struct guest_type *t, struct err *err)
 {
 	struct lent *n = mem_new(sizeof *n);
 	int listener, r;
@@ -655,7 +683,7 @@ int lent_open(struct loader *l, struct guest_type *t, struct lent **ret_lent, st
 	n->lane = lane_of_guests(l->lane);
 	pthread_mutex_init(&n->mu, NULL);
 	pthread_cond_init(&n->news, NULL);
-	*ret_lent = n;
+	t->lent = n;
 	n->loop = ev_loop_new(EVFLAG_NOSIGMASK | EVFLAG_NOENV);
 	if (!n->loop)
 		return err_set(err, E_LIMIT, "no event loop");

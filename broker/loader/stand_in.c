@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,20 +22,25 @@
 
 enum { FD_ABOVE = 10, WORDS_BEFORE = 4, NOT_BEGUN = 126 };
 
-static int reach(const char *name, uid_t uid)
+static bool is_served_by(int fd, uid_t uid)
 {
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	size_t len = strlen(name);
 	struct ucred peer;
 	socklen_t bytes = sizeof peer;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || len > sizeof to.sun_path - 1)
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == uid;
+}
+
+static int loader_reach(const char *name, uid_t uid)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t n = strlen(name), before = offsetof(struct sockaddr_un, sun_path) + 1;
+	int fd = n < sizeof to.sun_path ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
+
+	if (fd < 0)
 		return -1;
-	memcpy(to.sun_path + 1, name, len);
-	if (connect(fd, (struct sockaddr *)&to,
-	            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) == 0 &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == uid)
+	memcpy(to.sun_path + 1, name, n);
+	if (connect(fd, (struct sockaddr *)&to, (socklen_t)(before + n)) == 0 &&
+	    is_served_by(fd, uid))
 		return fd;
 	close(fd);
 	return -1;
@@ -84,6 +90,17 @@ static int not_begun(const char *what)
 	return NOT_BEGUN;
 }
 
+/* Out of what the guest will have as its environment. */
+static void ticket_drop(void)
+{
+	char **to = environ;
+
+	for (char **from = environ; *from; from++)
+		if (strncmp(*from, STAND_IN_TICKET "=", sizeof STAND_IN_TICKET) != 0)
+			*to++ = *from;
+	*to = NULL;
+}
+
 int stand_in_main(int argc, char **argv)
 {
 	const char *given = getenv(STAND_IN_TICKET);
@@ -96,8 +113,7 @@ int stand_in_main(int argc, char **argv)
 		return EX_USAGE;
 	}
 	memcpy(ticket, given, TICKET_BYTES);
-	unsetenv(STAND_IN_TICKET);
-	int to = reach(argv[2], (uid_t)strtoul(argv[3], NULL, 10));
+	int to = loader_reach(argv[2], (uid_t)strtoul(argv[3], NULL, 10));
 
 	if (to < 0)
 		return not_begun("its loader does not answer");
@@ -106,6 +122,7 @@ int stand_in_main(int argc, char **argv)
 		return not_begun("its loader gives it no descriptors");
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	execv(argv[WORDS_BEFORE], argv + WORDS_BEFORE);
+	ticket_drop();
+	execve(argv[WORDS_BEFORE], argv + WORDS_BEFORE, environ);
 	return not_begun(argv[WORDS_BEFORE]);
 }

@@ -19,9 +19,8 @@ struct runner_kept {
 	uint32_t size;
 	uint32_t n;
 	const char *const *paths; /* files, and directories with all that is in them */
-	uint32_t is_root; /* not 0: this process is root and its jobs are not: see apart.h */
-	uint32_t
-		is_boxed; /* not 0: each job's process is in a box that nothing outside does its work for */
+	uint32_t is_root;  /* not 0: this process is root and its jobs are not: see apart.h */
+	uint32_t is_boxed; /* not 0: a job's process is in a box, which its work never leaves */
 };
 
 #ifdef __cplusplus
