@@ -47,8 +47,9 @@ struct ledger *commander_ledger(const struct commander *c);
 const struct progress *commander_progress_of(const struct commander *c);
 /* Epoch 0: nobody watches the lease. */
 const struct lead_view *commander_lead_seen(const struct commander *c);
-/* commander_quota.c: limits, and people with commands at work, as members of the open object. */
-void commander_print_quotas(const struct commander *c, struct buf *out);
+/* commander_quota.c: limits, and people with commands at work, as members of the open object;
+ * else the list of them is empty. */
+void commander_print_quotas(const struct commander *c, bool with_people, struct buf *out);
 const struct docs *commander_docs(const struct commander *c, enum store_doc_kind kind);
 const char *commander_timezone(const struct commander *c);
 const char *commander_nodes_seen(const struct commander *c); /* JSON */

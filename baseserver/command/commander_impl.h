@@ -425,6 +425,8 @@ void peer__put(struct commander *c, struct cmd *cmd, const struct peer *next);
 void peer__tell(const struct commander *c, const struct store_doc *d);
 /* `projects`: that the peer's commands keep to, a line each; NULL: all. E_FORBIDDEN */
 int peer__within(const struct order *o, const char *projects, struct refusal *f);
+/* `code`: what came of reading the order of a peer that acts by itself. E_NOT_FOUND */
+int peer__own_only(const struct client_request *r, int code, struct refusal *f);
 
 /* commander_enrol.c: a peer's public keys */
 int peer__invite(struct commander *c, struct cmd *cmd, struct refusal *f);

@@ -174,6 +174,8 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
 	struct cmd *cmd = cmd__new(c, kind, r->request_id, r->actor, r->args, now);
 	int code = order__parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
 
+	if (!r->face)
+		code = peer__own_only(r, code, f);
 	if (code == 0)
 		code = take_moment(c, cmd, r, f);
 	cmd->dry = r->dry_run;

@@ -12,6 +12,7 @@
 #include "baseserver/model/grants.h"
 #include "baseserver/model/invites.h"
 #include "baseserver/model/peers.h"
+#include "sched/name.h"
 #include "sched/when.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
@@ -202,11 +203,11 @@ static int take_asserts(const struct commander *c, const struct order *o, struct
 {
 	if (o->asserts < 0)
 		return 0;
-	next->asserts = (enum asserts)o->asserts;
+	next->asserts = (enum asserts)(o->asserts + ASSERTS_ADMIN);
 	if (next->kind != PEER_FACE)
 		return refuse(f, E_INVALID, "args.asserts", "--kind face",
 		              "args.asserts: a %s speaks for nobody", peer_kind_name(next->kind));
-	if (o->asserts == ASSERTS_ADMIN ||
+	if (next->asserts == ASSERTS_ADMIN ||
 	    grants_any_admin(&c->docs[DOC_USER], &c->docs[DOC_GROUP]))
 		return 0;
 	return refuse(f, E_CONFLICT, "args.asserts", "sirdar user set NAME --role admin",
@@ -361,4 +362,48 @@ int peer__within(const struct order *o, const char *projects, struct refusal *f)
 			              "args.within: %.100s is not among the projects of this peer",
 			              v->text);
 	return 0;
+}
+
+/* Of a project that is not among the lines; what is no name is somebody else's to refuse. */
+static bool is_others(const struct jval *name, const char *lines)
+{
+	char project[NAME_BYTES_MAX + 1];
+	size_t n = name && name->kind == JV_TEXT ? strcspn(name->text, "/") : 0;
+
+	if (n == 0)
+		return false;
+	snprintf(project, sizeof project, "%.*s", (int)n, name->text);
+	return !is_line(lines, project);
+}
+
+static bool selects_others(const struct jval *selection, const char *lines)
+{
+	if (is_others(jv_get(selection, "workflow"), lines))
+		return true;
+	JV_EACH(v, jv_get(selection, "tasks"))
+		if (is_others(v, lines))
+			return true;
+	JV_EACH(v, jv_get(selection, "instances"))
+		if (v->kind == JV_OBJECT && is_others(jv_get(v, "task"), lines))
+			return true;
+	return false;
+}
+
+/* What is others' is answered as what is not there: a refusal's words would tell a peer that keeps
+ * to some projects which tasks the others have. */
+int peer__own_only(const struct client_request *r, int code, struct refusal *f)
+{
+	bool is_at = strncmp(f->place, "args.selection", strlen("args.selection")) == 0;
+	const struct jval *args = NULL;
+
+	if (!r->projects || jv_parse_args(r->args, r->args_len, &args, NULL) < 0)
+		return code;
+	bool others = selects_others(jv_get(args, "selection"), r->projects);
+	jv_free(args);
+	if (!others && code != E_NOT_FOUND && !(code == E_FORBIDDEN && is_at))
+		return code;
+	free(f->json);
+	*f = (struct refusal){ 0 };
+	return refuse(f, E_NOT_FOUND, "args.selection", NULL,
+	              "args.selection: there is no such thing in the projects of this peer");
 }

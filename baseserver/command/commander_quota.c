@@ -116,12 +116,12 @@ static bool is_counted(const struct commander *c, size_t i)
 	return false;
 }
 
-void commander_print_quotas(const struct commander *c, struct buf *out)
+void commander_print_quotas(const struct commander *c, bool with_people, struct buf *out)
 {
 	put_int(out, "unfinished_max", c->set.unfinished_max);
 	put_int(out, "commands_max", (int64_t)c->set.commands_max);
 	put_open(out, "people", '[');
-	for (size_t i = 0; i < c->n_cmds; i++) {
+	for (size_t i = 0; i < (with_people ? c->n_cmds : 0); i++) {
 		const struct cmd *cmd = c->cmds[i];
 		int64_t n = 0;
 

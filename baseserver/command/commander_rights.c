@@ -85,10 +85,10 @@ static int know_person(struct giver *g, const char *token, struct refusal *f)
 
 static int asserted_no(const struct giver *g, struct refusal *f)
 {
-	return refuse(f, E_FORBIDDEN, "actor", "sirdar peer show",
+	return refuse(f, E_FORBIDDEN, "actor", "sign in as an administrator whom the server knows",
 	              "%s may not be asked for by '%.64s', whom only the face %s knows: it asserts "
 	              "%s",
-	              command_kind_name(g->o->kind), g->actor, g->face, asserts_words[g->asserts]);
+	              command_kind_name(g->o->kind), g->actor, g->face, asserts_word(g->asserts));
 }
 
 static bool is_claim(const struct giver *g)
@@ -157,7 +157,11 @@ static int judge_asserted(const struct giver *g, struct refusal *f)
 
 	if (is_claim(g))
 		return judge_claim(g, f);
-	if (g->asserts == ASSERTS_NOBODY ||
+	/* What `admin` of a face sets for himself is no one else's: no user has that name here. */
+	if (g->asserts == ASSERTS_DIRECTORY && g->o->ops->own == own_web &&
+	    strcmp(g->actor, "admin") == 0 && own_web(g->c, g->o, "admin"))
+		return 0;
+	if (g->asserts == ASSERTS_NOBODY || g->asserts == ASSERTS_DIRECTORY ||
 	    (g->o->ops->about_access && (g->asserts != ASSERTS_ADMIN || app)))
 		return asserted_no(g, f);
 	return 0;
@@ -211,6 +215,11 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		              kind, least_name(least), g->actor,
 		              role == LEAST_COUNT ? "none" : least_name(role));
 	int r = judge_projects(g, o->within, "args.within", least, right, f);
+	if (r == 0 && o->ops->about_access && !g->is_proven)
+		r = refuse(f, E_PROOF, "credential", "POST /api/v1/session/proof, or sign in again",
+		           "what lets others in changes for who has shown the password within ten "
+		           "minutes: '%.64s' is to show it once more",
+		           g->actor);
 	if (r < 0 || !(o->documents || o->draft))
 		return r;
 	r = judge_projects(g, o->unsafe_within, "args.unsafe_within", least, "unsafe", f);
@@ -230,13 +239,12 @@ int rights__judge(const struct commander *c, const struct client_request *r, con
 	struct giver g = {
 		.c = c, .o = o, .actor = r->actor, .face = r->face, .is_proven = has->is_proven
 	};
-	const struct peer *p = r->face ? peers_find(&c->docs[DOC_PEER], r->face) : NULL;
 	int code = 0;
 
 	*ret_by = NULL;
 	if (!r->face) /* it acts under its own name: baseserver/net/worker_peer.c */
 		return 0;
-	g.asserts = p ? p->asserts : ASSERTS_ADMIN;
+	g.asserts = grants_asserts(c->docs, r->face);
 	char *name = mem_strn(bare, slash > bare ? (size_t)(slash - bare) : strlen(bare));
 	g.name = name;
 	g.has = (struct grantee){ .name = g.name, .groups = &c->docs[DOC_GROUP] };

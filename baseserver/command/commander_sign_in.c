@@ -130,8 +130,7 @@ static bool is_outside(const struct jval *person)
 /* No administrator, unless the document of the face says that it asserts those too. */
 static int check_asserted(const struct commander *c, const struct sign_in *s, struct refusal *f)
 {
-	const struct peer *p = peers_find(&c->docs[DOC_PEER], s->r->face);
-	enum asserts asserts = p ? p->asserts : ASSERTS_ADMIN;
+	enum asserts asserts = grants_asserts(c->docs, s->r->face);
 	struct grantee g = { .name = s->user,
 		             .person = person_of(c, s->user),
 		             .groups = &c->docs[DOC_GROUP] };
@@ -143,7 +142,7 @@ static int check_asserted(const struct commander *c, const struct sign_in *s, st
 	    (asserts != ASSERTS_ADMIN && grants_role(&g) == LEAST_ADMIN))
 		return refuse(f, E_FORBIDDEN, "user", "sirdar peer show",
 		              "the face %s may not assert that it is '%.64s': it asserts %s",
-		              s->r->face, s->user, asserts_words[asserts]);
+		              s->r->face, s->user, asserts_word(asserts));
 	return 0;
 }
 
@@ -273,10 +272,7 @@ static void sign_right(struct commander *c, struct sign_in *s)
 	}
 	credential_new(s->secret);
 	bool is_brief = jv_true(s->args, "brief");
-	if (strcmp(s->via, "password") == 0)
-		proof_keep(c, s, s->secret, is_brief);
-	else if (is_brief)
-		proof_keep(c, s, s->secret, true);
+	proof_keep(c, s, s->secret, is_brief);
 	if (is_brief)
 		sign_answer(s, 0);
 	else

@@ -18,10 +18,17 @@ static const struct {
 static const struct {
 	const char *name;
 	enum least role;
+	enum query_of of;
+	bool is_tellers;
 } queries[] = {
-#define QUERY(NAME, kind, role, what) [QK_##NAME] = { kind, LEAST_##role },
+#define TELLER    true
+#define NO_TELLER false
+#define QUERY(NAME, kind, role, of, teller, what) \
+	[QK_##NAME] = { kind, LEAST_##role, OF_##of, teller },
 #include "tbl/query.def"
 #undef QUERY
+#undef TELLER
+#undef NO_TELLER
 };
 
 static const char *const roles[] = { "viewer", "developer", "operator", "admin" };
@@ -73,6 +80,16 @@ bool command_state_over(enum command_state s)
 bool query_wants_admin(enum query_kind k)
 {
 	return queries[k].role == LEAST_ADMIN;
+}
+
+enum query_of query_tells_of(enum query_kind k)
+{
+	return queries[k].of;
+}
+
+bool query_is_tellers(enum query_kind k)
+{
+	return queries[k].is_tellers;
 }
 
 bool query_kind_parse(const char *name, enum query_kind *ret_kind)

@@ -29,11 +29,14 @@ enum least { LEAST_VIEWER, LEAST_DEVELOPER, LEAST_OPERATOR, LEAST_ADMIN, LEAST_C
 enum command_state { CS_QUEUED, CS_RUNNING, CS_PAUSED, CS_DONE, CS_FAILED, CS_CANCELLED, CS_COUNT };
 
 enum query_kind {
-#define QUERY(NAME, kind, role, what) QK_##NAME,
+#define QUERY(NAME, kind, role, of, teller, what) QK_##NAME,
 #include "tbl/query.def"
 #undef QUERY
 	QK_COUNT
 };
+
+/* Of what a query tells: query.def. */
+enum query_of { OF_PUBLIC, OF_PARTLY, OF_WHOLE, OF_PEOPLE };
 
 const char *command_kind_name(enum command_kind k); /* "force-success" */
 bool command_kind_parse(const char *name, enum command_kind *ret_kind);
@@ -43,6 +46,8 @@ const char *least_name(enum least l);                 /* "viewer" */
 const char *command_state_name(enum command_state s); /* "running" */
 bool command_state_over(enum command_state s);        /* done, failed, cancelled */
 bool query_wants_admin(enum query_kind k);
+enum query_of query_tells_of(enum query_kind k);
+bool query_is_tellers(enum query_kind k); /* may a notifier ask it? */
 bool query_kind_parse(const char *name, enum query_kind *ret_kind);
 
 #endif

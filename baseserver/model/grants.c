@@ -122,15 +122,38 @@ bool grants_have(const struct grantee *g, const char *project, enum least least,
 	        (reaches(role_of(g->token), least) && token_lets(g->token, project, right)));
 }
 
+/* own: with a password that is kept here, not elsewhere. */
+static bool is_admin(const struct doc *u, const struct docs *groups, bool own)
+{
+	const struct grantee g = { u->name, u->retired ? NULL : doc_json(u), NULL, groups };
+	const char *source = jv_str(g.person, "source");
+	bool is_own = (!*source || strcmp(source, "local") == 0) && jv_text(g.person, "secret");
+
+	return g.person && !jv_true(g.person, "disabled") &&
+	       (is_own ||
+	        (!own && (jv_text(g.person, "secret") || *jv_str(g.person, "subject")))) &&
+	       grants_role(&g) == LEAST_ADMIN;
+}
+
+static bool any_admin(const struct docs *people, const struct docs *groups, bool own)
+{
+	for (size_t i = 0; i < people->n; i++)
+		if (is_admin(&people->items[i], groups, own))
+			return true;
+	return false;
+}
+
 bool grants_any_admin(const struct docs *people, const struct docs *groups)
 {
-	for (size_t i = 0; i < people->n; i++) {
-		const struct doc *u = &people->items[i];
-		const struct grantee g = { u->name, u->retired ? NULL : doc_json(u), NULL, groups };
-		bool enters = g.person && !jv_true(g.person, "disabled") &&
-		              (jv_text(g.person, "secret") || *jv_str(g.person, "subject"));
-		if (enters && grants_role(&g) == LEAST_ADMIN)
-			return true;
-	}
-	return false;
+	return any_admin(people, groups, false);
+}
+
+enum asserts grants_asserts(const struct docs *docs, const char *face)
+{
+	const struct peer *p = peers_find(&docs[DOC_PEER], face);
+
+	if (p && p->asserts != ASSERTS_UNSAID)
+		return p->asserts;
+	return any_admin(&docs[DOC_USER], &docs[DOC_GROUP], true) ? ASSERTS_DIRECTORY
+	                                                          : ASSERTS_ADMIN;
 }

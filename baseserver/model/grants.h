@@ -11,6 +11,7 @@
 
 #include "baseserver/model/command.h"
 #include "baseserver/model/docs.h"
+#include "baseserver/model/peers.h"
 
 struct grantee {
 	const char *name;          /* the person's; "" of an app or token that is nobody's */
@@ -28,5 +29,9 @@ bool token_over(const struct jval *token, int64_t now_s);
 
 /* Somebody who may sign in and is an administrator by the documents? */
 bool grants_any_admin(const struct docs *people, const struct docs *groups);
+/* Whom may this face assert? `docs` by their kind. Where nobody has said it: anybody, until the
+ * server knows an administrator of its own, with a password that it judges itself; from then on
+ * those of directories alone. */
+enum asserts grants_asserts(const struct docs *docs, const char *face);
 
 #endif

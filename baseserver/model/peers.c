@@ -18,15 +18,23 @@ static const char *const state_words[] = {
 	[PEER_PENDING] = "pending",
 };
 
-const char *const asserts_words[] = { "admin", "people", "nobody", NULL };
+const char *const asserts_words[] = { "admin", "people", "nobody", "directory", NULL };
+
+const char *asserts_word(enum asserts a)
+{
+	return a == ASSERTS_UNSAID ? NULL : asserts_words[a - 1];
+}
 
 static enum asserts asserts_of(const struct jval *root)
 {
 	const char *text = jv_str(root, "asserts");
+	int a = ASSERTS_DIRECTORY;
 
-	return strcmp(text, asserts_words[ASSERTS_PEOPLE]) == 0   ? ASSERTS_PEOPLE
-	       : strcmp(text, asserts_words[ASSERTS_NOBODY]) == 0 ? ASSERTS_NOBODY
-	                                                          : ASSERTS_ADMIN;
+	while (a != ASSERTS_UNSAID && strcmp(text, asserts_words[a - 1]) != 0)
+		a--;
+	/* Every face's document had that word, also where nobody had said it. */
+	return a == ASSERTS_ADMIN && !jv_true(root, "asserts_said") ? ASSERTS_UNSAID
+	                                                            : (enum asserts)a;
 }
 
 static const struct jval *list_of(const struct jval *root, const char *key)
@@ -131,8 +139,10 @@ void peer_print(const struct peer *p, struct buf *out)
 	list_put(out, "groups", p->groups);
 	list_put(out, "types", p->types);
 	list_put(out, "projects", p->projects);
-	if (p->kind == PEER_FACE)
-		put_text(out, "asserts", asserts_words[p->asserts]);
+	if (p->kind == PEER_FACE && p->asserts != ASSERTS_UNSAID) {
+		put_text(out, "asserts", asserts_word(p->asserts));
+		put_bool(out, "asserts_said", true);
+	}
 	put_int(out, "expires", p->expires_us / US_PER_S);
 	put_text(out, "state", state_words[p->state]);
 	keys_put(p, out);

@@ -25,10 +25,12 @@ enum peer_state {
 
 enum { PEER_KEYS_MAX = 2 };
 
-/* For whom a face may speak whom the server has no document of: its own `admin`, and tokens of its
- * machine. */
-enum asserts { ASSERTS_ADMIN, ASSERTS_PEOPLE, ASSERTS_NOBODY };
-extern const char *const asserts_words[]; /* by enum asserts, NULL-ended */
+/* For whom a face may speak whom the server has no document of: its own `admin`, tokens of its
+ * machine, people for whom a directory vouches. DIRECTORY: the latter alone, and of them no
+ * administrator. UNSAID: grants_asserts() says what that means today. */
+enum asserts { ASSERTS_UNSAID, ASSERTS_ADMIN, ASSERTS_PEOPLE, ASSERTS_NOBODY, ASSERTS_DIRECTORY };
+extern const char *const asserts_words[]; /* from ASSERTS_ADMIN on, NULL-ended */
+const char *asserts_word(enum asserts a); /* of ASSERTS_UNSAID NULL */
 
 struct peer {
 	const struct jval *root; /* owns what the lists and texts show */

@@ -52,7 +52,10 @@ static int wrong_role(struct conn *c, enum frame_kind kind)
 	return E_PROTOCOL;
 }
 
-/* Who may send which frame after the greeting, and who takes it. Clients by what they are. */
+/* Who may send which frame after the greeting, what it is told of, and who takes it. Clients by
+ * what they are. Told of: OWN, what it says itself; READS, what others have: its taker asks
+ * worker_read.c which of that a peer may read that keeps to some projects; ALL, of whatever: no
+ * such peer may send it. */
 enum { BY_KIND = 8 }; /* bits below it: roles */
 enum {
 	BROKER = 1 << ROLE_BROKER,
@@ -62,28 +65,29 @@ enum {
 	PROGRAM = 1 << (BY_KIND + PEER_CLIENT),
 	CLIENT = FACE | NOTIFIER | PROGRAM
 };
+enum told { OWN, READS, ALL };
 #define TAKEN(X) \
-	X(BEAT, BROKER | LOADER, worker__beat) \
-	X(PROVE, BROKER | LOADER, worker__prove) \
-	X(RUNNER_STATE, BROKER | LOADER, worker__runner) \
-	X(LOAD, BROKER, worker__load) \
-	X(CREDIT, LOADER, worker__credit) \
-	X(REPORTS, LOADER, worker__reports) \
-	X(PARAM_ASK, LOADER, worker__param_ask) \
-	X(PROBED, LOADER, worker__probed) \
-	X(LOG_CHUNK, LOADER, worker__log_chunk) \
-	X(COMMAND, CLIENT, worker__command) \
-	X(SIGN_IN, FACE, worker__sign_in) \
-	X(PIECE, FACE | PROGRAM, worker__piece) \
-	X(QUERY, CLIENT, worker__query) \
-	X(SUBSCRIBE, CLIENT, worker__subscribe) \
-	X(LOG_READ, FACE | PROGRAM, worker__log_read) \
-	X(TOLD, NOTIFIER, worker__told) \
-	X(ALERTS, NOTIFIER, worker__alerts) \
-	X(REPLY, NOTIFIER, worker__reply)
+	X(BEAT, BROKER | LOADER, OWN, worker__beat) \
+	X(PROVE, BROKER | LOADER, OWN, worker__prove) \
+	X(RUNNER_STATE, BROKER | LOADER, OWN, worker__runner) \
+	X(LOAD, BROKER, OWN, worker__load) \
+	X(CREDIT, LOADER, OWN, worker__credit) \
+	X(REPORTS, LOADER, OWN, worker__reports) \
+	X(PARAM_ASK, LOADER, OWN, worker__param_ask) \
+	X(PROBED, LOADER, OWN, worker__probed) \
+	X(LOG_CHUNK, LOADER, OWN, worker__log_chunk) \
+	X(COMMAND, CLIENT, OWN, worker__command) \
+	X(SIGN_IN, FACE, ALL, worker__sign_in) \
+	X(PIECE, FACE | PROGRAM, OWN, worker__piece) \
+	X(QUERY, CLIENT, READS, worker__query) \
+	X(SUBSCRIBE, CLIENT, READS, worker__subscribe) \
+	X(LOG_READ, FACE | PROGRAM, READS, worker__log_read) \
+	X(TOLD, NOTIFIER, ALL, worker__told) \
+	X(ALERTS, NOTIFIER, ALL, worker__alerts) \
+	X(REPLY, NOTIFIER, ALL, worker__reply)
 
 /* A message is of the type that its frame has in frame.def. */
-#define X(name, roles, take) \
+#define X(name, roles, told, take) \
 	static int take_##name(struct conn *c, const void *m) \
 	{ \
 		return take(c, m); \
@@ -94,9 +98,10 @@ TAKEN(X)
 static const struct {
 	enum frame_kind kind;
 	unsigned roles;
+	enum told told;
 	int (*take)(struct conn *c, const void *m);
 } frames[] = {
-#define X(name, roles, take) { FR_##name, roles, take_##name },
+#define X(name, roles, told, take) { FR_##name, roles, told, take_##name },
 	TAKEN(X)
 #undef X
 };
@@ -121,7 +126,8 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 		return E_PROTOCOL;
 	CHECK(c->role != ROLE_NONE);
 	for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++)
-		if (frames[i].kind == kind && frames[i].roles & who_of(c))
+		if (frames[i].kind == kind && frames[i].roles & who_of(c) &&
+		    !(frames[i].told == ALL && worker__is_bound(c)))
 			return frames[i].take(c, m);
 	return wrong_role(c, kind);
 }

@@ -18,6 +18,7 @@
 
 enum { RING = 8192, EVENTS_FRAME = 1000, NOTE_BYTES = 500, SLOW_LOOK_MS = 20 };
 #define NO_MORE_EVENTS UINT64_MAX
+#define NO_TASK        UINT32_MAX
 
 /* The last events, for those who subscribe from a number. */
 struct event_ring {
@@ -113,6 +114,7 @@ static size_t first_after(const struct event_ring *r, uint64_t seen)
 static void send_events(struct conn *c, struct event_ring *r)
 {
 	Sirdar__Event *list[EVENTS_FRAME];
+	bool bound = worker__is_bound(c);
 
 	while (c->seen < r->last) {
 		Sirdar__Events m = SIRDAR__EVENTS__INIT;
@@ -125,7 +127,8 @@ static void send_events(struct conn *c, struct event_ring *r)
 		if (m.gap)
 			c->seen = r->floor;
 		for (size_t i = first_after(r, c->seen); i < r->n && m.n_event < EVENTS_FRAME; i++)
-			list[m.n_event++] = (Sirdar__Event *)(uintptr_t)ring_at(r, i);
+			if (!bound || worker__may_read(c, ring_at(r, i)->task_id))
+				list[m.n_event++] = (Sirdar__Event *)(uintptr_t)ring_at(r, i);
 		m.event = list;
 		if ((m.n_event || m.gap) && session_send(c->session, FR_EVENTS, &m, NULL) < 0)
 			return;
@@ -295,6 +298,8 @@ int worker__query(struct conn *c, const Sirdar__Query *m)
 	int code = worker__may_ask(c, m->kind, &err);
 	if (code < 0)
 		return refuse_request(c, r, code, err.text);
+	r->projects = worker__reads(c);
+	r->actor = worker__actor(c, "");
 	return worker__posted(c, r, commander_query(c->w->peers.front->commander, r));
 }
 
@@ -333,6 +338,13 @@ static void log_given(struct letter *l, void *self)
 	struct conn *c = worker__conn(self, g->session);
 	Sirdar__LogData m = SIRDAR__LOG_DATA__INIT;
 
+	/* A follow may have begun when it was the peer's to read. */
+	if (c && c->session && g->code == 0 && !worker__may_read(c, g->name.key.task)) {
+		cancel_follow(c, g->id);
+		g->code = E_NOT_FOUND;
+		g->bytes = 0;
+		g->end = true;
+	}
 	if (c && c->session) {
 		m.id = g->id;
 		m.code = g->code;
@@ -364,7 +376,9 @@ int worker__log_read(struct conn *c, const Sirdar__LogRead *m)
 	g->answered = log_given;
 	g->session = c->number;
 	g->id = m->id;
-	g->name = (struct log_name){ { m->key->run_date, m->key->task_id, m->key->part },
+	/* What it may not read is looked for as what is not there. */
+	uint32_t task = worker__may_read(c, m->key->task_id) ? m->key->task_id : NO_TASK;
+	g->name = (struct log_name){ { m->key->run_date, task, m->key->part },
 		                     m->generation,
 		                     m->attempt,
 		                     m->stream == 2 ? 2 : 1 };

@@ -228,13 +228,18 @@ void worker__look_at(struct worker *w, int64_t wall_us); /* who is here is judge
 void worker__peers_look(struct worker *w); /* at the head of a turn: who has expired? */
 /* E_FORBIDDEN its kind may not ask for such a command */
 int worker__may_command(const struct conn *c, const char *kind, bool for_somebody, struct err *err);
-int worker__may_ask(const struct conn *c, const char *query, struct err *err);
 /* Who acts: whom a face names, else the peer itself. heap */
 char *worker__actor(const struct conn *c, const char *said);
 /* Does a face speak for somebody? */
 bool worker__is_for(const struct conn *c, const char *said);
 /* The projects that its commands keep to, a line each; NULL: all. heap */
 char *worker__projects(const struct conn *c);
+
+/* worker_read.c: what a client may read */
+int worker__may_ask(const struct conn *c, const char *query, struct err *err); /* E_FORBIDDEN */
+bool worker__is_bound(const struct conn *c); /* it keeps to some projects */
+bool worker__may_read(const struct conn *c, uint32_t task);
+char *worker__reads(const struct conn *c); /* those projects, a line each; NULL: all. heap */
 
 /* worker_report.c: what brokers and loaders send */
 int worker__prove(struct conn *c, const Sirdar__Prove *m);

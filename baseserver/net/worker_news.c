@@ -127,13 +127,19 @@ static bool is_due(struct worker *w, struct news *s)
 	return true;
 }
 
+/* Commands are anybody's: nobody hears of them who keeps to some projects. */
+static bool is_hearer(const struct conn *c)
+{
+	return c->subscribed && c->session && !c->is_notifier && !worker__is_bound(c);
+}
+
 void worker__news_flush(struct worker *w)
 {
 	struct news *s = w->news;
 	bool behind = false, anew = false;
 
 	for (const struct conn *c = w->conns; c && s; c = c->next) {
-		bool hears = c->subscribed && c->session && !c->is_notifier;
+		bool hears = is_hearer(c);
 		behind = behind || (hears && c->heard < s->last);
 		anew = anew || (hears && c->heard == 0);
 	}
@@ -143,7 +149,7 @@ void worker__news_flush(struct worker *w)
 	if (!is_due(w, s))
 		return;
 	for (struct conn *c = w->conns; c; c = c->next)
-		if (c->subscribed && c->session && !c->is_notifier)
+		if (is_hearer(c))
 			send_news(c, s);
 }
 

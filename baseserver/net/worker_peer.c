@@ -404,16 +404,6 @@ int worker__may_command(const struct conn *c, const char *kind, bool for_somebod
 	return may_not(c, kind, err);
 }
 
-int worker__may_ask(const struct conn *c, const char *query, struct err *err)
-{
-	enum query_kind k;
-
-	if (changes_of(c->kind) == ANYTHING || !query_kind_parse(query, &k) ||
-	    !query_wants_admin(k))
-		return 0;
-	return may_not(c, query, err);
-}
-
 bool worker__is_for(const struct conn *c, const char *said)
 {
 	return changes_of(c->kind) == ANYTHING && *said;

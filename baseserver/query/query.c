@@ -353,9 +353,12 @@ static int parse_instance(struct query *q, const struct jval *args, struct refus
 	if (!v)
 		return refuse(f, E_INVALID, "args.instance", "{\"id\": \"17.1772323200\"}",
 		              "args.instance: is missing");
-	return selection_instance(commander_catalog(q->c), v,
-	                          actor_wall_us(commander_actor(q->c)) / US_PER_S, "args.instance",
-	                          &q->key, f);
+	if (!query__names_own(q, v))
+		return query__not_there(f);
+	r = selection_instance(commander_catalog(q->c), v,
+	                       actor_wall_us(commander_actor(q->c)) / US_PER_S, "args.instance",
+	                       &q->key, f);
+	return r == 0 && !query__sees_task(q, q->key.task) ? query__not_there(f) : r;
 }
 
 static int query_command(struct query *q, const struct jval *args, struct refusal *f)
@@ -373,7 +376,7 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 		              "args.command: a command's number in quotes is expected");
 	uint64_t id = strtoull(text, NULL, 10);
 	const struct face face = commander_face(q->c, id);
-	if (!face.number)
+	if (!face.number || (!query__sees_all(q) && strcmp(face.actor, q->req->actor) != 0))
 		return refuse(f, E_NOT_FOUND, "args.command", NULL, "no command %s", text);
 	face_print(&face, &q->out);
 	q->number = face.number;
@@ -507,13 +510,15 @@ static int query_start(struct query *q, const struct jval *args, struct refusal 
 	int r = s->read(q, args, f);
 	if (r == 0 && s->go)
 		s->go(q);
+	if (r == E_NOT_FOUND && !query__sees_all(q)) /* it may name what is near */
+		return query__not_there(f);
 	return r;
 }
 
 static int unknown_kind(const char *kind, struct refusal *f)
 {
 	static const char *const names[] = {
-#define QUERY(NAME, kind, role, what) kind,
+#define QUERY(NAME, kind, role, of, teller, what) kind,
 #include "tbl/query.def"
 #undef QUERY
 		NULL

@@ -374,8 +374,11 @@ static void walk_print(struct query *q, struct walk *w)
 	put_bool(&q->out, "cut", w->is_cut);
 	put_int(&q->out, "root_count", (int64_t)n);
 	put_open(&q->out, "roots", '[');
-	for (size_t i = 0; i < n && i < SHOWN_MAX; i++)
-		root_print(q, w, roots[i]);
+	for (size_t i = 0, shown = 0; i < n && shown < SHOWN_MAX; i++)
+		if (query__sees_task(q, roots[i]->key.task)) {
+			root_print(q, w, roots[i]);
+			shown++;
+		}
 	put_close(&q->out, ']');
 	put_close(&q->out, '}');
 	free(roots);
@@ -407,7 +410,8 @@ int query__causes(struct query *q, const struct jval *args, struct refusal *f)
 	w.nodes = mem_array(NODES_MAX, sizeof *w.nodes);
 	w.edges = mem_array(EDGES_MAX, sizeof *w.edges);
 	map_init(&w.by_key);
-	members_find(&w);
+	if (query__sees(q, name)) /* else it has none */
+		members_find(&w);
 	for (uint32_t i = 0; i < w.n; i++)
 		node_walk(&w, i);
 	walk_print(q, &w);

@@ -58,6 +58,12 @@ void query__why_part(struct query *q); /* sets `part`: the first that waits */
 void query__why_print(struct query *q);
 /* What it would show cannot become durable now: it says so, with the state shown last. */
 void query__why_store_away(struct query *q);
+/* query_bound.c: the peer that asks may keep to some projects. */
+bool query__sees_all(const struct query *q);
+bool query__sees(const struct query *q, const char *name); /* a project, or what is in one */
+bool query__sees_task(const struct query *q, uint32_t task);
+bool query__names_own(const struct query *q, const struct jval *instance);
+int query__not_there(struct refusal *f); /* E_NOT_FOUND, as of what was never made */
 /* query_queues.c: on the sorter's thread. */
 struct sorter;
 void query__queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "baseserver/model/front.h"
+#include "baseserver/model/grants.h"
 #include "baseserver/model/peers.h"
 #include "baseserver/query/query_impl.h"
 #include "sched/when.h"
@@ -103,7 +104,9 @@ static void peers_print(struct query *q, const char *name, const struct peer *p,
 	put_words(out, "groups", p->groups);
 	put_words(out, "types", p->types);
 	put_words(out, "projects", p->projects);
-	put_text(out, "asserts", kind == PEER_FACE ? asserts_words[p->asserts] : NULL);
+	put_text(out, "asserts",
+	         kind == PEER_FACE ? asserts_word(grants_asserts(commander_docs(q->c, 0), name))
+	                           : NULL);
 	put_time_us(out, "expires", p->expires_us);
 	put_close(out, '}');
 }

@@ -35,7 +35,7 @@ static int print_named(struct query *q, const char *ids, struct refusal *f)
 			return refuse(f, E_INVALID, "args.ids", NULL,
 			              "args.ids: at most %d at a time", IDS_MAX);
 		const struct progress_item *i = progress_find(commander_progress_of(q->c), key);
-		if (i)
+		if (i && query__sees_task(q, key.task))
 			progress_print(id, i->permille, &q->out);
 		p += len + (p[len] == ',');
 	}

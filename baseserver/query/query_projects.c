@@ -132,6 +132,7 @@ void query__quotas_begin(struct query *q)
 		qsort(l.items, l.n, sizeof *l.items, by_project);
 	for (size_t i = 0; i < l.n; i++) {
 		const char *name = l.items[i].name;
+		bool sees = query__sees(q, name);
 		const struct cat_project *p = catalog_project(commander_catalog(q->c), name,
 		                                              strlen(name));
 		struct quota_row row = { .tasks = (int64_t)l.items[i].tasks,
@@ -139,13 +140,14 @@ void query__quotas_begin(struct query *q)
 			                 .max = POOL_NONE };
 
 		snprintf(row.name, sizeof row.name, "%s", name);
-		buf_put(&q->resolver, &row, sizeof row);
+		if (sees)
+			buf_put(&q->resolver, &row, sizeof row);
 		free(l.items[i].name);
 	}
 	free(l.items);
 	map_done(&l.by_name);
 	put_open(&q->out, NULL, '{');
-	commander_print_quotas(q->c, &q->out);
+	commander_print_quotas(q->c, query__sees_all(q), &q->out);
 }
 
 struct quota_rows {

@@ -91,7 +91,14 @@ struct patient {
 	size_t keeperless;            /* brokers, all that could start something */
 	const char *broker;           /* one of them */
 	const struct commander *home; /* NULL: not on its thread */
+	const struct query *asked;    /* by whom; NULL: nobody who is bound */
 };
+
+/* Does he who asks keep to some projects? He is told of no other, nor of peers. */
+static bool is_bound(const struct patient *p)
+{
+	return p->asked && !query__sees_all(p->asked);
+}
 
 static struct patient patient_of(const struct query *q)
 {
@@ -103,7 +110,8 @@ static struct patient patient_of(const struct query *q)
 		                 actor_mono_us(commander_actor(c)),
 		                 q->keeperless,
 		                 q->broker,
-		                 c };
+		                 c,
+		                 q };
 }
 
 static void print_keeperless(const struct patient *p, struct buf *out)
@@ -124,7 +132,7 @@ static bool print_unsaid(const struct patient *p, struct buf *out)
 	char text[300];
 
 	buf_init(&names);
-	if (p->home)
+	if (p->home && !is_bound(p))
 		query__unsaid(p->home, &names);
 	bool any = names.len > 0;
 	snprintf(
@@ -144,7 +152,7 @@ static bool print_unasked(const struct patient *p, struct buf *out)
 	char text[500];
 
 	buf_init(&names);
-	if (p->home)
+	if (p->home && !is_bound(p))
 		query__unasked(p->home, &names);
 	bool any = names.len > 0;
 	snprintf(text, sizeof text,
@@ -167,7 +175,8 @@ static void list_aside(const struct patient *p, struct buf *out)
 	for (size_t i = 0; cat && cat->n_aside && i < cat->tasks_cap && out->len < 200; i++) {
 		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
 		if (!t || catalog_retired(t) || !t->row.quarantined_us ||
-		    t->row.workflow_id == last)
+		    t->row.workflow_id == last ||
+		    (is_bound(p) && !query__sees(p->asked, t->def->name)))
 			continue;
 		last = t->row.workflow_id;
 		buf_printf(out, "%s%.*s", out->len ? ", " : "",
@@ -262,6 +271,23 @@ static void print_lead(const struct commander *c, struct buf *out)
 	put_close(out, ']');
 }
 
+/* How much work there is, of all projects. */
+static void print_work(const struct catalog *cat, struct buf *out)
+{
+	size_t tasks = 0;
+
+	for (size_t i = 0; i < cat->tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
+		tasks += t && !catalog_retired(t);
+	}
+	put_int(out, "tasks", (int64_t)tasks);
+	put_open(out, "instances", '{');
+	for (int s = 1; s < ST_COUNT; s++)
+		if (cat->counts[s])
+			put_int(out, state_name((enum state)s), (int64_t)cat->counts[s]);
+	put_close(out, '}');
+}
+
 void query__server(struct query *q)
 {
 	static const struct front nothing;
@@ -285,19 +311,9 @@ void query__server(struct query *q)
 	print_lead(c, out);
 	struct patient p = patient_of(q);
 	print_problems(&p, out);
-	size_t tasks = 0;
-	for (size_t i = 0; i < commander_catalog(c)->tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(commander_catalog(c), (uint32_t)i);
-		tasks += t && !catalog_retired(t);
-	}
-	put_int(out, "tasks", (int64_t)tasks);
 	put_int(out, "brokers", (int64_t)q->brokers_online);
-	put_open(out, "instances", '{');
-	for (int s = 1; s < ST_COUNT; s++)
-		if (commander_catalog(c)->counts[s])
-			put_int(out, state_name((enum state)s),
-			        (int64_t)commander_catalog(c)->counts[s]);
-	put_close(out, '}');
+	if (query__sees_all(q))
+		print_work(commander_catalog(c), out);
 	put_close(out, '}');
 }
 
@@ -390,7 +406,7 @@ void query__health(struct query *q)
 
 void front_health(const struct front *f, int64_t now_us, struct buf *out)
 {
-	print_health(&(struct patient){ f, f->ledger, NULL, now_us, 0, NULL }, out);
+	print_health(&(struct patient){ .front = f, .ledger = f->ledger, .now_us = now_us }, out);
 }
 
 void query__nodes(struct query *q)

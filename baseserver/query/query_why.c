@@ -48,7 +48,7 @@ static const char *shown_state(const struct why *w, struct inst_key key)
 
 static void add_wait(struct why *w, struct inst_key key)
 {
-	if (w->n_waits++ >= WAITS_MAX)
+	if (!query__sees_task(w->q, key.task) || w->n_waits++ >= WAITS_MAX)
 		return;
 	put_open(&w->q->waits, NULL, '{');
 	print_instance_name(w->q->c, key, &w->q->waits);
@@ -63,7 +63,8 @@ static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key 
 	bool instance = live && live->flags & IF_FROZEN, task = p->row.frozen;
 	char at[WHEN_TEXT];
 
-	if ((!task && !instance) || (live && state_holds_slot((enum state)live->state)))
+	if (!query__sees_task(w->q, key.task) || (!task && !instance) ||
+	    (live && state_holds_slot((enum state)live->state)))
 		return;
 	/* Of an instance its history tells; of a task its command, while that is known. */
 	const struct commander *c = w->q->c;
@@ -115,7 +116,8 @@ static bool say_link(struct why *w, const struct task_link *l)
 	why_set(w->line, WHY_LINK);
 	why_number(w->line, "open", (int64_t)open);
 	why_number(w->line, "total", (int64_t)total);
-	why_text(w->line, "task", "%s", p->def->name);
+	bool sees = query__sees_task(w->q, p->id);
+	why_text(w->line, "task", "%s", sees ? p->def->name : "a task of another project");
 	why_text(w->line, "date", "%s", text);
 	why_text(w->line, "state", "%s", shown_state(w, w->q->parent));
 	say_frozen(w, p, w->q->parent);

@@ -327,6 +327,49 @@ int session_get(struct call *c)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
+/* --- the same person still --- */
+
+static int proof_shown(struct call *c)
+{
+	struct login *l = c->extra;
+
+	return sign_in_taken(c, &l->since) < 0 ? c->err.code : answered_empty(c);
+}
+
+static int proof_of_directory(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	return sign_in_ask(c, &(struct sign_in){ .user = c->user, .via = "ldap" }, proof_shown);
+}
+
+/* Who asks shows the password once more, with a session that is the server's. */
+int proof_post(struct call *c)
+{
+	static const char *const keys[] = { "password", NULL };
+	struct login *l = c->extra = mem_new(sizeof *l);
+	const char *source = c->person ? c->person->source : "";
+
+	if (call_members_only(c, keys) < 0 ||
+	    text_member(c, "password", true, l->password, sizeof l->password) < 0)
+		return c->err.code;
+	if (c->credential[0] == '\0' || !c->by_cookie || strcmp(source, "oidc") == 0)
+		return call_fail(c, E_CONFLICT, "",
+		                 "%s has no password at the server: sign in again", c->actor);
+	if (auth_may_try(c->cgi->auth, c, c->user) < 0)
+		return c->err.code;
+	snprintf(l->user, sizeof l->user, "%s", c->user);
+	if (strcmp(source, "ldap") == 0) {
+		c->then = proof_of_directory;
+		return call_way(c, ldap_work);
+	}
+	int r = sign_in_ask(
+		c, &(struct sign_in){ .user = l->user, .password = l->password, .via = "password" },
+		proof_shown);
+	sodium_memzero(l->password, sizeof l->password);
+	return r;
+}
+
 /* --- password --- */
 
 static int password_work(struct call *c, struct reader *r)

@@ -238,6 +238,11 @@ class Site:
         self.add_broker("b1", types=types, **broker_sets)
         return self
 
+    def believe(self, face="cgi"):
+        """The server believes this face who its own `admin` is, and its machine's tokens, also when it knows an administrator."""
+        self.sirdar("peer", "set", face, "--asserts", "admin")
+        return self
+
     def second_cgi(self):
         """Another face, with a key and a state directory of its own. -> its port."""
         self.add_key("cgi2", "face")

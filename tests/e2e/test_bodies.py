@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Site, main, test  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": "/api/v1/tokens",
+BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "Proof": "/api/v1/session/proof", "TokenNew": "/api/v1/tokens",
           "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users",
           "TargetNew": "/api/v1/servers", "Acknowledge": "/api/v1/alerts/1/acknowledge", "ChannelTest": "/api/v1/channels/mail/test",
           "SilenceNew": "/api/v1/silences", "GroupNew": "/api/v1/groups", "AppNew": "/api/v1/apps",
@@ -22,7 +22,7 @@ BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": 
           "TargetTest": "/api/v1/servers/none/test", "Empty": "/api/v1/push/none/test"}
 # A person's own, in a session: test_people.py, test_factor.py.
 ELSEWHERE = {"PreferencesNew", "FactorBegin", "FactorCode", "FactorRemove"}
-GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
+GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"}, "Proof": {"password": "a"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
         "UserNew": {"user": "body", "role": "viewer"}, "TargetNew": {"server": "body"},
         "GroupNew": {"name": "body", "role": "viewer"}, "AppNew": {"name": "body", "role": "viewer"},

@@ -172,6 +172,7 @@ def the_audit_names_the_person_and_the_face_and_says_who_is_only_asserted(s):
     with Face(s, word=WORD) as f:
         assert f.command("otto", "pool-set", pool="of_otto", size=3) == ""
         assert row(s, "pool-set") == ("otto", {"pool": "of_otto", "size": 3, "face": "liar"})
+        s.believe("liar")
         assert f.command("admin", "pool-set", pool="of_admin", size=3) == ""
         assert row(s, "pool-set") == ("admin", {"pool": "of_admin", "size": 3, "asserted_by": "liar"})
         assert f.command("otto", "pool-set", pool="x", size=3, face="cgi") != "" and f.command("otto", "pool-set", pool="x", size=3, asserted_by="cgi") != ""
@@ -253,6 +254,66 @@ def asserts_is_a_faces_and_nobody_shuts_the_last_administrator_out_by_it(s):
     until("nothing has changed", lambda: s.get("/api/v1/peers/cgi")["asserts"] == "admin")
 
 
+@test
+def a_face_of_which_nobody_has_said_anything_speaks_for_its_admin_until_the_server_knows_one(s):
+    for u in s.get("/api/v1/users")["users"]:
+        if u["role"] == "admin":
+            s.sirdar("user", "remove", u["user"])
+    doing = (("pool-set", {"pool": "first_hour", "size": 1}), ("apply", {"documents": [{"name": "w.yaml", "text": FLOW}]}),
+             ("user-set", {"user": "mallory", "role": "admin", "secret": SECRET}), ("token-set", {"token": "theirs", "role": "admin", "hash": "ab" * 32, "created": 1}),
+             ("group-set", {"group": "all", "role": "admin", "members": ["vera"]}), ("peer-set", {"peer": "unsaid", "asserts": "admin"}),
+             ("factor-remove", {"user": "first"}), ("session-end", {"user": "first", "sessions": 1}), ("user-remove", {"user": "first"}),
+             ("preferences-set", {"user": "first", "version": 0, "value": "{}"}), ("project-trust", {"project": "retail"}))
+    with Face(s, "unsaid", WORD) as f:
+        assert f.command("admin", *doing[0][:1], **doing[0][1]) == "", "somebody has to begin"
+        user(s, "first", role="admin")
+        for actor in ("admin", "token:of_its_machine", "app:of_its_machine"):
+            for kind, args in doing:
+                for dry in (False, True):
+                    why = f.command(actor, kind, dry, **args)
+                    assert "directory" in why or "no user here" in why or "is no" in why, (actor, kind, why)
+        assert f.command("admin", "preferences-set", user="admin", version=0, value="{}") == "", "his own are nobody else's"
+        assert f.sign_in("first", via="ldap")[0] != 0 and f.sign_in("admin", "guessed")[0] != 0 and f.sign_in("admin", via="ldap")[0] != 0
+        group(s, "ldap_unsaid", role="admin", source="ldap")
+        claim = {"source": "ldap", "subject": "cn=una", "full_name": "Una", "mail": ""}
+        for more in ({"role": "admin", "groups": []}, {"role": "viewer", "groups": ["ldap_unsaid"]}):
+            assert f.command("ldap:una", "user-set", user="una", **claim, **more) != "", more
+        assert f.command("ldap:una", "user-set", user="una", **claim, role="viewer", groups=[]) == ""
+        assert f.command("first", "pool-set", pool="first_hour", size=2) == "", "by a session of his"
+        assert s.get("/api/v1/peers/unsaid")["asserts"] == "directory"
+        user(s, "first", disabled=True)
+        assert f.command("admin", "pool-set", pool="first_hour", size=3) == "", "and to begin anew, when no administrator can sign in"
+    assert "mallory" not in [u["user"] for u in s.get("/api/v1/users")["users"]]
+
+
+@test
+def what_lets_others_in_changes_for_who_has_just_shown_the_password(s):
+    user(s, "prue", role="admin")
+    prue = s.as_person("prue", WORD)
+    new = {"user": "made_by_prue", "role": "viewer"}
+    assert prue("POST", "/api/v1/users", new)[0] == 200, "a sign-in shows it"
+    with Face(s, word=WORD) as f:
+        assert f.command("prue", "user-set", user="made_by_prue", role="viewer") == ""
+    s.base.restart()  # what was shown is in memory alone
+    until("the face is back", s.up)
+    changes = (("POST", "/api/v1/users", new), ("POST", "/api/v1/groups", {"name": "gg", "role": "viewer"}),
+               ("POST", "/api/v1/peers", {"peer": "cgi", "asserts": "admin"}))
+    for method, path, body in changes:
+        status, answer = prue(method, path, body)
+        assert status == 403 and answer["error"]["code"] == "PROOF", (path, status, answer)
+    with Face(s, word=WORD) as f:
+        f.secrets["prue"] = f.sign_in("prue", WORD)[1]["session"]
+        assert f.command("prue", "user-set", user="made_by_prue", role="viewer") == "", "one that is fresh"
+    assert prue("POST", "/api/v1/commands", {"kind": "pool-set", "args": {"pool": "p", "size": 4}})[0] in (200, 202), "it is about nobody's access"
+    assert prue("POST", "/api/v1/session/proof", {"password": "not this one"})[0] == 401
+    assert prue(*changes[0])[0] == 403
+    assert prue("POST", "/api/v1/session/proof", {"password": WORD})[0] == 200
+    for method, path, body in changes[:3]:
+        status, answer = prue(method, path, body)
+        assert status in (200, 201, 202, 204), (path, status, answer)
+    assert s.ask("POST", "/api/v1/session/proof", {"password": WORD})[0] in (403, 409), "a token has no password"
+
+
 class LieSite(Site):
     def as_person(self, name, word):
         """-> what asks with a session of his."""
@@ -276,7 +337,7 @@ class LieSite(Site):
 
 
 def site():
-    return LieSite("lies").start()
+    return LieSite("lies").start().believe()
 
 
 if __name__ == "__main__":

@@ -409,7 +409,7 @@ def made_here(s, role):
 def site():
     s = Site("face-trust")
     s.cgi.argv += [w for seed in ("chin", "jarvis2", "crontab", "ects") for w in ("--set", f"{seed}_project={seed}")]
-    return s.start()
+    return s.start().believe()
 
 
 if __name__ == "__main__":

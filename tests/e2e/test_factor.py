@@ -408,7 +408,7 @@ def site():
     s.base_sets.update(secrets_key_file=keys)
     s.base.argv = s.argv("baseserver", s.base_sets)
     s.cgi.argv = s.cgi.argv + ["--set", "login_tries_per_minute=1000", "--set", "chin_project=chin"]
-    s.start()
+    s.start().believe()
     s.admin_password = s.cgi.text().split("Password: ")[1].split()[0]
     return s
 

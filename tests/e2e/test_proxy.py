@@ -288,7 +288,7 @@ def a_proxy_that_is_none_does_not_let_it_start(s):
 def site():
     s = Site("proxy")
     s.plain = list(s.cgi.argv)
-    return s.start()
+    return s.start().believe()
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def begin():
                 "oidc_redirect_url": f"http://127.0.0.1:{s.http}/api/v1/login/oidc/callback", "oidc_name": "House",
                 "login_tries_per_minute": 1000}
         s.cgi.argv += [w for k, v in sets.items() for w in ("--set", f"{k}={v}")]
-        s.start()
+        s.start().believe()
     except BaseException:
         s.close()
         raise

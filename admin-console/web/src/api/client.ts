@@ -109,7 +109,7 @@ export function whenExpired(run: () => void) {
 }
 
 /* There a 401 judges what was typed, not the session. */
-const judging = ['/login', '/password', '/me/totp', '/me/totp/confirm', '/me/totp/remove']
+const judging = ['/login', '/password', '/session/proof', '/me/totp', '/me/totp/confirm', '/me/totp/remove']
 
 export async function send(
 	method: string,
@@ -137,7 +137,9 @@ export async function send(
 	if (answer.ok) return answer
 	const text = await answer.text()
 	if (answer.status === 401 && !(method === 'POST' && judging.includes(path))) refused(asked)
-	throw failure(answer, text)
+	const e = failure(answer, text)
+	if (e.code === 'PROOF' && (await (await import('@/ui/prove')).prove())) return send(method, path, body, signal, more)
+	throw e
 }
 
 function failure(answer: Response, text: string): ApiError {
