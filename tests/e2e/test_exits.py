@@ -208,7 +208,7 @@ def target_servers_that_are_saved_before_a_refused_workflow_are_a_part_7(s):
 def the_manual_the_man_page_and_the_help_name_the_same_codes(s):
     def codes(text):
         return sorted({int(n) for n in re.findall(r"(?:^|[ (])([0-7])(?=:? (?:done|refused|wrong|no answer|no such|not |gave|a part|done in part|in part))", text)})
-    manual = Path(ROOT, "docs/manual.md").read_text("utf-8")
+    manual = Path(ROOT, "docs/book/en/operations.md").read_text("utf-8")
     page = Path(ROOT, "docs/man/sirdar.1").read_text("utf-8")
     texts = {"manual": " ".join(manual.split("**Exit codes of `sirdar`**")[1].split("Of the daemons")[0].split()),
              "man page": " ".join(page.split(".SH EXIT STATUS")[1].split(".SH SEE ALSO")[0].split()),

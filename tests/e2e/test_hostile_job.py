@@ -17,7 +17,7 @@ from lent import BROKER, Lent, as_user, missing as lent_missing, place, status  
 
 HERE = Path(os.path.dirname(os.path.abspath(__file__)))
 AT = "2026-03-01T00:00:00Z"
-# docs/manual.md, "As whom jobs run": with one user for all, all of it is everybody's.
+# docs/book/en/jobs.md, "As whom jobs run": with one user for all, all of it is everybody's.
 BARE = re.compile(r"read_(key|machine|state|journal|epoch|output|place|file|work|files|secrets)$|write_(state|work|place|files)$"
                   r"|hard_link_to_the_key|move_the_victims_place|victims_|link_where"
                   r"|(kill|limits_of)_(broker|keeper|loader)$|(trace|descriptors_of|kill|limits_of|environment_of)_victim$|socket_keeper$|cgroup_"

@@ -214,11 +214,11 @@ def every_panel_and_rule_names_metrics_and_labels_that_are_there(s):
 @test
 def every_alert_has_a_severity_and_a_paragraph_of_the_manual(_):
     rules = (ROOT / "packaging/prometheus/sirdar.rules.yml").read_text()
-    manual = (ROOT / "docs/manual.md").read_text()
-    names, links = re.findall(r"alert: (\w+)", rules), re.findall(r'runbook_url: "docs/manual.md#(alert-[a-z-]+)"', rules)
+    manual = (ROOT / "docs/book/en/watch.md").read_text()
+    names, links = re.findall(r"alert: (\w+)", rules), re.findall(r'runbook_url: "docs/book/en/watch\.md#(alert-[a-z-]+)"', rules)
     assert len(names) == len(links) == len(set(names)) == len(re.findall(r"severity: (?:critical|warning|info)$", rules, re.M))
     for link in links:
-        assert f'<a id="{link}"></a>' in manual, f"{link}: not in docs/manual.md"
+        assert f'<a id="{link}"></a>' in manual, f"{link}: not in docs/book/en/watch.md"
 
 
 @test

@@ -131,7 +131,7 @@ def key_add_of_the_servers_user_says_who_can(s):
 
 def enrol_as_the_manual_says(s):
     """Its lines as they stand there, by root; and a notifier in the same way."""
-    text = (ROOT / "docs/manual.md").read_text()
+    text = (ROOT / "docs/book/en/install.md").read_text()
     lines = re.findall(r"^    (baseserver .*? admin .*?|[a-z-]+ -c \S+ enrol CODE)(?: +#.*)?$", text[text.index("systemd-sysusers;"):].split("\n\n")[0], re.M)
     assert len(lines) == 6, lines
     lines += [re.sub(r"\bcgi --kind face|\bcgi(?= --fing)", lambda m: m[0].replace("cgi", "notifier").replace("face", "notifier"), line)

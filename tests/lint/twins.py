@@ -124,7 +124,7 @@ def meet(found, page, twin):
     """Links of both pages in the same words: to each other, and to a section by its place."""
     there = {"#" + s.title: "#" + s.place for s in found} | {twin.split("/")[-1]: page.split("/")[-1]}
     for s in found:
-        s.links = [there.get(x, x) for x in s.links]
+        s.links = [there.get(x, re.sub(r"^\.\./(en|zh)/", "../", x)) for x in s.links]
     return found
 
 
