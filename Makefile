@@ -184,6 +184,8 @@ install: all
 	    $(DESTDIR)$(prefix)/share/doc/sirdar
 	for d in grafana prometheus; do install -d $(DESTDIR)$(prefix)/share/sirdar/$$d; \
 	    install -m 644 packaging/$$d/* $(DESTDIR)$(prefix)/share/sirdar/$$d; done
+	if [ -f build/book/index.html ]; then rm -rf $(DESTDIR)$(prefix)/share/doc/sirdar/html && \
+	    cp -R build/book $(DESTDIR)$(prefix)/share/doc/sirdar/html; fi
 	if [ -d docs/examples ]; then cp -R docs/examples/. $(DESTDIR)$(prefix)/share/doc/sirdar/examples; fi
 	admin-console/web/build.sh --try
 	if [ -f build/console/index.html ]; then cp -R build/console/. $(DESTDIR)$(prefix)/share/sirdar/web; fi
@@ -192,6 +194,7 @@ clean:
 help:
 	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
 #: make             build everything into build/<compiler>[-<sanitizer>]
+#: make book        the manual as HTML into build/book (sirdar-cgi serves it at /docs/); wants cmark-gfm
 #: make check       the gate before a commit: lints and unit tests (make lint, make unit)
 #: make test        every suite, under 15 minutes; ends with `N passed, N failed`
 #: make test-heavy  the same with the long loops and many more seeds

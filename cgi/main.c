@@ -109,20 +109,32 @@ static int certificates_read(struct cgi *cgi, struct err *err)
 	return r;
 }
 
-/* A console that is not there is no failure: the status page serves. */
-static int console_load(struct cgi *cgi, struct err *err)
+/* A console or a manual that is not there is no failure: the status page serves, /docs/ says so. */
+static int folder_load(const char *dir, struct pages **ret, struct err *err)
 {
-	const char *dir = cgi->param.web_dir;
-	int r;
+	int r = dir[0] == '\0' ? E_NOT_FOUND : pages_load(dir, ret, err);
 
-	if (dir[0] == '\0')
-		return 0;
-	r = pages_load(dir, &cgi->pages, err);
 	if (r != E_NOT_FOUND)
 		return r;
-	log_info("console.absent",
-	         "web_dir=%s hint=\"make console builds it; / is the status page\"", dir);
 	memset(err, 0, sizeof *err);
+	return 0;
+}
+
+static int console_load(struct cgi *cgi, struct err *err)
+{
+	const struct param_cgi *p = &cgi->param;
+	int r = folder_load(p->web_dir, &cgi->pages, err);
+
+	if (r == 0)
+		r = folder_load(p->docs_dir, &cgi->docs, err);
+	if (r < 0)
+		return r;
+	if (!cgi->pages && p->web_dir[0] != '\0')
+		log_info("console.absent",
+		         "web_dir=%s hint=\"make console builds it; / is the status page\"",
+		         p->web_dir);
+	if (!cgi->docs && p->docs_dir[0] != '\0')
+		log_info("docs.absent", "docs_dir=%s hint=\"make book builds it\"", p->docs_dir);
 	return 0;
 }
 
@@ -215,6 +227,7 @@ static void cgi_stop(struct cgi *cgi)
 	routes_free(cgi->routes);
 	people_free(cgi->people);
 	pages_free(cgi->pages);
+	pages_free(cgi->docs);
 	buf_done(&cgi->certificate);
 	if (cgi->certificate_key.data)
 		sodium_memzero(cgi->certificate_key.data, cgi->certificate_key.cap);

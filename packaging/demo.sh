@@ -94,6 +94,7 @@ write_settings() {
 		state_dir: $var/cgi
 		store: "sqlite:$var/baseserver"
 		web_dir: "$root/build/console"
+		docs_dir: "$root/build/book"
 	END
 	cat >"$var/taskbroker.yaml" <<-END
 		server: ["127.0.0.1:$port"]

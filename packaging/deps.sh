@@ -12,7 +12,7 @@
 build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
 libgnutls28-dev nettle-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev libcmocka-dev
 libsodium-dev libcurl4-gnutls-dev libzstd-dev zlib1g-dev libmariadb-dev libpq-dev libical-dev libldap-dev
-libunistring-dev"
+libunistring-dev cmark-gfm"
 run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
 php-cli mariadb-server mariadb-client postgresql galera-4 etcd-server etcd-client libfaketime nftables iproute2 abigail-tools

@@ -35,7 +35,7 @@ if [ ! -f node_modules/.sirdar ] || ! cmp -s package-lock.json node_modules/.sir
 	rm -f "$log"
 	cp package-lock.json node_modules/.sirdar
 fi
-if [ -f "$out/index.html" ] && [ -z "$(find src public index.html ../../docs/manual.md ../../docs/manual.zh.md package-lock.json \
+if [ -f "$out/index.html" ] && [ -z "$(find src public index.html ../../docs/book/en ../../docs/book/zh package-lock.json \
 	vite.config.ts -newer "$out/index.html" -print -quit)" ]; then exit 0; fi
 echo "  WEB $out"
 OUT=$out npx --no-install vite build --logLevel warn

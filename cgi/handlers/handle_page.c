@@ -1,4 +1,4 @@
-/* The web console below /ui/, from the files of web_dir; and the plain status page, whose files
+/* The web console below /ui/, from the files of web_dir; the manual below /docs/, from those of docs_dir; and the plain status page, whose files
  * are inside the program, so that it is there wherever the program is. */
 #include <stddef.h>
 #include <stdlib.h>
@@ -111,4 +111,24 @@ int console_get(struct call *c)
 	if (!p && strncmp(path, "assets/", strlen("assets/")) == 0)
 		return call_fail(c, E_NOT_FOUND, "path", "no such file of the console");
 	return page_reply(c, p ? p : pages_find(c->cgi->pages, "index.html"));
+}
+
+/* --- the manual ------------------------------------------------------------------------------- */
+
+/* Its links are relative: they need the blank end of /docs/. */
+int manual_root_get(struct call *c)
+{
+	return reply_to(c, "/docs/");
+}
+
+int manual_get(struct call *c)
+{
+	const char *path = c->params[0][0] != '\0' ? c->params[0] : "index.html";
+	const struct page *p = c->cgi->docs ? pages_find(c->cgi->docs, path) : NULL;
+
+	if (p)
+		return page_reply(c, p);
+	if (c->cgi->docs)
+		return call_fail(c, E_NOT_FOUND, "path", "no such page of the manual");
+	return call_fail(c, E_NOT_FOUND, "docs_dir", "the manual is not installed here: make book builds it");
 }

@@ -66,6 +66,7 @@ struct cgi {
 	struct ways *ways;       /* cgi/who/ways.h; NULL: none is set */
 
 	struct pages *pages;     /* cgi/http/pages.h; NULL: not built */
+	struct pages *docs;      /* the manual; NULL: not built */
 	struct people *people;   /* cgi/who/people.h; has its own lock */
 	struct fresh *fresh;     /* cgi/server/fresh.h; has its own lock */
 	struct names *names;     /* cgi/server/names.h; has its own lock */

@@ -32,7 +32,8 @@ def make_tree(root):
     (root / "bin").mkdir()
     for folder in ("src", "public"):
         (web / folder).mkdir(parents=True)
-    for name in ("index.html", "package-lock.json", "vite.config.ts", "../../docs/manual.md", "../../docs/manual.zh.md"):
+    for name in ("index.html", "package-lock.json", "vite.config.ts", "../../docs/book/en/index.md", "../../docs/book/zh/index.md"):
+        (web / name).parent.mkdir(parents=True, exist_ok=True)
         (web / name).write_text("")
     (web / "build.sh").write_bytes((ROOT / "admin-console/web/build.sh").read_bytes())
     for name, text in (("npm", NPM), ("npx", NPX)):

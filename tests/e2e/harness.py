@@ -203,7 +203,7 @@ class Site:
         cgi = {"listen": f"127.0.0.1:{self.http}", "server": f"127.0.0.1:{self.port}",
                "key_file": self.dir / "cgi.key", "state_dir": self.dir / "cgi",
                "store": self.base_sets.get("store", f"sqlite:{self.dir}/base"),
-               "connections_per_address_max": 512, "web_dir": "",
+               "connections_per_address_max": 512, "web_dir": "", "docs_dir": "",
                # a suite is one person who asks for what many do; tests/e2e/test_budget.py has the defaults
                "person_requests_max": 1000000000, "person_running_max": 65536, "person_reading_ms": 86400000, "person_streams_max": 65536}
         self.cgi = Daemon(self, "sirdar-cgi", self.argv("sirdar-cgi", cgi), r"cgi\.ready")

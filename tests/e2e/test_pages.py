@@ -3,10 +3,13 @@
 import gzip
 import http.client
 import os
+import re
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test  # noqa: E402
+from harness import ROOT, Site, Skip, main, test  # noqa: E402
 
 TEXT = """workflow: shop
 project: pages
@@ -41,6 +44,9 @@ def make_site():
     (web / "assets" / "app-1.js").write_text("let a = 1;" * 100)
     (web / "assets" / "app-1.js.gz").write_bytes(gzip.compress(b"let a = 1;" * 100))
     site.cgi.argv += ["--set", f"web_dir={web}"]
+    if shutil.which("cmark-gfm"):
+        subprocess.run([sys.executable, ROOT / "docs/book/pages.py", site.dir / "book"], check=True, timeout=600)
+        site.cgi.argv += ["--set", f"docs_dir={site.dir / 'book'}"]
     site.start()
     site.apply(TEXT, "shop.yaml", **{"from": "2026-03-01"})
     site.wait_all_over("pages/shop/sum", 3, 120)
@@ -177,6 +183,47 @@ def lineage_goes_across_workflows_level_by_level_both_ways(s):
     assert g["by"] == "task" and levels == {"board/last": 0, "board/first": -1, "shop/load": -1, "mail/first": 1, "mail/last": 2}, levels
     assert ("board/first", "board/last", 1) in links and ("mail/first", "mail/last", 1) in links, links
     assert s.ask("GET", "/api/v1/lineage/pages/none")[0] == 404 and s.ask("GET", "/api/v1/lineage/pages/shop?up=21")[0] == 400
+
+
+def led_to(page, html):
+    """Addresses of a page of the manual that it links to or asks for, without their places."""
+    folder = page.rsplit("/", 1)[0]
+    for to in re.findall(r'(?:href|src|data-index)="([^"#]+)', html):
+        yield os.path.normpath(f"{folder}/{to}") if not re.match(r"[a-z]+:", to) else to
+
+
+@test
+def the_manual_is_served_below_docs_and_its_links_lead_to_pages(s):
+    if not (s.dir / "book").exists():
+        raise Skip("no cmark-gfm: packaging/deps.sh build")
+    answer, _ = fetch(s, "/docs")
+    assert answer.status == 302 and answer.getheader("Location") == "/docs/", answer.status
+    left, seen, outside = ["/docs/"], {"/docs/"}, set()
+    while left:
+        page = left.pop()
+        answer, body = fetch(s, page)
+        assert answer.status == 200, (page, answer.status)
+        policy = answer.getheader("Content-Security-Policy")
+        assert "default-src 'self'" in policy and "unsafe" not in policy, policy
+        if answer.getheader("Content-Type") != "text/html; charset=utf-8":
+            continue
+        html = body.decode()
+        assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", html), page
+        for to in led_to("/docs/index.html" if page == "/docs/" else page, html):
+            if not to.startswith("/docs/"):
+                outside.add(to)
+            elif to not in seen:
+                seen.add(to)
+                left.append(to)
+    assert len([p for p in seen if p.startswith("/docs/zh/")]) == len([p for p in seen if p.startswith("/docs/en/")]) > 35, sorted(seen)
+    assert not [to for to in outside if not to.startswith("http")], sorted(outside)
+    pages = {p.name: p.read_text() for p in (s.dir / "book/en").glob("*.html")}
+    for name, html in pages.items():
+        assert not re.search(r'<(?:link|script|img)[^>]+(?:href|src)="(?:https?:)?//', html), name
+        for file, place in re.findall(r'href="(?:\.\./en/)?([\w-]*\.html)?#([^"]+)"', html):
+            assert f'id="{place}"' in pages[file or name], (name, file, place)
+    for path in ("/docs/../cgi.key", "/docs/%2e%2e/cgi.key", "/docs/en/none.html"):
+        assert fetch(s, path)[0].status == 404, path
 
 
 if __name__ == "__main__":

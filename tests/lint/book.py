@@ -2,6 +2,8 @@
 """The manual is a book of two languages in step: the same pages in the same order, sections, commands, tables and
 links; each place has one name in the whole book, and each link into the book finds it."""
 import re
+import subprocess
+import sys
 
 import twins
 from source import ROOT, Tap, text
@@ -70,9 +72,23 @@ def links():
                     yield f"{HOME}/{lang}/{page}: nothing is at {to}"
 
 
+def made():
+    """errors.md is what its tables say."""
+    done = subprocess.run([sys.executable, ROOT / HOME / "errors.py", "--check"], capture_output=True, text=True)
+    return done.stderr.splitlines() if done.returncode else []
+
+
+def commands():
+    """Every command has its place in the table by subject."""
+    known = re.findall(r'^(?:COMMAND|VERB)\("([^"]+)"', text("admin-console/cli/commands.def"), re.M)
+    return [f"{HOME}/{lang}/commands.md: no `{name}`" for lang in LANGUAGES for name in known if f"`{name}`" not in text(f"{HOME}/{lang}/commands.md")]
+
+
 tap = Tap()
 tap.check("the table of contents lists every page, in both languages alike", list(pages()))
 tap.check("each page says the same in both languages", list(twin_faults()))
 tap.check("each place has one name in the book, each page its own", list(named_once()))
 tap.check("links within the book lead to a place", list(links()))
+tap.check("the page of errors is made from the tables", made())
+tap.check("every command stands in the table by subject", commands())
 tap.end()

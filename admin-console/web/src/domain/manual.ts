@@ -1,22 +1,41 @@
-/* The manual by its sections, and what is found in them. Pure. */
+/* The manual by its sections, and what is found in them: the pages of docs/book in the order of its index. Pure. */
 import { blocks, spoken, type Block } from './markdown'
 
 export interface Section {
 	id: string
+	chapter: string
 	plain: string
 	level: number
 	blocks: Block[]
 	said: string
 }
 
+/* Pages by their path, as one text: the index says the order. */
+export function whole(pages: Readonly<Record<string, string>>): string {
+	const named = new Map(Object.entries(pages).map(([path, text]) => [path.replace(/^.*\//, ''), text])),
+		index = named.get('index.md') ?? ''
+	const order = new Set([...index.matchAll(/\]\(([\w-]+\.md)\)/g)].map(m => m[1]!))
+	return [index, ...[...order].map(name => named.get(name) ?? '')].join('\n\n')
+}
+
 export function sections(source: string): Section[] {
 	const out: Section[] = []
+	let chapter = ''
 	for (const b of blocks(source)) {
-		if (b.kind === 'head') out.push({ id: b.id, plain: b.plain, level: b.level, blocks: [], said: '' })
+		if (b.kind === 'head') {
+			if (b.level === 1) chapter = b.id
+			out.push({ id: b.id, chapter, plain: b.plain, level: b.level, blocks: [], said: '' })
+		}
 		out[out.length - 1]!.blocks.push(b)
 	}
 	for (const s of out) s.said = s.blocks.map(spoken).join('\n').toLowerCase()
 	return out
+}
+
+/* The place that a link of a page leads to: a page is the place of its name. '' : outside of the book. */
+export function placeOf(to: string): string {
+	const m = /^(?:([\w-]+)\.md)?(?:#(.+))?$/.exec(to)
+	return m?.[2] ?? m?.[1] ?? ''
 }
 
 /* What is looked for: words between blanks, and each run of Chinese characters by itself. */

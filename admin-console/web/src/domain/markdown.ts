@@ -1,4 +1,4 @@
-/* The manual, read into blocks: what docs/manual.md and manual.zh.md use and no more. Pure; the page draws it as text. */
+/* The manual, read into blocks: what the pages of docs/book use and no more. Pure; the page draws it as text. */
 
 export type Inline =
 	| { kind: 'text' | 'code' | 'bold' | 'em'; text: string }
@@ -80,7 +80,9 @@ export function blocks(source: string): Block[] {
 	while (i < lines.length) {
 		const l = lines[i]!
 		if (l.startsWith('```')) {
-			const from = ++i
+			const from = ++i,
+				file = /^```\w+ (\S+)$/.exec(l)?.[1]
+			if (file) out.push({ kind: 'para', text: [{ kind: 'code', text: file }] })
 			while (i < lines.length && !lines[i]!.startsWith('```')) i++
 			out.push({ kind: 'code', text: lines.slice(from, i++).join('\n') })
 		} else if (/^ {4}\S/.test(l)) {

@@ -80,19 +80,19 @@ tasks: {one: {type: noop, cycle: day, title: Counting sheaves}}
 	'the manual is in the language of who reads it, and stays at its place': async () => {
 		await open('/ops/audit')
 		await page.click('.manual-link')
-		await page.waitForSelector('.manual h3:has-text("The audit")')
+		await page.waitForSelector('.manual h1:has-text("The audit")')
 		const above = () =>
 			page.waitForFunction(() => {
-				const top = document.querySelector('.manual #the-audit')?.getBoundingClientRect().top ?? 1e6
+				const top = document.querySelector('.manual #audit')?.getBoundingClientRect().top ?? 1e6
 				return top > 0 && top < 200
 			})
 		await above()
 		await page.click('.flat-button[lang=zh-CN]')
-		await page.waitForSelector('.manual h3:has-text("审计")')
+		await page.waitForSelector('.manual h1:has-text("审计")')
 		await above()
 		await page.fill('.side-list input', '备用服务器接管')
 		await page.waitForSelector('.side-list li:has-text("双服务器")')
-		await page.waitForSelector('.manual #the-audit', { state: 'detached' })
+		await page.waitForSelector('.manual #audit', { state: 'detached' })
 		await axe('the manual, searched')
 		await page.click('.flat-button[lang=en]')
 		await page.waitForSelector('.side-list [role=status]:has-text("No match")')

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""The manual's recipes and its guide for operators, each run as it stands there (recipes.py), in one installation with a
+server, a cgi, a notifier with a receiver of mail, and three machines; `systemctl` is the harness's own. TAP."""
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from alert_site import FAST, AlertSite  # noqa: E402
+from harness import BIN, B, ROOT, RUNNERS, TESTS, Daemon, main, until  # noqa: E402
+from recipes import Session, recipes  # noqa: E402
+
+TESTS.clear()
+BOOK = ROOT / "docs/book/en"
+PAGES = ("first", "how-run", "how-plan", "how-fail", "how-code", "how-machines", "how-people", "operate",
+         "from-cron", "from-airflow", "from-dolphinscheduler", "from-xxl-job", "from-azkaban")
+SETTINGS = {"sirdar-baseserver": "baseserver", "sirdar-cgi": "cgi", "sirdar-notifier": "notifier", "sirdar-taskbroker": "taskbroker"}
+
+
+class Installation(AlertSite):
+    """Settings in /etc/sirdar of the manual are files of `etc` here; etl-1 and etl-2 work, etl-3 is the machine that joins."""
+
+    def __init__(self):
+        super().__init__("recipes")
+        for folder in ("etc", "backup", "plugins", "etl-3"):
+            (self.dir / folder).mkdir(0o700)
+        secrets = self.dir / "etc/secrets.keys"
+        secrets.touch(0o600)
+        secrets.write_text(f"k1:{os.urandom(32).hex()}\n")
+        self.base_sets |= {"types_dir": self.types(), "secrets_key_file": secrets, "baseline_every_ms": 1000}
+        self.base = self.daemon("baseserver", self.base_sets, r"baseserver\.up", "baseserver")
+        self.cgi = self.daemon("sirdar-cgi", self.sets_of(self.cgi), r"cgi\.ready", "cgi")
+        self.notifier = self.daemon("sirdar-notifier", {**self.sets_of(self.make(**FAST))}, r"notifier\.ready", "notifier")
+        self.plugins()
+        self.etl_3 = self.daemon("taskbroker", {**self.broker_sets("etl-3", ("shell:8",), groups="etl", runners_dir=self.dir / "plugins"), "key_file": self.dir / "etl-3/own.key"},
+                                 r"broker\.keeper_up", "taskbroker")
+
+    @staticmethod
+    def sets_of(daemon):
+        return dict(word.split("=", 1) for word in daemon.argv if "=" in word)
+
+    def daemon(self, program, sets, ready, name):
+        """A daemon that reads its settings from a file, as the packaged ones do."""
+        path = self.dir / "etc" / (name + ".yaml")
+        path.write_text("".join(f"{k}: {json.dumps(v.split(',') if k == 'types' else str(v))}\n" for k, v in sets.items()))
+        path.chmod(0o600)
+        return Daemon(self, program if name != "taskbroker" else "etl-3", [BIN / program, "-c", path], ready)
+
+    def types(self):
+        folder = self.dir / "types"
+        folder.mkdir()
+        for manifest in (B / "types").glob("*.yaml"):
+            (folder / manifest.name).write_bytes(manifest.read_bytes())
+        return folder
+
+    def plugins(self):
+        """Where etl-1 has its plugins: those of the build, and what a recipe puts there."""
+        for so in RUNNERS.glob("*.so"):
+            (self.dir / "plugins" / so.name).symlink_to(so)
+        installed = self.dir / "pkgconfig"
+        installed.mkdir()
+        pc = (ROOT / "packaging/sirdar-sdk.pc.in").read_text().replace("@version@", "1")
+        (installed / "sirdar-sdk.pc").write_text(pc.replace("${prefix}/include", str(ROOT / "plugins-sdk/include"))
+                                                 .replace("${prefix}/lib/sirdar/runners", str(self.dir / "plugins")))
+        self.env["PKG_CONFIG_PATH"] = str(installed)
+
+    def begin(self):
+        self.base.start()
+        self.start_cgi()
+        self.add_broker("etl-1", ("shell:8", "sql:2", "http:2", "python:2", "sensor:2"), groups="etl", runners_dir=self.dir / "plugins")
+        self.add_broker("etl-2", ("shell:8",), groups="big")
+        self.notifier.start()
+        return self
+
+    # --- what a recipe finds
+
+    def places(self):
+        return [("/etc/sirdar", self.dir / "etc"), ("/var/lib/sirdar/baseserver", self.dir / "base"), ("/var/lib/sirdar/taskbroker", self.dir / "etl-3"), ("/var/backups/sirdar", self.dir / "backup"),
+                ("/usr/local/lib/sirdar/runners", self.dir / "plugins"), ("/usr/local/share/sirdar/types", self.dir / "types"),
+                ("/usr/local/share/sirdar/sdk", ROOT / "plugins-sdk"), ("/usr/local/include", ROOT / "plugins-sdk/include"),
+                ("http://127.0.0.1:7480", f"http://127.0.0.1:{self.http}")]
+
+    def units(self):
+        return {"sirdar-baseserver": self.base, "sirdar-cgi": self.cgi, "sirdar-notifier": self.notifier, "sirdar-taskbroker": self.etl_3}
+
+    def systemctl(self, verb, *names):
+        for name in names:
+            unit = self.units()[name]
+            if verb in ("stop", "restart"):
+                assert unit.stop() == 0, f"{name}: {unit.tail()}"
+            if verb in ("start", "restart"):
+                unit.start()
+            if verb == "reload":
+                unit.proc.send_signal(1)
+        if "sirdar-cgi" in names and verb != "stop":
+            until("the cgi is up", self.up)
+        return ""
+
+    def instead(self, command):
+        words = shlex.split(command) if command.startswith("systemctl ") else []
+        return self.systemctl(*[w for w in words[1:] if not w.startswith("-")]) if words else None
+
+    def session(self, page):
+        folder = self.dir / "work-of" / page
+        folder.mkdir(parents=True)
+        env = dict(self.env, SIRDAR_TOKEN_FILE=str(self.dir / "token"), PATH=f"{BIN}:{os.environ['PATH']}")
+        return Session(folder, env, self.places(), self.instead)
+
+
+SESSIONS = {}
+
+
+def as_it_stands(page, recipe):
+    def run(s):
+        if page not in SESSIONS:
+            SESSIONS[page] = s.session(page)
+        for kind, *what in recipe.steps:
+            if kind == "file":
+                SESSIONS[page].write(*what)
+            else:
+                SESSIONS[page].take(what[0])
+    run.__name__ = f"{page}: {recipe.place}"
+    return run
+
+
+for page in PAGES:
+    path = Path(BOOK / f"{page}.md")
+    TESTS.extend(as_it_stands(page, r) for r in recipes(path.read_text("utf-8")))
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Installation().begin()))
