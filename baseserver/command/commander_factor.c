@@ -255,8 +255,8 @@ static int judge_code(struct commander *c, const struct cmd *cmd, struct next *n
 	if (may_try(c, user, f) < 0)
 		return f->code;
 	if (factor_open(c, user, n->secret, &text, &err) < 0)
-		return refuse(f, E_CONFLICT, "secrets_key_file", "the manual, Second factor",
-		              "%s", err.text);
+		return refuse(f, E_CONFLICT, "secrets_key_file", "the manual, Second factor", "%s",
+		              err.text);
 	if (totp_secret_bytes(text, bytes))
 		step = totp_step(bytes, code, actor_wall_us(c->me) / US_PER_S, n->step);
 	sodium_memzero(bytes, sizeof bytes);
@@ -290,8 +290,8 @@ static int begin_secret(struct commander *c, struct cmd *cmd, const struct doc *
 		return refuse(f, E_CONFLICT, "args.user", "remove it first",
 		              "args.user: %.64s has a second factor already", user);
 	if (factor_seal(c, user, jv_str(cmd->o.args, "secret"), &sealed, &err) < 0)
-		return refuse(f, E_CONFLICT, "secrets_key_file", "the manual, Second factor",
-		              "%s", err.text);
+		return refuse(f, E_CONFLICT, "secrets_key_file", "the manual, Second factor", "%s",
+		              err.text);
 	cmd->edit = mem_new(sizeof *cmd->edit);
 	factor_put(c, cmd, user, &(struct next){ .secret = sealed });
 	free(sealed);

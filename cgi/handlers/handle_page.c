@@ -1,5 +1,6 @@
-/* The web console below /ui/, from the files of web_dir; the manual below /docs/, from those of docs_dir; and the plain status page, whose files
- * are inside the program, so that it is there wherever the program is. */
+/* The web console below /ui/, from the files of web_dir; the manual below /docs/, from docs_dir;
+ * and the plain status page, whose files are inside the program, so that it is there wherever the
+ * program is. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,5 +131,6 @@ int manual_get(struct call *c)
 		return page_reply(c, p);
 	if (c->cgi->docs)
 		return call_fail(c, E_NOT_FOUND, "path", "no such page of the manual");
-	return call_fail(c, E_NOT_FOUND, "docs_dir", "the manual is not installed here: make book builds it");
+	return call_fail(c, E_NOT_FOUND, "docs_dir",
+	                 "the manual is not installed here: make book builds it");
 }

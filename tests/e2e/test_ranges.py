@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("B", "build/gcc")
 SIRDAR = os.environ.get("SIRDAR_BIN") or str(BUILD / "bin" / "sirdar")
-MANUAL = (ROOT / "docs/book/en/links.md").read_text()
+MANUAL = "".join((ROOT / "docs/book/en" / page).read_text() for page in ("links.md", "parameters.md"))
 
 
 def d(text):

@@ -11,8 +11,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from alert_site import FAST, AlertSite  # noqa: E402
-from harness import BIN, B, ROOT, RUNNERS, TESTS, Daemon, main, until  # noqa: E402
-from recipes import Session, recipes  # noqa: E402
+from harness import BIN, B, ROOT, RUNNERS, TESTS, Daemon, main, test, until  # noqa: E402
+from recipes import Session, lacks, recipes  # noqa: E402
 
 TESTS.clear()
 BOOK = ROOT / "docs/book/en"
@@ -109,6 +109,33 @@ class Installation(AlertSite):
         folder.mkdir(parents=True)
         env = dict(self.env, SIRDAR_TOKEN_FILE=str(self.dir / "token"), PATH=f"{BIN}:{os.environ['PATH']}")
         return Session(folder, env, self.places(), self.instead)
+
+
+def steps(lang, page):
+    """What a page of one language has its readers type and save."""
+    text = (ROOT / "docs/book" / lang / f"{page}.md").read_text("utf-8")
+    return [(r.place, [(kind, *(w if kind == "file" else (w[0].command, w[0].prints))) for kind, *w in r.steps]) for r in recipes(text)]
+
+
+@test
+def both_languages_have_the_same_commands_files_and_answers(_):
+    told = 0
+    for page in PAGES:
+        assert steps("en", page) == steps("zh", page), page
+        told += len(steps("en", page))
+    assert told >= 45, told
+
+
+@test
+def an_answer_without_a_stated_line_or_in_another_order_is_a_fault(_):
+    printed = ["Task   State", "a/b/c  Succ  12 s", "instances: 1: 1 Succ"]
+    assert lacks(["a/b/c Succ ...", "instances: 1: 1 Succ"], printed) is None
+    assert lacks(["a/b/c Failed ..."], printed) == "a/b/c Failed ..."
+    assert lacks(["instances: 1: 1 Succ", "a/b/c Succ ..."], printed) == "a/b/c Succ ..."
+    assert lacks(["a/b/c Succ"], printed) == "a/b/c Succ"
+    [recipe] = recipes("## <a id=\"x\"></a>X\n\n```yaml f.yaml\na: 1\n```\n\n```console\n$ one \\\n  two\nsaid\n$ three\nCODE\n```\n")
+    (_, name, text), (_, one), (_, three) = recipe.steps
+    assert (name, text, one.command, one.prints, three.prints) == ("f.yaml", "a: 1\n", "one \\\n  two", ["said"], ["CODE"])
 
 
 SESSIONS = {}

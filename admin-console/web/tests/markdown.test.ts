@@ -1,12 +1,15 @@
 /* The manual in the console: markdown read into blocks, places by their names (each that a page links to is in both
  * manuals), the search, how the Chinese one is punctuated. It reads the pages of docs/book themselves. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { pages as en } from '@/book/en'
-import { pages as zh } from '@/book/zh'
 import { asks, found, placeOf, sections, whole } from '@/domain/manual'
 import { anchor, blocks, inline, spoken } from '@/domain/markdown'
 
-const manuals = { en: whole(en), zh: whole(zh) }
+const pages = (lang: string) => {
+	const folder = new URL(`../../../docs/book/${lang}/`, import.meta.url)
+	return Object.fromEntries(readdirSync(folder).map(name => [name, readFileSync(new URL(name, folder), 'utf8')]))
+}
+const manuals = { en: whole(pages('en')), zh: whole(pages('zh')) }
 
 describe('the manual in the console', () => {
 	it('is read into blocks', () => {
