@@ -186,6 +186,7 @@ install: all
 	    install -m 644 packaging/$$d/* $(DESTDIR)$(prefix)/share/sirdar/$$d; done
 	if [ -f build/book/index.html ]; then rm -rf $(DESTDIR)$(prefix)/share/doc/sirdar/html && \
 	    cp -R build/book $(DESTDIR)$(prefix)/share/doc/sirdar/html; fi
+	install -d $(DESTDIR)$(prefix)/share/doc/sirdar/book && cp -R docs/book/en docs/book/zh $(DESTDIR)$(prefix)/share/doc/sirdar/book
 	if [ -d docs/examples ]; then cp -R docs/examples/. $(DESTDIR)$(prefix)/share/doc/sirdar/examples; fi
 	admin-console/web/build.sh --try
 	if [ -f build/console/index.html ]; then cp -R build/console/. $(DESTDIR)$(prefix)/share/sirdar/web; fi
