@@ -1,8 +1,10 @@
 /* What a client asked is answered: by asked.c at once, or when the test it began has ended. */
 #include <stdio.h>
+#include <string.h>
 
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
+#include "notifier/sender.h"
 #include "notifier/wake.h"
 #include "sched/when.h"
 #include "util/alloc.h"
@@ -30,6 +32,20 @@ void asked_put_try(struct buf *out, int64_t at_us, const char *error)
 	put_text(out, "last_error", error[0] ? error : NULL);
 }
 
+static const char *outcome_of(const char *error)
+{
+	static const struct {
+		const char *begin, *outcome;
+	} all[] = { { SENDER_REFUSED, "refused" },
+		    { SENDER_TIMED_OUT, "timed out" },
+		    { SENDER_NO_WAY, "not reached" } };
+
+	for (size_t i = 0; error && i < sizeof all / sizeof all[0]; i++)
+		if (strncmp(error, all[i].begin, strlen(all[i].begin)) == 0)
+			return all[i].outcome;
+	return error ? "failed" : "sent";
+}
+
 void asked_tested(void *notifier, struct ask *a, const char *error)
 {
 	struct notifier *n = notifier;
@@ -42,7 +58,9 @@ void asked_tested(void *notifier, struct ask *a, const char *error)
 	put_open(&out, NULL, '{');
 	put_text(&out, "channel", a->channel);
 	put_bool(&out, "taken", !error);
+	put_text(&out, "outcome", outcome_of(error));
 	put_text(&out, "error", error);
+	put_int(&out, "took_ms", (clock_wall_us(&clock_machine) - a->sent_us) / US_PER_MS);
 	put_close(&out, '}');
 	asked_reply(n, a, 0, "", &out);
 	buf_done(&out);

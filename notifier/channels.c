@@ -7,11 +7,14 @@
  */
 #include "notifier/channels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "notifier/message.h"
+#include "notifier/stored.h"
 #include "sched/civil.h"
+#include "sched/name.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -19,6 +22,7 @@
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/json_read.h"
 #include "util/yaml.h"
 
 enum { FILE_BYTES_MAX = 1 << 20, WORDS_MAX = 64 };
@@ -32,6 +36,16 @@ struct channels {
 	const struct yaml_node *system; /* [{when, to}]; NULL: nobody */
 	struct duty *duties;
 	size_t n_duties;
+	const struct stored *stored; /* documents; NULL: none yet */
+};
+
+#define NO_TEXTS \
+	.url = "", .from = "", .user = "", .password = "", .secret = "", .chat = "", \
+	.language = "", .ca_file = "", .key_file = ""
+
+/* The console's own: an alert that it is told of stands there, and nothing is sent. */
+static const struct channel bell = {
+	.type = CH_BELL, .made = CHANNEL_BUILT, .name = "console", NO_TEXTS
 };
 
 /* Who is on call: the first from `from_us` on, the next after each `every_us`, round and round. */
@@ -40,31 +54,6 @@ struct duty {
 	const struct yaml_node *people; /* recipients */
 	int64_t from_us, every_us;
 };
-
-struct type_row {
-	const char *name, *needs;
-};
-
-static const struct type_row types[] = {
-#define CHANNEL(name, text, needs, payload, answer) { text, needs },
-#include "tbl/channel.def"
-#undef CHANNEL
-};
-
-const char *channel_type_name(enum channel_type type)
-{
-	return types[type].name;
-}
-
-static bool type_from_name(const char *name, size_t n, enum channel_type *ret)
-{
-	for (int i = 0; i < CH_COUNT; i++)
-		if (strlen(types[i].name) == n && strncmp(types[i].name, name, n) == 0) {
-			*ret = (enum channel_type)i;
-			return true;
-		}
-	return false;
-}
 
 /* --- reading ------------------------------------------------------------------------- */
 
@@ -193,6 +182,11 @@ static int check_url(const struct channel *ch, const struct yaml_node *n, const 
 
 	if (ch->type == CH_SCRIPT)
 		return 0;
+	if (ch->type == CH_FILE)
+		return word_ok(ch->name) ? 0
+		                         : channels_wrong(n, path, err,
+		                                          "a channel of type file is the file's "
+		                                          "name: letters, digits, _ . -");
 	if (ch->type == CH_PUSH)
 		return check_contact(ch, n, path, err);
 	if (!tls && !plain)
@@ -211,30 +205,21 @@ static int read_channel(struct channel *ch, const struct yaml_node *name, const 
 	const struct yaml_node *type = n->kind == YAML_MAP ? yaml_get(n, "type") : NULL;
 	int r = 0;
 
-	*ch = (struct channel){ .name = name->text,
-		                .url = "",
-		                .from = "",
-		                .user = "",
-		                .password = "",
-		                .secret = "",
-		                .chat = "",
-		                .language = "",
-		                .ca_file = "",
-		                .key_file = "" };
-	if (n->kind != YAML_MAP || !type ||
-	    !type_from_name(type->text, strlen(type->text), &ch->type))
+	*ch = (struct channel){ .name = name->text, NO_TEXTS };
+	if (n->kind != YAML_MAP || !type || !channel_type_of(type->text, &ch->type) ||
+	    ch->type == CH_BELL)
 		return channels_wrong(
 			type ? type : n, path, err,
 			"type: want mail, webhook, dingtalk, wecom, feishu, slack, telegram, "
-			"pagerduty, alertmanager, push or script");
+			"pagerduty, alertmanager, push, script or file");
 	for (size_t i = 0; i < n->n && r == 0; i++)
 		r = read_key(ch, n->keys[i]->text, n->items[i], path, err);
-	for (const char *need = types[ch->type].needs; r == 0 && *need;) {
+	for (const char *need = channel_type_needs(ch->type); r == 0 && *need;) {
 		size_t len = strcspn(need, " ");
 		if (!has_need(ch, need, len))
 			return err_set(err, E_INVALID,
 			               "%s:%d:%d: channel %.64s of type %s needs `%.*s`", path,
-			               n->line, n->column, name->text, types[ch->type].name,
+			               n->line, n->column, name->text, channel_type_name(ch->type),
 			               (int)len, need);
 		need += len + (need[len] == ' ');
 	}
@@ -447,6 +432,11 @@ int channels_read(const char *path, struct channels **ret_channels, struct err *
 	return r;
 }
 
+struct channels *channels_none(void)
+{
+	return mem_new(sizeof(struct channels));
+}
+
 void channels_free(struct channels *c)
 {
 	if (!c)
@@ -459,34 +449,6 @@ void channels_free(struct channels *c)
 	free(c->duties);
 	yaml_free(c->doc);
 	free(c);
-}
-
-size_t channels_count(const struct channels *c)
-{
-	return c->n;
-}
-
-const struct channel *channels_at(const struct channels *c, size_t i)
-{
-	return i < c->n ? &c->items[i] : NULL;
-}
-
-size_t channels_place(const struct channels *c, const struct channel *one)
-{
-	return (size_t)(one - c->items);
-}
-
-const struct channel *channels_of_type(const struct channels *c, enum channel_type type)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->items[i].type == type)
-			return &c->items[i];
-	return NULL;
-}
-
-bool channel_is_personal(enum channel_type type)
-{
-	return type == CH_MAIL || type == CH_PUSH;
 }
 
 enum owners_when channels_owners(const struct channels *c)
@@ -525,9 +487,11 @@ const char *channels_system_recipient(const struct channels *c, const char *word
 static const struct channel *notifier_channels_find(const struct channels *c,
                                                     enum channel_type type, const char *name)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if (c->items[i].type == type && strcmp(c->items[i].name, name) == 0)
-			return &c->items[i];
+	const struct channel *one;
+
+	for (size_t i = 0; (one = channels_at(c, i)); i++)
+		if (one->type == type && strcmp(one->name, name) == 0)
+			return one;
 	return NULL;
 }
 
@@ -536,6 +500,62 @@ static const char *on_duty(const struct duty *d, int64_t now_us)
 	int64_t turn = now_us < d->from_us ? 0 : (now_us - d->from_us) / d->every_us;
 
 	return d->people->items[(size_t)turn % d->people->n]->text;
+}
+
+void channels_use(struct channels *c, const struct stored *s)
+{
+	c->stored = s;
+}
+
+size_t channels_count(const struct channels *c)
+{
+	return c->n + stored_count(c->stored) + 1;
+}
+
+const struct channel *channels_at(const struct channels *c, size_t i)
+{
+	if (i < c->n)
+		return &c->items[i];
+	i -= c->n;
+	return i < stored_count(c->stored)    ? stored_at(c->stored, i)
+	       : i == stored_count(c->stored) ? &bell
+	                                      : NULL;
+}
+
+size_t channels_place(const struct channels *c, const struct channel *one)
+{
+	size_t i = 0;
+
+	while (channels_at(c, i) && channels_at(c, i) != one)
+		i++;
+	return i;
+}
+
+const struct channel *channels_of_type(const struct channels *c, enum channel_type type)
+{
+	const struct channel *one;
+
+	for (size_t i = 0; (one = channels_at(c, i)); i++)
+		if (one->type == type)
+			return one;
+	return NULL;
+}
+
+bool channel_is_for(const struct channel *c, const char *project)
+{
+	const struct jval *list = c->projects;
+
+	return !jv_first(list) || jv_has(list, "*") || (project && jv_has(list, project));
+}
+
+bool channels_list_at(const struct channels *c, size_t i, const char **ret_name,
+                      const char **ret_now, int64_t now_us)
+{
+	if (i >= c->n_duties)
+		return false;
+	*ret_name = c->duties[i].name;
+	*ret_now = on_duty(&c->duties[i], now_us);
+	return true;
 }
 
 #define ONCALL "oncall:"
@@ -556,22 +576,22 @@ int channels_find(const struct channels *c, const char *recipient, int64_t now_u
 {
 	const char *one = stand_in(c, recipient, now_us);
 	size_t n = one ? strcspn(one, ":") : 0;
+	char kind[40] = "";
 	enum channel_type type;
 
 	if (!one)
-		return err_set(err, E_NOT_FOUND,
-		               "the channels file has no list '%.64s' of `oncall`",
+		return err_set(err, E_NOT_FOUND, "there is no on-call list '%.64s'",
 		               recipient + strlen(ONCALL));
-	if (!one[n] || !type_from_name(one, n, &type))
+	snprintf(kind, sizeof kind, "%.*s", (int)n, one);
+	if (!one[n] || !channel_type_of(kind, &type))
 		return err_set(err, E_NOT_FOUND, "'%.80s' is nobody to tell, want TYPE:WHO", one);
 	const char *who = one + n + 1;
 	bool personal = channel_is_personal(type);
-	const char *name = personal ? types[type].name : who;
+	const char *name = personal ? channel_type_name(type) : who;
 	*ret_channel = notifier_channels_find(c, type, name);
 	*ret_who = personal ? who : "";
 	if (!*ret_channel)
-		return err_set(err, E_NOT_FOUND,
-		               "the channels file has no channel '%.64s' of type %s", name,
-		               types[type].name);
+		return err_set(err, E_NOT_FOUND, "there is no channel '%.64s' of type %s", name,
+		               channel_type_name(type));
 	return 0;
 }

@@ -23,9 +23,11 @@
 
 struct channels;
 struct err;
+struct jval;
+struct stored;
 
 enum channel_type {
-#define CHANNEL(name, text, needs, payload, answer) CH_##name,
+#define CHANNEL(name, text, needs, payload, answer, made) CH_##name,
 #include "tbl/channel.def"
 #undef CHANNEL
 	CH_COUNT
@@ -33,7 +35,12 @@ enum channel_type {
 
 enum owners_when { OWNERS_NEVER, OWNERS_FAILED, OWNERS_DONE };
 
-/* Texts are "" when the file says nothing. */
+enum channel_made { CHANNEL_FILED, CHANNEL_STORED, CHANNEL_BUILT };
+
+/* In `lacks`: its secrets are on their way. Compared by address. */
+extern const char CHANNEL_PENDING[];
+
+/* Texts are "" when the file, or the document, says nothing. */
 struct channel {
 	enum channel_type type;
 	const char *name, *url, *from, *user, *password, *secret, *chat, *language;
@@ -42,12 +49,20 @@ struct channel {
 	const char *const *argv;  /* NULL-terminated; NULL: none */
 	const char *const *hosts; /* of push: where it may go; NULL: as push.c says */
 	bool insecure;            /* mail without TLS, http: allowed off loopback */
+	enum channel_made made;
+	bool is_confined;            /* of a document: to public addresses only */
+	const struct jval *projects; /* of a document: whose rules may use it; NULL: all */
+	const char *lacks; /* of a document: why nothing can be sent by it; NULL: it can */
 };
 
 /* errors  E_INVALID naming file, line, key and what is allowed; E_FORBIDDEN readable by others;
  *         E_NOT_FOUND */
 int channels_read(const char *path, struct channels **ret_channels, struct err *err);
+struct channels *channels_none(void);   /* without a file */
 void channels_free(struct channels *c); /* NULL is fine */
+/* Channels that are documents stand behind those of the file; borrowed. */
+void channels_use(struct channels *c, const struct stored *s);
+/* Of the file, documents, and what is built in. One of a name that an earlier one has is hidden. */
 size_t channels_count(const struct channels *c);
 const struct channel *channels_at(const struct channels *c, size_t i); /* NULL after the last */
 size_t channels_place(const struct channels *c, const struct channel *one); /* its i */
@@ -70,5 +85,14 @@ int channels_find(const struct channels *c, const char *recipient, int64_t now_u
                   const struct channel **ret_channel, const char **ret_who, struct err *err);
 
 const char *channel_type_name(enum channel_type type);
+/* Keys that one must have, with blanks between. */
+const char *channel_type_needs(enum channel_type type);
+bool channel_type_of(const char *name, enum channel_type *ret);
+/* May what happens to a task of that project (NULL: to machines) be told by it? */
+bool channel_is_for(const struct channel *c, const char *project);
+
+/* The file's lists of `oncall`, for people to look at: the i-th; false after the last. */
+bool channels_list_at(const struct channels *c, size_t i, const char **ret_name,
+                      const char **ret_now, int64_t now_us);
 
 #endif

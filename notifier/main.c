@@ -111,12 +111,16 @@ static int notifier_main_run(struct notifier *n, int fd)
 {
 	static const struct sender_ops ops = { .done = post_done, .drop = post_drop };
 	static const struct wake_ops wakes = { notifier_news, notifier_place, told_back,
-		                               system_answer, alerts_said,    asked_put };
+		                               system_answer, alerts_said,    notifier_given,
+		                               asked_put };
 	struct traces *traces = NULL;
 	struct err err = { 0 };
 	int sig = 0, r;
 
 	r = sender_new(n->param.send_ms, &ops, n, &n->sender, &err);
+	if (r == 0)
+		sender_set_files(n->sender,
+		                 &(struct sender_files){ n->param.state_dir, n->param.file_bytes });
 	if (r == 0)
 		r = notifier_open(n, &err);
 	if (r == 0)

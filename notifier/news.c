@@ -13,6 +13,7 @@
 #include "notifier/outbox.h"
 #include "notifier/owners.h"
 #include "notifier/rules.h"
+#include "notifier/stored.h"
 #include "sched/instance.h"
 #include "sched/when.h"
 #include "store/read.h"
@@ -142,6 +143,42 @@ char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,
 	                        happening_severity(what), i);
 }
 
+/* A letter to each who is meant. */
+static int put_named(struct notifier *n, const struct task_rules *t, const struct alert *a,
+                     const char *named, struct err *err)
+{
+	int64_t at_us = a->after_us ? a->at_us + a->after_us : clock_wall_us(&clock_machine);
+	char *to;
+	int r = 0;
+
+	for (size_t i = 0;
+	     r == 0 && (to = recipients_at(n, named, t->owner, a->what, at_us / US_PER_S, i));
+	     i++) {
+		r = put_letter(n, a, to, err);
+		free(to);
+	}
+	return r;
+}
+
+/* By rules that are documents of their own. */
+static int tell_by_rules(struct notifier *n, const struct task_rules *t, const struct alert *a,
+                         struct err *err)
+{
+	const struct stored_rule *rule;
+	struct alert one = *a;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (rule = stored_rule_at(n->stored, i)); i++) {
+		if (!stored_rule_is_of(rule, t->task, happening_word(a->what)))
+			continue;
+		one.after_us = rule->after_us;
+		JV_EACH(v, rule->to)
+			if (r == 0 && v->kind == JV_TEXT)
+				r = put_named(n, t, &one, v->text, err);
+	}
+	return r;
+}
+
 static int news_tell(struct notifier *n, const struct task_rules *t, const struct alert *a,
                      struct err *err)
 {
@@ -150,7 +187,9 @@ static int news_tell(struct notifier *n, const struct task_rules *t, const struc
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && (to = rules_recipient(t, word, i, &one.after_us, NULL)); i++)
-		r = put_letter(n, &one, to, err);
+		r = put_named(n, t, &one, to, err);
+	if (r == 0)
+		r = tell_by_rules(n, t, a, err);
 	for (size_t i = 0; r == 0; i++) {
 		char *owner = news_owner_recipient(n, t, a->what, i);
 		if (!owner)

@@ -16,6 +16,7 @@
 #include "notifier/rules.h"
 #include "notifier/sender.h"
 #include "notifier/silences.h"
+#include "notifier/stored.h"
 #include "notifier/wake.h"
 #include "notifier/webpush.h"
 #include "store/read.h"
@@ -49,11 +50,17 @@ int notifier_reload(struct notifier *n, struct err *err)
 	struct channels *now;
 	int r = channels_read(n->param.channels_file, &now, err);
 
+	if (r == E_NOT_FOUND && !n->channels) { /* documents of the server may be all there is */
+		log_warn("channels.none", "file=%s text=\"%s\"", n->param.channels_file, err->text);
+		now = channels_none();
+		r = 0;
+	}
 	if (r < 0)
 		return r;
 	struct channels *before = n->channels;
 	struct webpush_pair *pair = NULL;
 	n->channels = now;
+	channels_use(now, n->stored);
 	r = n->outbox ? push_pair(n, &pair, err) : 0;
 	if (r < 0) {
 		n->channels = before;
@@ -93,10 +100,22 @@ int notifier_open(struct notifier *n, struct err *err)
 	n->began_us = clock_wall_us(&clock_machine);
 	n->rules = rules_new(n->reader);
 	n->silences = silences_new(n->reader);
+	n->stored = r == 0 ? stored_new(n->reader) : NULL;
+	if (r == 0)
+		channels_use(n->channels, n->stored);
 	n->devices = devices_new(n->reader, n->outbox);
 	n->owners = owners_new(n->reader);
 	atomic_store(&n->has_news, true);
 	return r;
+}
+
+static void asks_free(struct ask *a)
+{
+	while (a) {
+		struct ask *next = a->next;
+		ask_free(a);
+		a = next;
+	}
 }
 
 void notifier_close(struct notifier *n)
@@ -106,12 +125,17 @@ void notifier_close(struct notifier *n)
 		free(atomic_exchange(&n->facts[i], NULL));
 	say_free(atomic_exchange(&n->said, NULL));
 	sender_free(n->sender);
-	for (struct ask *a = atomic_exchange(&n->asks, NULL), *next; a; a = next) {
-		next = a->next;
-		ask_free(a);
-	}
+	asks_free(atomic_exchange(&n->asks, NULL));
+	asks_free(n->held);
 	rules_free(n->rules);
 	silences_free(n->silences);
+	for (struct given *g = atomic_exchange(&n->given, NULL), *next; g; g = next) {
+		next = g->next;
+		given_free(g);
+	}
+	if (n->channels)
+		channels_use(n->channels, NULL);
+	stored_free(n->stored);
 	devices_free(n->devices);
 	owners_free(n->owners);
 	webpush_pair_free(n->pair);
@@ -164,6 +188,29 @@ static void forget_gone(struct notifier *n, int64_t now_us)
 			wake_forget(n->wake, d->name);
 }
 
+void notifier_given(void *notifier, struct given *g)
+{
+	struct notifier *n = notifier;
+
+	g->next = atomic_load(&n->given);
+	while (!atomic_compare_exchange_weak(&n->given, &g->next, g))
+		;
+	sender_wake(n->sender);
+}
+
+/* Documents as they are now; secrets that they want are asked for. A store that cannot be read
+ * leaves what there was. */
+static void notifier_documents(struct notifier *n, int64_t now_us)
+{
+	struct err ignored = { 0 };
+
+	stored_take(n->stored, atomic_exchange(&n->given, NULL), now_us);
+	if (stored_refresh(n->stored, &ignored) < 0)
+		log_warn("channels.unread", "why=\"%s\"", ignored.text);
+	if (n->wake && wake_is_up(n->wake))
+		stored_ask(n->stored, n->wake, now_us);
+}
+
 int notifier_round(struct notifier *n, int fd, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine), next_us = 0, wait_ms = WAIT_MS_MAX;
@@ -171,6 +218,7 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 	bool leads = !n->wake || wake_is_up(n->wake);
 	int r = 0;
 
+	notifier_documents(n, now_us);
 	if (atomic_exchange(&n->has_news, false))
 		r = news_take(n, &trouble);
 	if (r == 0 && leads) /* time without a leader makes nobody late */
@@ -178,7 +226,8 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 	if (r == 0)
 		r = notifier_nodes(n, now_us, &wait_ms, &trouble);
 	if (n->wake)
-		wake_ask_facts(n->wake, channels_system_recipient(n->channels, NULL, 0) != NULL);
+		wake_ask_facts(n->wake, channels_system_recipient(n->channels, NULL, 0) ||
+		                                stored_watches(n->stored));
 	if (r == 0)
 		r = news_system(n, now_us, &trouble);
 	if (r < 0) {
@@ -191,7 +240,8 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 		r = told_send(n, now_us, &wait_ms, err);
 	if (r == 0)
 		r = alerts_say(n, now_us, &wait_ms, err);
-	asked_answer(n);
+	if (asked_answer(n, now_us) && wait_ms > STORE_PAUSE_MS)
+		wait_ms = STORE_PAUSE_MS;
 	forget_gone(n, now_us);
 	if (r == 0)
 		r = notifier_notifier_forget(n, now_us, err);
@@ -204,7 +254,7 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 	/* What is due waits for a delivery to end, or for a server. */
 	if (next_us <= now_us && sender_active(n->sender) >= (size_t)n->param.sends_max)
 		wait_ms = WAIT_MS_MAX;
-	else if (next_us <= now_us && !leads)
+	else if (next_us <= now_us && (!leads || n->lacks_secrets))
 		wait_ms = STORE_PAUSE_MS;
 	return sender_wait(n->sender, fd, wait_ms, err);
 }

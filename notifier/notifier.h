@@ -26,6 +26,7 @@ struct reader;
 struct rules;
 struct sender;
 struct silences;
+struct stored;
 struct task_rules;
 struct webpush_pair;
 
@@ -36,6 +37,7 @@ struct notifier {
 	struct reader *reader;
 	struct rules *rules;
 	struct silences *silences;
+	struct stored *stored; /* channels, lists and rules that are documents */
 	struct devices *devices;
 	struct owners *owners;
 	struct webpush_pair *pair; /* of the channel push; NULL: there is none */
@@ -44,8 +46,11 @@ struct notifier {
 	_Atomic(struct told *) answered;   /* by wake's thread */
 	_Atomic(char *) facts[WAKE_FACTS]; /* answers of the server, by wake's thread */
 	_Atomic(struct say *) said;        /* the same of alerts */
+	_Atomic(struct given *) given;     /* secrets of channels; by wake's thread */
 	_Atomic(struct ask *) asks;        /* the last first; by wake's thread */
+	struct ask *held;                  /* tests of channels whose secrets are on their way */
 	bool is_telling, is_saying;
+	bool lacks_secrets;      /* something is due by a channel whose secrets are on their way */
 	int64_t tell_us, say_us; /* wall: not before */
 	_Atomic bool has_news;
 	_Atomic int64_t cursor; /* wake.c looks too */
@@ -89,7 +94,8 @@ int news_system(struct notifier *n, int64_t now_us, struct err *err);
 void system_answer(void *notifier, enum wake_fact which, char *json); /* of wake.h */
 /* asked.c: what clients ask of us. */
 void asked_put(void *notifier, struct ask *a); /* of wake.h. Thread: any */
-void asked_answer(struct notifier *n);
+/* True: some are held, to be looked at again. */
+bool asked_answer(struct notifier *n, int64_t now_us);
 struct buf;
 struct jval;
 /* asked_reply.c: the answer. `body` may be NULL. Owns a. */
@@ -99,6 +105,15 @@ void asked_put_try(struct buf *out, int64_t at_us, const char *error);
 void asked_tested(void *notifier, struct ask *a, const char *error); /* of a test; NULL: taken */
 /* asked_push.c: the same of pushes: the key, a subscription, a test. */
 int asked_push(struct notifier *n, struct ask *a, const struct jval *args, struct err *err);
+/* recipients.c: who is meant by one that a rule or a document names, one after the other; each is
+ * to be freed, NULL: there are no more. `owner`, `user:NAME` and lists that are documents are
+ * people's ways; `at`: when it is sent. */
+char *recipients_at(const struct notifier *n, const char *named, const char *owner,
+                    enum happening what, int64_t at, size_t i);
+/* Why it may not be told of a task of that project (NULL: of machines); NULL: it may. */
+const char *recipients_refusal(const struct notifier *n, const char *recipient, const char *project,
+                               int64_t now_us);
+void notifier_given(void *notifier, struct given *g); /* of wake.h. Thread: any */
 /* told.c: the server hears whose end somebody was told of. */
 int told_put(struct notifier *n, const struct alert *a, const char *who, struct err *err);
 /* One batch at a time; *wait_ms gets shorter where it is to be tried again. */

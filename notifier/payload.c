@@ -282,10 +282,10 @@ static const struct {
 	print_fn print;
 	const char *code; /* the member of the answer that must be 0; NULL: none */
 } shapes[] = {
-#define any                                         NULL
-#define errcode                                     "errcode"
-#define code                                        "code"
-#define CHANNEL(name, text, needs, payload, answer) { print_##payload, answer },
+#define any                                               NULL
+#define errcode                                           "errcode"
+#define code                                              "code"
+#define CHANNEL(name, text, needs, payload, answer, made) { print_##payload, answer },
 #include "tbl/channel.def"
 #undef CHANNEL
 #undef any

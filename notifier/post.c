@@ -17,6 +17,7 @@
 #include "notifier/sender.h"
 #include "notifier/silences.h"
 #include "sched/instance.h"
+#include "sched/name.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -63,6 +64,11 @@ static const char *refusal_of(struct notifier *n, const char *recipient, const s
 	const char *who = NULL;
 	struct err ignored = { 0 };
 
+	char project[NAME_BYTES_MAX + 1];
+	snprintf(project, sizeof project, "%.*s", (int)strcspn(a->task, "/"), a->task);
+	const char *why = recipients_refusal(n, recipient, a->task_id ? project : NULL, now_us);
+	if (why)
+		return why;
 	if (owner_untold(recipient))
 		return owners_refusal(n->owners, n->devices, owner_untold(recipient),
 		                      happening_severity(a->what));
@@ -211,6 +217,34 @@ static void id_of(const struct parcel *p, char ret[ID_BYTES])
 	sodium_bin2hex(ret, ID_BYTES, hash, sizeof hash);
 }
 
+/* Its channel's secrets are on their way: nothing is tried, and nothing is lost. */
+static bool is_early(struct notifier *n, const struct parcel *p, int64_t now_us)
+{
+	const struct channel *c = NULL;
+	const char *who = NULL;
+	struct err ignored = { 0 };
+
+	return channels_find(n->channels, p->recipient, now_us, &c, &who, &ignored) == 0 &&
+	       c->lacks == CHANNEL_PENDING;
+}
+
+static void drop_early(struct notifier *n, struct due *all, int64_t now_us)
+{
+	size_t kept = 0;
+
+	n->lacks_secrets = false;
+	for (size_t i = 0; i < all->n; i++) {
+		struct parcel *p = all->parcels[i];
+		if (is_early(n, p, now_us)) {
+			n->lacks_secrets = true;
+			parcel__free(p);
+		} else {
+			all->parcels[kept++] = p;
+		}
+	}
+	all->n = kept;
+}
+
 static void post_send(struct notifier *n, struct parcel *p, int64_t now_us)
 {
 	char id[ID_BYTES];
@@ -230,6 +264,9 @@ static void post_send(struct notifier *n, struct parcel *p, int64_t now_us)
 	id_of(p, id);
 	if (channels_find(n->channels, p->recipient, now_us, &ask.channel, &ask.who, &err) < 0) {
 		parcel__end(p, err.text); /* tried again: the file may be mended */
+	} else if (ask.channel->lacks) {
+		snprintf(p->channel, sizeof p->channel, "%s", ask.channel->name);
+		parcel__end(p, ask.channel->lacks);
 	} else if (ask.channel->type == CH_PUSH) {
 		snprintf(p->channel, sizeof p->channel, "%s", ask.channel->name);
 		push__parcel(n, p, &ask, ask.who);
@@ -251,6 +288,7 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 	room = (size_t)n->param.sends_max - sender_active(n->sender);
 	r = outbox_due(n->outbox, now_us, DUE_MAX, take_due, &all, err);
 	struct err ignored = { 0 };
+	drop_early(n, &all, now_us);
 	if (all.n > 0) { /* a store that cannot be read silences nothing */
 		rules_refresh(n->rules, &ignored);
 		silences_refresh(n->silences, &ignored);
@@ -332,6 +370,7 @@ static void ask_begin(struct notifier *n, struct ask *a, const struct channel *c
 	struct parcel *p = mem_new(sizeof *p);
 
 	test_id(id);
+	a->sent_us = now_us;
 	p->notifier = n;
 	p->ask = a;
 	if (d)

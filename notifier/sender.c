@@ -16,7 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "notifier/filed.h"
 #include "rt/spawn.h"
+#include "util/addr.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -36,6 +38,7 @@ struct delivery {
 	int pidfd;       /* of a script, else -1 */
 	int64_t end_us;  /* mono: a script is killed then */
 	char error[300]; /* CURL's, or what was wrong at once */
+	char said[200];  /* of SMTP: the last answer that was no yes */
 };
 
 struct sender {
@@ -43,6 +46,7 @@ struct sender {
 	const struct sender_ops *ops;
 	void *ctx;
 	int64_t send_ms;
+	struct sender_files files;
 	struct delivery *all;
 	size_t n;
 };
@@ -62,6 +66,11 @@ int sender_new(int64_t send_ms, const struct sender_ops *ops, void *ctx, struct 
 	}
 	*ret_sender = s;
 	return 0;
+}
+
+void sender_set_files(struct sender *s, const struct sender_files *files)
+{
+	s->files = *files;
 }
 
 static void delivery_free(struct sender *s, struct delivery *d)
@@ -127,6 +136,31 @@ static size_t give_body(char *to, size_t size, size_t n, void *ctx)
 	memcpy(to, buf_at(&d->body) + d->sent, bytes);
 	d->sent += bytes;
 	return bytes;
+}
+
+/* Answers of SMTP come by here: "535 5.7.8 who are you". */
+static size_t take_line(char *data, size_t size, size_t n, void *ctx)
+{
+	struct delivery *d = ctx;
+	size_t bytes = size * n, most = sizeof d->said - 1;
+
+	if (bytes > 3 && (data[0] == '4' || data[0] == '5'))
+		snprintf(d->said, sizeof d->said, "%.*s", (int)(bytes < most ? bytes : most), data);
+	return bytes;
+}
+
+/* A channel of somebody whose rights end at projects: no way into this network. */
+static curl_socket_t open_confined(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct delivery *d = ctx;
+
+	(void)purpose;
+	if (!addr_is_public(&to->addr)) {
+		snprintf(d->said, sizeof d->said,
+		         "a channel of projects goes to public addresses only");
+		return CURL_SOCKET_BAD;
+	}
+	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
 static void set_mail(struct delivery *d, const struct channel *ch, const char *who)
@@ -212,6 +246,17 @@ static void transfer_start(struct sender *s, struct delivery *d, const struct pa
 	curl_easy_setopt(d->easy, CURLOPT_WRITEDATA, d);
 	curl_easy_setopt(d->easy, CURLOPT_PRIVATE, d);
 	set_trust(d, ask->channel);
+	if (ask->channel->is_confined) {
+		curl_easy_setopt(d->easy, CURLOPT_OPENSOCKETFUNCTION, open_confined);
+		curl_easy_setopt(d->easy, CURLOPT_OPENSOCKETDATA, d);
+		/* A connection of another channel has not been judged. */
+		curl_easy_setopt(d->easy, CURLOPT_FRESH_CONNECT, 1L);
+		curl_easy_setopt(d->easy, CURLOPT_FORBID_REUSE, 1L);
+	}
+	if (d->type == CH_MAIL) {
+		curl_easy_setopt(d->easy, CURLOPT_HEADERFUNCTION, take_line);
+		curl_easy_setopt(d->easy, CURLOPT_HEADERDATA, d);
+	}
 	if (d->type == CH_MAIL)
 		set_mail(d, ask->channel, ask->who);
 	else
@@ -264,6 +309,17 @@ static bool script_over(struct delivery *d, int64_t now)
 	return true;
 }
 
+/* --- files --------------------------------------------------------------------------- */
+
+static void file_start(const struct sender *s, struct delivery *d, const struct channel *ch)
+{
+	struct err err = { 0 };
+
+	if (filed_put(s->files.state_dir, ch->name, s->files.bytes_max, buf_at(&d->body),
+	              d->body.len, &err) < 0)
+		snprintf(d->error, sizeof d->error, "%.290s", err.text);
+}
+
 /* --- both ---------------------------------------------------------------------------- */
 
 void sender_start(struct sender *s, const struct payload_ask *ask, void *delivery)
@@ -282,7 +338,11 @@ void sender_start(struct sender *s, const struct payload_ask *ask, void *deliver
 	d->next = s->all;
 	s->all = d;
 	s->n++;
-	if (d->type == CH_SCRIPT)
+	if (d->type == CH_BELL)
+		return; /* the alert stands in the console already */
+	if (d->type == CH_FILE)
+		file_start(s, d, ask->channel);
+	else if (d->type == CH_SCRIPT)
 		script_start(s, d, ask->channel->argv);
 	else
 		transfer_start(s, d, ask);
@@ -305,6 +365,22 @@ static void sender_end(struct sender *s, struct delivery *d, const char *error, 
 	delivery_free(s, d);
 }
 
+/* In people's words: who did not want it, who did not answer, who was not there. */
+static void failure_text(const struct sender *s, const struct delivery *d, CURLcode code, char *ret,
+                         size_t size)
+{
+	const char *said = d->error[0] ? d->error : curl_easy_strerror(code);
+	bool unreached = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
+
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		snprintf(ret, size, SENDER_TIMED_OUT "after %lld ms: %.200s", (long long)s->send_ms,
+		         said);
+	else if (d->said[0])
+		snprintf(ret, size, SENDER_REFUSED "%.200s", d->said);
+	else
+		snprintf(ret, size, "%s%.300s", unreached ? SENDER_NO_WAY : "", said);
+}
+
 static void transfer_end(struct sender *s, struct delivery *d, CURLcode code)
 {
 	char why[400];
@@ -312,11 +388,12 @@ static void transfer_end(struct sender *s, struct delivery *d, CURLcode code)
 
 	curl_easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (code != CURLE_OK) {
-		snprintf(why, sizeof why, "%s", d->error[0] ? d->error : curl_easy_strerror(code));
+		failure_text(s, d, code, why, sizeof why);
 	} else if (d->type != CH_MAIL && (status < 200 || status > 299)) {
-		snprintf(why, sizeof why, "HTTP status %ld: %.100s", status, buf_str(&d->answer));
+		snprintf(why, sizeof why, SENDER_REFUSED "HTTP status %ld: %.100s", status,
+		         buf_str(&d->answer));
 	} else if (!payload_taken(d->type, buf_str(&d->answer), d->answer.len)) {
-		snprintf(why, sizeof why, "refused: %.200s", buf_str(&d->answer));
+		snprintf(why, sizeof why, SENDER_REFUSED "%.200s", buf_str(&d->answer));
 	} else {
 		sender_end(s, d, NULL, status);
 		return;

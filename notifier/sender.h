@@ -22,9 +22,21 @@ struct sender_ops {
 		void *delivery); /* under way when the sender was freed; NULL: nothing to free */
 };
 
+/* Of channels of kind file: below which directory, and how large one gets. Borrowed. */
+struct sender_files {
+	const char *state_dir;
+	int64_t bytes_max;
+};
+
+/* How the words of an error begin, where people want to tell one from another. */
+#define SENDER_REFUSED   "refused: "
+#define SENDER_TIMED_OUT "timed out "
+#define SENDER_NO_WAY    "no connection: "
+
 /* send_ms: how long a delivery may take. E_IO */
 int sender_new(int64_t send_ms, const struct sender_ops *ops, void *ctx, struct sender **ret_sender,
                struct err *err);
+void sender_set_files(struct sender *s, const struct sender_files *files);
 /* Deliveries under way are dropped. NULL is fine. */
 void sender_free(struct sender *s);
 

@@ -10,6 +10,7 @@
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
 #include "notifier/sender.h"
+#include "notifier/stored.h"
 #include "notifier/wake.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -36,6 +37,34 @@ static int system_put(struct round *rd, const struct alert *a, const char *to)
 		r = news_put(rd->n, key, alert, a, to, 0, rd->err);
 	free(what);
 	free(key);
+	return r;
+}
+
+static int tell_named(struct round *rd, const struct alert *a, const char *named)
+{
+	char *to;
+	int r = 0;
+
+	for (size_t i = 0;
+	     r == 0 && (to = recipients_at(rd->n, named, "", a->what, rd->now_us / US_PER_S, i));
+	     i++) {
+		r = system_put(rd, a, to);
+		free(to);
+	}
+	return r;
+}
+
+/* By rules that are documents. */
+static int tell_by_rules(struct round *rd, const struct alert *a)
+{
+	const struct stored_rule *rule;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (rule = stored_rule_at(rd->n->stored, i)); i++)
+		if (jv_has(rule->when, happening_word(a->what)))
+			JV_EACH(v, rule->to)
+				if (r == 0 && v->kind == JV_TEXT)
+					r = tell_named(rd, a, v->text);
 	return r;
 }
 
@@ -72,6 +101,8 @@ static int fact(struct round *rd, const char *subject, const char *state, enum h
 	                   (to = channels_system_recipient(rd->n->channels, word, i));
 	     i++)
 		r = system_put(rd, &a, to);
+	if (r == 0 && (was[0] || (is_trouble(bad) && !is_fine)))
+		r = tell_by_rules(rd, &a);
 	return r == 0 ? outbox_put_fact(o, subject, state, rd->err) : r;
 }
 

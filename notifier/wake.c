@@ -7,6 +7,7 @@
  */
 #include "notifier/wake.h"
 
+#include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,6 +188,71 @@ void wake_forget(struct wake *w, const char *device)
 		forget_discard(&f->letter);
 }
 
+/* --- secrets of channels ------------------------------------------------------------------ */
+
+void given_free(struct given *g)
+{
+	if (!g)
+		return;
+	for (size_t i = 0; i < 3; i++) {
+		if (g->secret[i])
+			sodium_memzero(g->secret[i], strlen(g->secret[i]));
+		free(g->secret[i]);
+	}
+	free(g->channel);
+	free(g);
+}
+
+struct wish {
+	struct letter letter;
+	char *channel; /* owned */
+};
+
+static void wish_discard(struct letter *l)
+{
+	struct wish *f = (struct wish *)l;
+
+	free(f->channel);
+	free(f);
+}
+
+static void on_wish(struct letter *l, void *self)
+{
+	struct wake *w = self;
+	Sirdar__ChannelAsk m = SIRDAR__CHANNEL_ASK__INIT;
+
+	m.channel = ((struct wish *)l)->channel;
+	if (client_is_up(w->client))
+		client_send(w->client, FR_CHANNEL_ASK, &m, NULL);
+	wish_discard(l);
+}
+
+void wake_ask_secrets(struct wake *w, const char *channel)
+{
+	struct wish *f = mem_new(sizeof *f);
+
+	f->channel = mem_str(channel);
+	f->letter = (struct letter){ .deliver = on_wish, .discard = wish_discard };
+	if (actor_post_credit(w->me, &f->letter) < 0)
+		wish_discard(&f->letter);
+}
+
+static void on_given(struct wake *w, const Sirdar__ChannelGive *m)
+{
+	static const char *const names[] = { "url", "password", "secret" };
+	struct given *g = mem_new(sizeof *g);
+
+	g->channel = mem_str(m->channel);
+	g->version = m->version;
+	g->code = m->code;
+	snprintf(g->text, sizeof g->text, "%s", m->text);
+	for (size_t i = 0; i < m->n_params; i++)
+		for (size_t k = 0; k < 3; k++)
+			if (strcmp(m->params[i]->name, names[k]) == 0 && !g->secret[k])
+				g->secret[k] = mem_str(m->params[i]->value);
+	w->ops->given(w->ctx, g);
+}
+
 /* --- the session begins ---------------------------------------------------------------- */
 
 static void on_up(void *ctx)
@@ -334,6 +400,9 @@ static void on_frame(void *ctx, enum frame_kind kind, const void *message)
 		break;
 	case FR_ASK:
 		on_ask(w, message);
+		break;
+	case FR_CHANNEL_GIVE:
+		on_given(w, message);
 		break;
 	case FR_REPORT_ACKS:
 		on_acks(w, message);

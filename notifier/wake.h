@@ -46,13 +46,27 @@ struct ask {
 	struct ask *next;
 	uint64_t id, meeting; /* meeting: of the session it came by */
 	char kind[40], channel[64];
-	char *args; /* owned JSON */
+	int64_t sent_us;  /* wall: of a test, when it began */
+	int64_t since_us; /* wall: of the first look at it; 0: none yet */
+	char *args;       /* owned JSON */
 	int code;
 	char text[400];
 	char *body; /* owned JSON, or NULL */
 };
 
 void ask_free(struct ask *a); /* NULL is fine */
+
+/* The secrets of a channel, or why not. A letter of the session's thread. */
+struct given {
+	struct given *next;
+	char *channel;   /* owned */
+	char *secret[3]; /* url, password, secret; owned, wiped; NULL: it has none */
+	uint32_t version;
+	int code;
+	char text[300];
+};
+
+void given_free(struct given *g); /* NULL is fine */
 
 /* What is asked of the server every few seconds, while somebody wants to hear of it. */
 enum wake_fact { WAKE_BROKERS, WAKE_HEALTH, WAKE_SERVER, WAKE_FACTS };
@@ -64,6 +78,7 @@ struct wake_ops {
 	void (*told)(void *ctx, struct told *t); /* owns t: every item has its code */
 	void (*fact)(void *ctx, enum wake_fact which, char *json); /* owns json */
 	void (*said)(void *ctx, struct say *s);                    /* owns s */
+	void (*given)(void *ctx, struct given *g);                 /* owns g */
 	void (*asked)(void *ctx, struct ask *a); /* owns a: to be given to wake_reply() */
 };
 
@@ -80,6 +95,9 @@ void wake_reply(struct wake *w, struct ask *a);
 /* The server is to forget a device that its push service knows no more. Heard or not is seen in
  * the store. Thread: any. */
 void wake_forget(struct wake *w, const char *device);
+/* The secrets of a channel: ops.given() brings them. What the session loses is asked for again by
+ * who wants them. Thread: any. */
+void wake_ask_secrets(struct wake *w, const char *channel);
 /* Whether to ask for facts. Thread: any. */
 void wake_ask_facts(struct wake *w, bool ask);
 /* A server that leads has answered. Thread: any. */

@@ -106,6 +106,14 @@ write_settings() {
 		types: ["shell:4", "noop:8"]
 		load_max_percent: 2000
 	END
+	cat >"$var/sirdar-notifier.yaml" <<-END
+		server: ["127.0.0.1:$port"]
+		key_file: $var/notifier.key
+		state_dir: $var/notifier
+		store: "sqlite:$var/baseserver"
+		channels_file: $var/channels.yaml
+		console_url: "$url"
+	END
 	# Nobody else has work here: what runs is the demo's own.
 	[ "$(id -u)" != 0 ] || echo "jobs_as_root: true" >>"$var/taskbroker.yaml"
 	[ -f "$root/build/console/index.html" ] || sed -i 's|^web_dir:.*|web_dir: ""|' "$var/sirdar-cgi.yaml"
@@ -149,7 +157,7 @@ make_token() {
 broker_ready() { "$SIRDAR" broker list | grep -q 'demo-broker.*shell'; }
 
 start_daemons() {
-	for name in baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar; do
+	for name in baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar-notifier sirdar; do
 		[ -x "$B/bin/$name" ] || die "$B/bin/$name is not there: make builds it"
 	done
 	if ! mkdir -p "$var/run" "$var/log" "$var/jobs" 2>/dev/null || [ ! -w "$var/log" ]; then
@@ -165,11 +173,13 @@ start_daemons() {
 	bring_up baseserver 'baseserver\.up'
 	enrol cgi face sirdar-cgi
 	enrol demo-broker broker taskbroker
+	enrol notifier notifier sirdar-notifier
 	rm -f "$var/keys" "$var/keys.lock"
 	bring_up sirdar-cgi 'cgi\.ready'
 	make_token
 	wait_for 20 "$SIRDAR" status || die "no answer at $url; logs are in $var/log"
 	bring_up taskbroker 'broker\.keeper_up' --with-jobs
+	bring_up sirdar-notifier 'notifier\.ready'
 	wait_for 20 broker_ready || die "the broker is not ready; logs are in $var/log"
 }
 
@@ -233,6 +243,10 @@ start() {
 	"$SIRDAR" check docs/demo/packages.yaml docs/demo/weekly.yaml || die "the workflows have errors"
 	"$SIRDAR" apply --yes docs/demo/packages.yaml docs/demo/weekly.yaml
 
+	say "" "whoever watches is told: by the console's bell, and in $var/notifier/files/told.jsonl"
+	"$SIRDAR" channel set told --kind file >/dev/null
+	"$SIRDAR" rule set demo --when failed --when late --to bell:console --to file:told --project demo >/dev/null
+
 	say "" "backfilling $first to $yesterday"
 	w=demo/packages
 	# Each report waits for the day before; before the first one there is none.
@@ -276,7 +290,7 @@ farewell() {
 }
 
 stop() {
-	for name in taskbroker sirdar-cgi baseserver; do stop_one "$name"; done
+	for name in taskbroker sirdar-notifier sirdar-cgi baseserver; do stop_one "$name"; done
 }
 
 case ${1:-} in

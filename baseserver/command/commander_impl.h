@@ -79,6 +79,7 @@ struct order {
 	uint64_t alert, silence;   /* their numbers */
 	const char *note;          /* of alert-ack, or why there is a silence; "" */
 	const char *peer;          /* name of its key */
+	const char *told;          /* a channel, an on-call list or a rule; its name */
 	const char *covers, *word; /* silence-add: project, workflow or task; alert.def; or NULL */
 	int asserts;               /* peer-set: enum asserts, -1 not said */
 	int64_t until_us;          /* silence-add; peer-set: 0 never, -1 not said */
@@ -437,7 +438,38 @@ int peer__exposed(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_trust.c */
 int trust__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
+/* commander_target.c: what other documents with secrets say alike. */
+/* `projects` of the arguments. */
+int secret__parse_projects(const struct order *o, struct refusal *f);
+/* A text, which is sealed, or where it is kept outside. `in` has it as `name`. */
+int secret__parse(const struct jval *in, const char *place, const char *name, struct refusal *f);
+/* 1: it is sealed with the first key now; 0: it was already. */
+int secret__seal_again(struct commander *c, const char *about, char **sealed, struct err *err);
+void secret__print_projects(struct buf *out, const struct jval *v);
+void secret__print_ref(struct buf *out, const char *key, const struct jval *v);
+
+int targets__seal_again(struct commander *c, struct cmd *cmd, struct err *err);
+/* commander_rekey.c */
+int rekey__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_channel.c: ways by which people are told. */
+/* The argument that names a channel, a list or a rule. */
+int told__parse_name(struct order *o, const char *key, struct refusal *f);
+int channel__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+int channels__seal_again(struct commander *c, struct cmd *cmd, struct err *err);
+/* May the command, which keeps to projects, change a document of these projects? E_FORBIDDEN */
+int channel__within(const struct order *o, const char *place, const struct jval *projects,
+                    struct refusal *f);
+
+/* commander_rule.c: who is told of what; commander_oncall.c: whose turn it is. */
+int rule__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* A recipient of a rule, or of a list (`of_list`): somebody of a known kind. */
+int rule__recipient(const char *place, const char *text, bool of_list, struct refusal *f);
+int oncall__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+
 /* commander_silence.c */
+/* args.project, workflow, task: what it covers, o->covers. */
+int order__parse_covers(const struct commander *c, struct order *o, struct refusal *f);
 int order__parse_silence(const struct commander *c, struct order *o, struct refusal *f);
 int silence__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 

@@ -20,7 +20,7 @@ struct store_task;
 struct task;
 struct verdict;
 
-enum { KEYS_MAX = 16 };
+enum { KEYS_MAX = 16, HIDES_MAX = 3 };
 
 /* Kinds that change definitions: when do their instances get their verdict? */
 enum sweep { SWEEP_NONE, SWEEP_AFTER_EDIT, SWEEP_BEFORE_EDIT };
@@ -36,6 +36,9 @@ struct kind {
 	int (*within)(const struct order *o, struct refusal *f);
 	/* May anybody give it, for it is about himself? NULL: his role alone says it. */
 	bool (*own)(const struct commander *c, const struct order *o, const char *person);
+	/* May only an administrator say what these arguments say? NULL: the role of the kind is
+	 * enough. */
+	bool (*wants_admin)(const struct order *o);
 	/* Before it is recorded, and never again: may these tasks go? NULL: yes. */
 	int (*check)(const struct commander *c, const struct order *o, struct refusal *f);
 	/* For one instance. NULL: it is left alone. */
@@ -56,7 +59,7 @@ struct kind {
 	enum sweep sweep;
 	/* Members of its arguments that are not kept with it: a password, or its hash. Who has the
 	 * address of a browser may have its maker's service wake it. */
-	const char *hides[2];
+	const char *hides[HIDES_MAX];
 	bool is_manual;    /* without a date it means the last planned one */
 	bool picks_dates;  /* resolve() says which instances are meant */
 	bool beside_plan;  /* any date will do, and the ledger chooses the part of the key */
@@ -156,6 +159,13 @@ int step_down_act(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_session.c */
 int session_begin_parse(struct order *o, struct refusal *f);
 int session_end_parse(struct order *o, struct refusal *f);
+
+/* commander_channel.c, commander_rule.c, commander_oncall.c */
+int channel_parse(struct order *o, struct refusal *f);
+bool channel_wants_admin(const struct order *o);
+int rule_parse(struct order *o, struct refusal *f);
+int rule_resolve(const struct commander *c, struct order *o, struct refusal *f);
+int oncall_parse(struct order *o, struct refusal *f);
 
 /* commander_rights.c */
 bool own_person(const struct commander *c, const struct order *o, const char *name);

@@ -163,7 +163,8 @@ static void load_learn(struct commander *c, const struct store_doc *d)
 		plugin__tell(c, d->name);
 	else if (d->kind == DOC_PEER)
 		peer__tell(c, d);
-	else if ((d->kind == DOC_SERVER || d->kind == DOC_SETTING) && c->front && c->front->params)
+	else if ((d->kind == DOC_SERVER || d->kind == DOC_SETTING || d->kind == DOC_CHANNEL) &&
+	         c->front && c->front->params)
 		params_tell(c->front->params, d);
 }
 

@@ -214,6 +214,9 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		return refuse(f, E_FORBIDDEN, "kind", NULL, "%s needs the role %s, '%.128s' has %s",
 		              kind, least_name(least), g->actor,
 		              role == LEAST_COUNT ? "none" : least_name(role));
+	if (o->ops->wants_admin && o->ops->wants_admin(o) && role != LEAST_ADMIN)
+		return refuse(f, E_FORBIDDEN, "args", "ask an administrator",
+		              "only an administrator says where a secret is kept outside");
 	int r = judge_projects(g, o->within, "args.within", least, right, f);
 	if (r == 0 && o->ops->about_access && !g->is_proven)
 		r = refuse(f, E_PROOF, "credential", "POST /api/v1/session/proof, or sign in again",

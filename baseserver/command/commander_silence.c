@@ -49,7 +49,7 @@ static bool is_known(const struct commander *c, const char *name)
 }
 
 /* The narrowest of task, workflow and project is what it covers; the wider ones must agree. */
-static int parse_covers(const struct commander *c, struct order *o, struct refusal *f)
+int order__parse_covers(const struct commander *c, struct order *o, struct refusal *f)
 {
 	static const struct {
 		const char *key, *hint, *list;
@@ -136,7 +136,7 @@ int order__parse_silence(const struct commander *c, struct order *o, struct refu
 		return r;
 	}
 	if ((r = arg_text(o->args, "args", "reason", REASON_MAX, &o->note, f)) < 0 ||
-	    (r = parse_covers(c, o, f)) < 0 || (r = parse_word(o, f)) < 0 ||
+	    (r = order__parse_covers(c, o, f)) < 0 || (r = parse_word(o, f)) < 0 ||
 	    (r = parse_until(o, f)) < 0)
 		return r;
 	if (!o->covers && !o->word)

@@ -83,7 +83,7 @@ static int parse_extra(const struct order *o, struct refusal *f)
 	return 0;
 }
 
-static int parse_projects(const struct order *o, struct refusal *f)
+int secret__parse_projects(const struct order *o, struct refusal *f)
 {
 	const struct jval *list = NULL;
 	int r = arg_list(o->args, "args", "projects", LIST_MAX, &list, f);
@@ -113,13 +113,13 @@ static int parse_ref(const struct jval *v, const char *at, struct refusal *f)
 		r = arg_text(v, at, keys[i], SECRET_PATH_MAX, &text[i], f);
 	const struct secret_ref ref = { text[0], text[1], text[2] };
 	if (r == 0 && source_check(&ref, &err) < 0)
-		r = refuse(f, E_INVALID, at, "the manual, Target servers", "%s: %s", at, err.text);
+		r = refuse(f, E_INVALID, at, "the manual, Target servers", "%s: %s", at,
+		           err.text);
 	return r;
 }
 
 /* A text, which is sealed, or where it is kept outside. `in` has it as `name`. */
-static int parse_secret(const struct jval *in, const char *place, const char *name,
-                        struct refusal *f)
+int secret__parse(const struct jval *in, const char *place, const char *name, struct refusal *f)
 {
 	const struct jval *v = jv_get(in, name);
 	const char *text = NULL;
@@ -158,7 +158,7 @@ static int parse_secrets(const struct order *o, struct refusal *f)
 		              "args.secrets: an object of secrets by name is expected, not %s",
 		              jv_kind_name(all));
 	for (const struct jval *v = jv_first(all); v && r == 0; v = v->next)
-		r = is_secret_name(v->key) ? parse_secret(all, "args.secrets", v->key, f)
+		r = is_secret_name(v->key) ? secret__parse(all, "args.secrets", v->key, f)
 		                           : refuse(f, E_INVALID, "args.secrets", want,
 		                                    "args.secrets: '%.60s' is no name of one: at "
 		                                    "most %d letters, digits, _ and -, and the "
@@ -199,9 +199,9 @@ int order__parse_target(struct order *o, struct refusal *f)
 	if (r == 0)
 		r = parse_extra(o, f);
 	if (r == 0)
-		r = parse_projects(o, f);
+		r = secret__parse_projects(o, f);
 	if (r == 0)
-		r = parse_secret(o->args, "args", TARGET_PASSWORD, f);
+		r = secret__parse(o->args, "args", TARGET_PASSWORD, f);
 	if (r == 0)
 		r = parse_secrets(o, f);
 	return r < 0 ? r : parse_name(o, f);
@@ -219,7 +219,7 @@ static void print_extra(struct buf *out, const struct jval *v)
 	put_close(out, '}');
 }
 
-static void print_projects(struct buf *out, const struct jval *v)
+void secret__print_projects(struct buf *out, const struct jval *v)
 {
 	if (!v || v->kind != JV_LIST || !v->first)
 		return;
@@ -243,7 +243,7 @@ static void print_number(struct buf *out, const char *key, const struct jval *v)
 		put_int(out, key, v->number);
 }
 
-static void print_ref(struct buf *out, const char *key, const struct jval *v)
+void secret__print_ref(struct buf *out, const char *key, const struct jval *v)
 {
 	if (!jv_is(v, JV_OBJECT))
 		return;
@@ -282,7 +282,7 @@ static void print_secrets(struct buf *out, const struct secrets_kept *k)
 		if (k->items[i].sealed)
 			put_text(out, k->items[i].name, k->items[i].sealed);
 		else
-			print_ref(out, k->items[i].name, k->items[i].ref);
+			secret__print_ref(out, k->items[i].name, k->items[i].ref);
 	}
 	put_close(out, '}');
 }
@@ -302,11 +302,11 @@ static void print_body(const struct jval *args, const struct jval *was,
 	print_number(out, "port", member(args, was, "port"));
 	print_number(out, "concurrency", member(args, was, "concurrency"));
 	print_extra(out, member(args, was, "extra"));
-	print_projects(out, member(args, was, "projects"));
+	secret__print_projects(out, member(args, was, "projects"));
 	if (k->sealed)
 		put_text(out, "sealed", k->sealed);
 	else
-		print_ref(out, TARGET_PASSWORD, member(args, was, TARGET_PASSWORD));
+		secret__print_ref(out, TARGET_PASSWORD, member(args, was, TARGET_PASSWORD));
 	print_secrets(out, k);
 	put_close(out, '}');
 }
@@ -334,8 +334,8 @@ static int target_seal(struct commander *c, const char *name, const char *secret
 	target_about(name, secret, &about);
 	int r = vault_seal(c->vault, buf_str(&about), text, ret_sealed, &err);
 	buf_done(&about);
-	return r < 0 ? refuse(f, E_CONFLICT, "args.password", "the manual, Target servers", "%s",
-	                      err.text)
+	return r < 0 ? refuse(f, E_CONFLICT, "args.password", "the manual, Target servers",
+	                      "%s", err.text)
 	             : 0;
 }
 
@@ -449,29 +449,35 @@ static int take_away(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 /* --- another key --------------------------------------------------------------------- */
 
-/* 1: with the first key now. */
-static int seal_one(struct commander *c, const char *name, const char *secret, char **sealed,
-                    struct err *err)
+int secret__seal_again(struct commander *c, const char *about, char **sealed, struct err *err)
 {
-	struct buf about;
 	char *text = NULL, *now = NULL;
 	bool current = true;
-
 	int r = *sealed ? vault_is_current(c->vault, *sealed, &current, err) : 0;
+
 	if (r < 0 || current)
 		return r;
-	buf_init(&about);
-	target_about(name, secret, &about);
-	r = vault_open(c->vault, buf_str(&about), *sealed, &text, err);
+	r = vault_open(c->vault, about, *sealed, &text, err);
 	if (r == 0)
-		r = vault_seal(c->vault, buf_str(&about), text, &now, err);
+		r = vault_seal(c->vault, about, text, &now, err);
 	if (r == 0) {
 		free(*sealed);
 		*sealed = now;
 	}
 	vault_forget(text);
-	buf_done(&about);
 	return r < 0 ? r : 1;
+}
+
+static int seal_one(struct commander *c, const char *name, const char *secret, char **sealed,
+                    struct err *err)
+{
+	struct buf about;
+
+	buf_init(&about);
+	target_about(name, secret, &about);
+	int r = secret__seal_again(c, buf_str(&about), sealed, err);
+	buf_done(&about);
+	return r;
 }
 
 static int seal_again(struct commander *c, struct cmd *cmd, const struct doc *t, struct err *err)
@@ -497,26 +503,18 @@ static int seal_again(struct commander *c, struct cmd *cmd, const struct doc *t,
 	return r;
 }
 
-static int rekey(struct commander *c, struct cmd *cmd, struct refusal *f)
+int targets__seal_again(struct commander *c, struct cmd *cmd, struct err *err)
 {
 	const struct docs *targets = &c->docs[DOC_SERVER];
-	struct err err = { 0 };
 	int r = 0;
 
-	cmd->edit = mem_new(sizeof *cmd->edit);
 	for (size_t i = 0; i < targets->n && r >= 0; i++)
 		if (!targets->items[i].retired)
-			r = seal_again(c, cmd, &targets->items[i], &err);
-	if (r == 0)
-		r = factors__seal_again(c, cmd, &err);
-	return r < 0 ? refuse(f, E_CONFLICT, "secrets_key_file", "the manual, Target servers", "%s",
-	                      err.text)
-	             : 0;
+			r = seal_again(c, cmd, &targets->items[i], err);
+	return r;
 }
 
 int target__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	return cmd->kind == CK_SERVER_SET      ? target_set(c, cmd, f)
-	       : cmd->kind == CK_SERVER_REMOVE ? take_away(c, cmd, f)
-	                                       : rekey(c, cmd, f);
+	return cmd->kind == CK_SERVER_SET ? target_set(c, cmd, f) : take_away(c, cmd, f);
 }

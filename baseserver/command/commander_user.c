@@ -288,8 +288,9 @@ char *args__shown(const struct order *o)
 	buf_init(&out);
 	put_open(&out, NULL, '{');
 	JV_EACH(v, o->args) {
-		bool hidden = strcmp(v->key, hides[0]) == 0 ||
-		              (hides[1] && strcmp(v->key, hides[1]) == 0);
+		bool hidden = false;
+		for (size_t i = 0; i < HIDES_MAX && hides[i]; i++)
+			hidden = hidden || strcmp(v->key, hides[i]) == 0;
 		bool is_ref = v->kind == JV_OBJECT && strcmp(v->key, TARGET_PASSWORD) == 0;
 		person_print(&out, v->key, v, hidden && !is_ref);
 	}

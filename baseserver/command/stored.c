@@ -75,6 +75,9 @@ static const struct {
 	[DOC_GROUP] = { "group", "group", "sirdar group list" },
 	[DOC_TOKEN] = { "token", "token", "sirdar app list" },
 	[DOC_DEVICE] = { "device", "device" },
+	[DOC_CHANNEL] = { "channel", "channel", "sirdar channel list" },
+	[DOC_ONCALL] = { "oncall", "on-call list", "sirdar oncall list" },
+	[DOC_RULE] = { "rule", "rule", "sirdar rule list" },
 	[DOC_FACTOR] = { "user", "second factor of", "sirdar user list" },
 };
 

@@ -58,4 +58,7 @@ const struct doc_kind doc_kinds[DOC_END] = {
 	ROW(DOC_EXPOSED, false, object_read, json_drop),
 	ROW(DOC_FACTOR, false, object_read, json_drop),
 	ROW(DOC_SESSION, false, json_read, json_drop),
+	ROW(DOC_CHANNEL, false, object_read, json_drop),
+	ROW(DOC_ONCALL, false, json_read, json_drop),
+	ROW(DOC_RULE, false, json_read, json_drop),
 };

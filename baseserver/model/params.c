@@ -267,7 +267,8 @@ static void params_fill(struct params *p, struct param_question *q, const struct
 	view_init(&v, p, q, def);
 	if (q->project)
 		snprintf(v.project, sizeof v.project, "%s", q->project);
-	q->code = q->target                 ? target__probe(&v, q)
+	q->code = q->channel                ? channel__fill(&v, q)
+	          : q->target               ? target__probe(&v, q)
 	          : q->names && q->names[0] ? fill_named(&v, q)
 	                                    : fill_all(&v, q);
 	q->data = NULL;
@@ -358,7 +359,7 @@ static void on_ask(struct letter *l, void *self)
 	static const struct task nobodys = { .name = "" };
 
 	params_turn(p);
-	if (q->target) {
+	if (q->target || q->channel) {
 		params_fill(p, q, &nobodys, NULL);
 		return;
 	}
@@ -402,13 +403,18 @@ static void told_discard(struct letter *l)
 	free(t);
 }
 
+static struct docs *kept_of(struct params *p, enum store_doc_kind kind)
+{
+	return kind == DOC_SERVER ? &p->targets : kind == DOC_CHANNEL ? &p->channels : &p->scopes;
+}
+
 static void on_told(struct letter *l, void *self)
 {
 	struct params *p = self;
 	struct told *t = (struct told *)l;
 
 	/* The commander has read it already. */
-	CHECK(docs_learn(t->doc.kind == DOC_SERVER ? &p->targets : &p->scopes, &t->doc, NULL) == 0);
+	CHECK(docs_learn(kept_of(p, t->doc.kind), &t->doc, NULL) == 0);
 	told_discard(l);
 }
 
@@ -416,7 +422,7 @@ int params_tell(struct params *p, const struct store_doc *d)
 {
 	struct told *t = mem_new(sizeof *t);
 
-	CHECK(d->kind == DOC_SERVER || d->kind == DOC_SETTING);
+	CHECK(d->kind == DOC_SERVER || d->kind == DOC_SETTING || d->kind == DOC_CHANNEL);
 	t->letter = (struct letter){ .deliver = on_told, .discard = told_discard };
 	t->doc = (struct store_doc){ .kind = d->kind,
 		                     .id = d->id,
@@ -448,9 +454,12 @@ int params_new(struct thread *th, struct ledger *ledger, struct store *store,
 
 	docs_init(&p->scopes, &doc_kinds[DOC_SETTING]);
 	docs_init(&p->targets, &doc_kinds[DOC_SERVER]);
+	docs_init(&p->channels, &doc_kinds[DOC_CHANNEL]);
 	int r = docs_load(&p->scopes, store, err);
 	if (r == 0)
 		r = docs_load(&p->targets, store, err);
+	if (r == 0)
+		r = docs_load(&p->channels, store, err);
 	if (r < 0) {
 		params_free(p);
 		return r;
@@ -474,6 +483,7 @@ void params_free(struct params *p)
 	free(p->defs);
 	docs_done(&p->scopes);
 	docs_done(&p->targets);
+	docs_done(&p->channels);
 	vault_free(p->vault);
 	free(p);
 }

@@ -46,6 +46,10 @@ struct param_question {
 	int64_t since_us; /* mono */
 	/* of no job: what one with `server: target` would have, and the password; heap, or NULL */
 	char *target, *project;
+	/* of no job either: all secrets of a channel, for the notifier; heap, or NULL */
+	char *channel;
+	uint32_t version; /* of its document, as it was read */
+	char **may;       /* projects that the peer keeps to, NULL-ended, heap; NULL: all */
 	/* the params actor's own */
 	struct data_question *data; /* answered, or NULL */
 };

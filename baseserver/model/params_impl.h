@@ -19,7 +19,7 @@ struct params {
 	struct stream_reader *in;
 	const struct task **defs; /* by id, counted */
 	size_t cap;
-	struct docs scopes, targets;
+	struct docs scopes, targets, channels;
 	struct vault *vault;
 	struct secrets *secrets; /* from outside */
 };
@@ -60,7 +60,16 @@ int target__fill(struct view *v, struct param_question *q);
  * target__fill() and secret__named() */
 int target__probe(struct view *v, struct param_question *q);
 
+/* params_channel.c: the secrets of q->channel. errors  E_NOT_FOUND, E_SECRET */
+int channel__fill(struct view *v, struct param_question *q);
+
 /* params_secret.c */
+/* One that is sealed here, told as `as`, or only to be had (NULL). `about`: what it is sealed for.
+ * `what`: by what it is named to people. errors  E_SECRET, in q->text */
+int secret__open(const struct view *v, struct param_question *q, const char *about,
+                 const char *what, const char *sealed, const char *as);
+/* One that is kept outside is wished for. */
+void secret__wish(struct view *v, const char *what, const struct secret_ref *ref, const char *as);
 /* A secret of a target server is told as `as`, or wished for; `as` NULL: it is only to be had. What
  * it has not, or the project may not use, is left out. errors  as secret__named() */
 int secret__have(struct view *v, struct param_question *q, const struct doc *t, const char *name,

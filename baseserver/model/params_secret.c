@@ -89,48 +89,61 @@ static void note_given(struct param_question *q, const struct doc *t, const char
 	q->given[q->n_given++] = target_secret_shown(t->name, secret);
 }
 
-static int open_sealed(const struct view *v, struct param_question *q, const struct doc *t,
-                       const char *secret, const char *sealed, const char *as)
+int secret__open(const struct view *v, struct param_question *q, const char *about,
+                 const char *what, const char *sealed, const char *as)
 {
 	struct err err = { 0 };
-	struct buf about;
 	char *text = NULL;
+	int r = vault_open(v->p->vault, about, sealed, &text, &err);
 
-	buf_init(&about);
-	target_about(t->name, secret, &about);
-	int r = vault_open(v->p->vault, buf_str(&about), sealed, &text, &err);
-	if (r == 0 && as) {
+	if (r == 0 && as)
 		view__add(q, as, text);
-		note_given(q, t, secret);
-	}
 	vault_forget(text);
-	buf_done(&about);
 	if (r == 0)
 		return 0;
-	log_warn("secret.sealed", "server=%s secret=%s task=%s text=\"%s\"", t->name, secret,
-	         v->def->name, err.text);
-	snprintf(q->text, sizeof q->text,
-	         "waits for the secret %.60s of target server %.100s: %.190s", secret, t->name,
-	         err.text);
+	log_warn("secret.sealed", "of=\"%s\" task=%s text=\"%s\"", what, v->def->name, err.text);
+	snprintf(q->text, sizeof q->text, "waits for %.190s: %.190s", what, err.text);
 	q->wait_us = SECRET_RETRY_US;
 	return E_SECRET;
 }
 
-static void add_wish(struct view *v, const struct doc *t, const char *secret,
-                     const struct secret_ref *ref, const char *as)
+static int open_sealed(const struct view *v, struct param_question *q, const struct doc *t,
+                       const char *secret, const char *sealed, const char *as)
+{
+	char *what = mem_fmt("the secret %.60s of target server %.100s", secret, t->name);
+	struct buf about;
+
+	buf_init(&about);
+	target_about(t->name, secret, &about);
+	int r = secret__open(v, q, buf_str(&about), what, sealed, as);
+	if (r == 0 && as)
+		note_given(q, t, secret);
+	buf_done(&about);
+	free(what);
+	return r;
+}
+
+void secret__wish(struct view *v, const char *what, const struct secret_ref *ref, const char *as)
 {
 	size_t n = v->n_wishes;
 
 	v->wishes = mem_grow(v->wishes, n + 1, sizeof *v->wishes);
 	v->wish_names = mem_grow(v->wish_names, n + 1, sizeof *v->wish_names);
-	v->wishes[n] = (struct secret_wish){
-		.from = mem_str(ref->from),
-		.path = mem_str(ref->path),
-		.key = mem_str(ref->key),
-		.what = mem_fmt("the secret %.60s of target server %.100s", secret, t->name)
-	};
+	v->wishes[n] = (struct secret_wish){ .from = mem_str(ref->from),
+		                             .path = mem_str(ref->path),
+		                             .key = mem_str(ref->key),
+		                             .what = mem_str(what) };
 	v->wish_names[n] = as ? mem_str(as) : NULL;
 	v->n_wishes++;
+}
+
+static void add_wish(struct view *v, const struct doc *t, const char *secret,
+                     const struct secret_ref *ref, const char *as)
+{
+	char *what = mem_fmt("the secret %.60s of target server %.100s", secret, t->name);
+
+	secret__wish(v, what, ref, as);
+	free(what);
 }
 
 int secret__have(struct view *v, struct param_question *q, const struct doc *t, const char *name,

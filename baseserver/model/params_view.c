@@ -48,6 +48,10 @@ void param_question_free(struct param_question *q)
 	param_question_clear(q);
 	free(q->values);
 	free(q->given);
+	for (char **n = q->may; n && *n; n++)
+		free(*n);
+	free(q->may);
+	free(q->channel);
 	free(q->target);
 	free(q->project);
 	task_unref(q->def);

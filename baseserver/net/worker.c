@@ -84,7 +84,8 @@ enum told { OWN, READS, ALL };
 	X(LOG_READ, FACE | PROGRAM, READS, worker__log_read) \
 	X(TOLD, NOTIFIER, ALL, worker__told) \
 	X(ALERTS, NOTIFIER, ALL, worker__alerts) \
-	X(REPLY, NOTIFIER, ALL, worker__reply)
+	X(REPLY, NOTIFIER, ALL, worker__reply) \
+	X(CHANNEL_ASK, NOTIFIER, OWN, worker__channel_ask)
 
 /* A message is of the type that its frame has in frame.def. */
 #define X(name, roles, told, take) \

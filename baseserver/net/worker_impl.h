@@ -285,6 +285,8 @@ void worker__conn_clear(struct conn *c);
 
 /* worker_notifier.c: who tells people */
 int worker__alerts(struct conn *c, const Sirdar__Query *m);
+/* worker_channel.c */
+int worker__channel_ask(struct conn *c, const Sirdar__ChannelAsk *m);
 int worker__reply(struct conn *c, const Sirdar__Answer *m);
 void worker__notifier_gone(struct conn *c);
 void worker__notifier_clear(struct conn *c); /* at the very end: nobody is told */

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "cgi/handlers/handle_commands.h"
+#include "cgi/handlers/handle_docs.h"
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/server/list.h"
 #include "cgi/server/names.h"
+#include "cgi/who/auth.h"
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
@@ -413,6 +415,17 @@ int channels_get(struct call *c)
 	return call_args_only(c, none) < 0 ? c->err.code : call_query(c, "channels", "{}");
 }
 
+/* Whose rights end at projects tests channels of these only: the notifier judges. */
+static void within_put(struct call *c, cJSON *args)
+{
+	char *has = auth_within(c, ROLE_OPERATOR, 0);
+	cJSON *projects = has ? cJSON_Parse(has) : NULL;
+
+	if (projects)
+		cJSON_AddItemToObject(args, "within", projects);
+	free(has);
+}
+
 int channel_test(struct call *c)
 {
 	static const char *const keys[] = { "to", NULL };
@@ -427,6 +440,7 @@ int channel_test(struct call *c)
 	cJSON_AddStringToObject(args, "actor", c->actor);
 	if (to)
 		cJSON_AddStringToObject(args, "to", to);
+	within_put(c, args);
 	r = alerts_ask(c, "channel-test", args);
 	cJSON_Delete(args);
 	return r;
@@ -441,7 +455,9 @@ int rules_get(struct call *c)
 
 	if (call_args_only(c, names) < 0)
 		return c->err.code;
-	if (!workflow || *workflow == '\0')
+	if (!workflow)
+		return rules_list(c);
+	if (*workflow == '\0')
 		return call_fail(c, E_INVALID, "workflow", "which workflow: project/workflow");
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "workflow", workflow);

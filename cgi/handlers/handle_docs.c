@@ -12,6 +12,7 @@
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/who/people.h"
+#include "cgi/who/sight.h"
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/err.h"
@@ -29,6 +30,18 @@ void put_texts(struct buf *b, const char *key, const cJSON *list)
 		if (cJSON_IsString(v))
 			put_text(b, NULL, v->valuestring);
 	put_close(b, ']');
+}
+
+void put_projects(struct call *c, const cJSON *projects)
+{
+	const cJSON *v;
+
+	put_open(&c->out, "projects", '[');
+	cJSON_ArrayForEach(v, projects)
+		if (cJSON_IsString(v) &&
+		    (strcmp(v->valuestring, "*") == 0 || sight_covers(c->sight, v->valuestring)))
+			put_text(&c->out, NULL, v->valuestring);
+	put_close(&c->out, ']');
 }
 
 cJSON *doc_open(struct buf *b, const char *key, const struct store_doc *d)

@@ -26,6 +26,11 @@ struct cJSON *doc_open(struct buf *b, const char *key, const struct store_doc *d
 void doc_close(struct buf *b, const struct store_doc *d, struct cJSON *root);
 /* The texts of a list; NULL: none. */
 void put_texts(struct buf *b, const char *key, const struct cJSON *list);
+/* `projects` of a document into the answer, as far as whoever asks reads them. */
+void put_projects(struct call *c, const struct cJSON *projects);
+
+/* handle_told.c: the rules that are documents. */
+int rules_list(struct call *c);
 
 /* A command whose arguments may hold a secret: nothing of it stays behind. */
 int doc_command(struct call *c, const char *kind, const struct cJSON *args);

@@ -7,7 +7,6 @@
 #include "cgi/handlers/handle_docs.h"
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
-#include "cgi/who/sight.h"
 #include "util/err.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
@@ -72,19 +71,6 @@ static void put_secrets(struct buf *b, const cJSON *secrets)
 	put_close(b, ']');
 }
 
-/* Whose jobs may use it, as far as whoever asks reads these projects. */
-static void put_projects(struct buf *b, const struct sight *sight, const cJSON *projects)
-{
-	const cJSON *v;
-
-	put_open(b, "projects", '[');
-	cJSON_ArrayForEach(v, projects)
-		if (cJSON_IsString(v) &&
-		    (strcmp(v->valuestring, "*") == 0 || sight_covers(sight, v->valuestring)))
-			put_text(b, NULL, v->valuestring);
-	put_close(b, ']');
-}
-
 /* All of it but what is sealed. */
 static int target_put(void *ctx, const struct store_doc *d)
 {
@@ -98,7 +84,7 @@ static int target_put(void *ctx, const struct store_doc *d)
 	put_text(b, "database", json_text(root, "database"));
 	put_extra(b, json_get(root, "extra"));
 	put_int(b, "concurrency", servers_number(root, "concurrency"));
-	put_projects(b, ((struct call *)ctx)->sight, json_get(root, "projects"));
+	put_projects(ctx, json_get(root, "projects"));
 	put_bool(b, "has_password", json_text(root, "sealed") || json_get(root, "password"));
 	put_from(b, "password_from", json_get(root, "password"));
 	put_key(b, json_text(root, "sealed"));

@@ -258,6 +258,17 @@ static bool names_another(const struct call *c, const cJSON *v, const char *key)
 	return name && !sight_covers(c->sight, name);
 }
 
+/* Projects are listed, and none of them is seen; none listed: everybody's. */
+static bool lists_others_only(const struct call *c, const cJSON *projects)
+{
+	const cJSON *v;
+
+	cJSON_ArrayForEach(v, projects)
+		if (sees_text(c, v) || strcmp(v->valuestring, "*") == 0)
+			return false;
+	return cJSON_GetArraySize(projects) > 0;
+}
+
 /* What `kind` of the answers says whose an item is. */
 static bool is_foreign(const struct call *c, const cJSON *v)
 {
@@ -266,6 +277,8 @@ static bool is_foreign(const struct call *c, const cJSON *v)
 
 	if (kind && (strcmp(kind, "workflow") == 0 || strcmp(kind, "project") == 0) &&
 	    names_another(c, v, "name"))
+		return true;
+	if (lists_others_only(c, json_get(v, "projects")))
 		return true;
 	if (kind && strcmp(kind, "server") == 0)
 		return true; /* who may use a target its document says, not a queue */
@@ -300,11 +313,14 @@ static void cut(const struct call *c, const struct row *row, cJSON *v);
 static void cut_list(const struct call *c, const struct row *row, cJSON *list)
 {
 	bool drops = row && list->string && gate_has(row->lists, list->string);
+	bool is_projects = list->string && strcmp(list->string, "projects") == 0;
 	cJSON *next;
 
 	for (cJSON *v = list->child; v; v = next) {
 		next = v->next;
-		if (drops && cJSON_IsObject(v) && is_foreign(c, v))
+		if ((drops && cJSON_IsObject(v) && is_foreign(c, v)) ||
+		    (is_projects && cJSON_IsString(v) && strcmp(v->valuestring, "*") != 0 &&
+		     !sees_text(c, v)))
 			cJSON_Delete(cJSON_DetachItemViaPointer(list, v));
 		else
 			cut(c, row, v);

@@ -47,6 +47,13 @@ static bool sees_body(const struct sight *s, const struct store_doc *d, const cJ
 {
 	if (d->kind == DOC_SERVER)
 		return lists_mine(s, json_get(body, "projects"));
+	if (d->kind == DOC_CHANNEL || d->kind == DOC_ONCALL)
+		return cJSON_GetArraySize(json_get(body, "projects")) == 0 ||
+		       lists_mine(s, json_get(body, "projects"));
+	if (d->kind == DOC_RULE) {
+		const char *covers = json_text(body, "covers");
+		return !covers || *covers == '\0' || sight_covers(s, covers);
+	}
 	if (d->kind == DOC_SILENCE) {
 		const char *covers = json_text(body, "covers");
 		return covers && *covers != '\0' && sight_covers(s, covers);

@@ -266,7 +266,7 @@ void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yam
 static bool is_recipient(const char *text)
 {
 	static const char *const types[] = {
-#define CHANNEL(name, text, needs, payload, answer) text,
+#define CHANNEL(name, text, needs, payload, answer, made) text,
 #include "tbl/channel.def"
 #undef CHANNEL
 		"oncall",

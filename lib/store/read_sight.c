@@ -130,7 +130,8 @@ static const unsigned char docs[DOC_END] = {
 	[DOC_RUNNER] = SEEN_BY_ALL,    [DOC_BROKER] = SEEN_BY_ALL,    [DOC_TYPE] = SEEN_BY_ALL,
 	[DOC_POOL] = SEEN_BY_ALL,      [DOC_SERVER] = SEEN_BY_BODY,   [DOC_SILENCE] = SEEN_BY_BODY,
 	[DOC_DEVICE] = SEEN_BY_BODY,   [DOC_PREFS] = SEEN_BY_BODY,    [DOC_FACTOR] = SEEN_BY_BODY,
-	[DOC_USER] = SEEN_BY_BODY,     [DOC_SETTING] = SEEN_AS_SCOPE,
+	[DOC_USER] = SEEN_BY_BODY,     [DOC_SETTING] = SEEN_AS_SCOPE, [DOC_CHANNEL] = SEEN_BY_BODY,
+	[DOC_ONCALL] = SEEN_BY_BODY,   [DOC_RULE] = SEEN_BY_BODY,
 };
 
 /* Parameters of all are everybody's; those of a project are in "parameters/PROJECT". */

@@ -73,6 +73,8 @@ static const enum row_id docs[] = {
 	[DOC_PREFS] = ROW_DOC_PREFS,       [DOC_PEER] = ROW_DOC_PEER,
 	[DOC_TRUST] = ROW_DOC_TRUST,       [DOC_EXPOSED] = ROW_DOC_EXPOSED,
 	[DOC_FACTOR] = ROW_DOC_FACTOR,     [DOC_SESSION] = ROW_DOC_SESSION,
+	[DOC_CHANNEL] = ROW_DOC_CHANNEL,   [DOC_ONCALL] = ROW_DOC_ONCALL,
+	[DOC_RULE] = ROW_DOC_RULE,
 };
 
 int row_load_docs(struct store *s, enum store_doc_kind kind,

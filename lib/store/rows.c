@@ -247,6 +247,8 @@ static const char *const doc_tables[] = {
 	[DOC_PREFS] = "lb_preferences", [DOC_PEER] = "lb_peer",
 	[DOC_TRUST] = "lb_trust",       [DOC_EXPOSED] = "lb_exposed",
 	[DOC_FACTOR] = "lb_factor",     [DOC_SESSION] = "lb_session",
+	[DOC_CHANNEL] = "lb_channel",   [DOC_ONCALL] = "lb_oncall",
+	[DOC_RULE] = "lb_rule",
 };
 
 const char *doc_table(enum store_doc_kind kind)

@@ -36,6 +36,9 @@ static const struct {
 	[DOC_TRUST] = { SQL_SAVE_TRUST, "save trust" },
 	[DOC_EXPOSED] = { SQL_SAVE_EXPOSED, "save exposed" },
 	[DOC_FACTOR] = { SQL_SAVE_FACTOR, NULL }, /* its commands are the actions */
+	[DOC_CHANNEL] = { SQL_SAVE_CHANNEL, "save channel" },
+	[DOC_ONCALL] = { SQL_SAVE_ONCALL, "save on-call list" },
+	[DOC_RULE] = { SQL_SAVE_RULE, "save rule" },
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)

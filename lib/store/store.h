@@ -69,6 +69,9 @@ enum store_doc_kind {
 	DOC_EXPOSED, /* a secret that a peer was given: when first and last; version always 1 */
 	DOC_FACTOR,  /* the second factor of a person; the newest alone is kept */
 	DOC_SESSION, /* a person's sessions, by hashes; the newest alone is kept */
+	DOC_CHANNEL, /* a way by which people are told; its secrets are sealed */
+	DOC_ONCALL,  /* a list of people of whom some are told: all, or whose turn it is */
+	DOC_RULE,    /* who is told of what, beside what documents of workflows say */
 	DOC_END
 };
 

@@ -13,8 +13,8 @@ SECRET = "canary-of-the-webhook"
 class AlertSite(Site):
     """A Site with a notifier and its receivers."""
 
-    def __init__(self, name="notify"):
-        super().__init__(name)
+    def __init__(self, name="notify", **sets):
+        super().__init__(name, **sets)
         self.web, self.mail = Http(), Smtp()
         self.add_key("notifier")
         self.channels = self.dir / "channels.yaml"

@@ -129,7 +129,7 @@ def a_silence_by_command_keeps_alerts_back_says_so_and_ends(s):
 
 @test
 def channels_say_how_they_go_and_are_tested_by_a_real_letter(s):
-    until("the notifier is known", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
+    until("the notifier is known", lambda: s.get("/api/v1/channels")["notifier"])
     s.web.answers["/chat"] = [(403, "invalid_token")]
     status, answer = s.ask("POST", "/api/v1/channels/chat/test", {})
     assert status == 200 and not answer["taken"] and "invalid_token" in answer["error"], answer
@@ -152,7 +152,7 @@ def rules_say_who_is_told_of_what(s):
     s.apply('project: al\nalerts:\n  - {when: [late], to: ["slack:chat"]}\n', "al.yaml")
     workflow(s, "ruled", {**fails(), "late_after": "1h"}, [],
              alerts=[{"when": ["failed"], "to": ["webhook:hook"], "after": "10m"}])
-    until("the notifier is known", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
+    until("the notifier is known", lambda: s.get("/api/v1/channels")["notifier"])
     rules = s.get("/api/v1/rules?workflow=al/ruled")["tasks"]
     assert [t["task"] for t in rules] == ["al/ruled/t"], rules
     assert {"kind": "failed", "to": "webhook:hook", "after_s": 600, "from": "workflow"} in rules[0]["rules"], rules
@@ -224,8 +224,9 @@ def receivers_away_for_an_hour_lose_no_alert_and_delay_no_job(s):
 def without_a_notifier_who_asks_is_told_so_and_what_was_told_stays(s):
     before = [a["id"] for a in alerts(s)]
     s.notifier.kill()
-    until("it is gone", lambda: s.ask("GET", "/api/v1/channels")[0] == 503)
-    status, answer = s.ask("GET", "/api/v1/channels")
+    until("it is gone", lambda: s.ask("GET", "/api/v1/rules?workflow=al/seen")[0] == 503)
+    assert not s.get("/api/v1/channels")["notifier"]
+    status, answer = s.ask("POST", "/api/v1/channels/hook/test", {})
     assert "no notifier is connected" in answer["error"]["message"] and answer["error"]["retry"], answer
     assert [a["id"] for a in alerts(s)] == before
     s.base.restart(hard=True)
@@ -234,7 +235,7 @@ def without_a_notifier_who_asks_is_told_so_and_what_was_told_stays(s):
     until("it is acknowledged", lambda: s.ask("POST", f"/api/v1/alerts/{open_one['id']}/acknowledge", {})[0] == 200)
     assert s.get("/api/v1/alerts/" + open_one["id"])["acknowledged"]
     s.notifier.start()
-    until("it is asked again", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
+    until("it is asked again", lambda: s.get("/api/v1/channels")["notifier"])
 
 
 if __name__ == "__main__":

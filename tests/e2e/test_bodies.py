@@ -19,6 +19,7 @@ BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "Proof": "/a
           "SilenceNew": "/api/v1/silences", "GroupNew": "/api/v1/groups", "AppNew": "/api/v1/apps",
           "DeviceNew": "/api/v1/push", "PeerNew": "/api/v1/peers", "PeerRevoke": "/api/v1/peers/none/revoke",
           "PeerInvite": "/api/v1/peers/none/invite", "PeerApprove": "/api/v1/peers/none/approve", "ProjectMark": "/api/v1/projects/none/trust",
+          "ChannelNew": "/api/v1/channels", "OncallNew": "/api/v1/oncall", "RuleNew": "/api/v1/rules",
           "TargetTest": "/api/v1/servers/none/test", "Empty": "/api/v1/push/none/test"}
 # A person's own, in a session: test_people.py, test_factor.py.
 ELSEWHERE = {"PreferencesNew", "FactorBegin", "FactorCode", "FactorRemove"}
@@ -29,6 +30,8 @@ GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"ol
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
         "DeviceNew": {"endpoint": "https://fcm.googleapis.com/x", "p256dh": "x", "auth": "x"}, "Empty": {},
         "PeerNew": {"peer": "body", "kind": "broker"}, "PeerRevoke": {}, "PeerInvite": {"kind": "broker"}, "PeerApprove": {}, "ProjectMark": {}, "TargetTest": {},
+        "ChannelNew": {"channel": "body", "kind": "file"}, "OncallNew": {"oncall": "body", "people": ["mail:a@example.org"]},
+        "RuleNew": {"rule": "body", "when": ["failed"], "to": ["mail:a@example.org"]},
         "Acknowledge": {}, "ChannelTest": {}, "SilenceNew": {"kind": "late", "until": (date.today() + timedelta(days=90)).isoformat() + "T00:00:00Z", "reason": "x"},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
 

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BIN, ROOT, free_port, main, test  # noqa: E402
 
-PEERS = ("cgi", "demo-broker")
+PEERS = ("cgi", "demo-broker", "notifier")
 
 
 class Demo:

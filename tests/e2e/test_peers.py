@@ -186,6 +186,8 @@ def a_broker_that_was_here_before_there_were_kinds_stays_one_and_becomes_nothing
         db.execute("DROP TABLE lb_factor")
         db.execute("DROP TABLE lb_session")  # 0027
         db.execute("ALTER TABLE lb_command DROP COLUMN projects")  # 0028
+        for table in ("channel", "oncall", "rule"):  # 0029
+            db.execute(f"DROP TABLE lb_{table}")
         for column in ("zone", "grain", "quarantined_us"):  # 0021, 0023
             db.execute(f"ALTER TABLE lb_task DROP COLUMN {column}")
         for table in ("lb_task_run", "lb_task_run_history"):  # 0024

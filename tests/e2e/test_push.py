@@ -61,7 +61,7 @@ class PushSite(AlertSite):
 
 def begin():
     s = PushSite().start()
-    until("the notifier is known", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
+    until("the notifier is known", lambda: s.get("/api/v1/channels")["notifier"])
     for name in ("ann", "bob", "cid", "eve"):
         s.person(name)
     return s
@@ -239,7 +239,7 @@ def an_owner_with_a_device_is_told_there_and_a_channel_is_tested_to_a_person(s):
     s.write_channels(owners="failed")
     s.notifier.stop()
     s.notifier.start()
-    until("the notifier is known", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
+    until("the notifier is known", lambda: s.get("/api/v1/channels")["notifier"])
     workflow(s, "owned", fails(), [], owner="olga", alerts=[])
     alert(s, "al/owned", lambda a: told(a, "push:olga")["state"] == "sent")
     came(s, "olgas")

@@ -169,6 +169,8 @@ def projects_of_before_are_trusted_and_named_until_somebody_looks(s):
         db.execute("DROP TABLE lb_factor")
         db.execute("DROP TABLE lb_session")  # 0027
         db.execute("ALTER TABLE lb_command DROP COLUMN projects")  # 0028
+        for table in ("channel", "oncall", "rule"):  # 0029
+            db.execute(f"DROP TABLE lb_{table}")
         db.execute("ALTER TABLE lb_task DROP COLUMN quarantined_us")  # 0023
         for table in ("lb_task_run", "lb_task_run_history"):  # 0024
             for column in ("looks", "kept_number"):

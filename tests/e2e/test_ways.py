@@ -694,7 +694,7 @@ def no_secret_is_found_anywhere(s):
         secrets = [WORD, BIND, CLIENT, word, server, channel, wrong, token, key, session, s.token, code]
         found = set().union(*(words_of(x) for x in secrets))
         kept = {s.dir / "bind.secret", s.dir / "client.secret", channels, s.dir / "token"}
-        until("the notifier is there", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
+        until("the notifier is there", lambda: s.get("/api/v1/channels")["notifier"])
         said.append(json.dumps(s.get("/api/v1/channels")))
         for path in ("audit?limit=500", "commands?limit=500", "users", "groups", "tokens", "apps", "servers", "servers/db", "users/cleo",
                      "login/ways", "health", "server", "alerts", "session"):

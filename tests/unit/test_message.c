@@ -327,6 +327,8 @@ static const char *text_of_body(const struct jval *root, enum channel_type type)
 	case CH_TELEGRAM:
 	case CH_WEBHOOK:
 	case CH_SCRIPT:
+	case CH_FILE:
+	case CH_BELL:
 		return jv_text(root, "text");
 	case CH_PAGERDUTY:
 		return jv_text(jv_get(root, "payload"), "summary");

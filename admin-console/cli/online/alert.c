@@ -1,8 +1,9 @@
-/* Alerts and silences, channels and rules: who was told of what, and who is not to be. */
+/* Alerts and silences: who was told of what, and who is not to be. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "admin-console/cli/online/told.h"
 #include "sched/when.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -48,8 +49,24 @@ static const struct column alert_columns[] = {
 	{ 0 },
 };
 
-const struct verb verb_alert_list = { ask, alert_options, .call = "GET /api/v1/alerts?order=desc",
-	                              .member = "items", .columns = alert_columns };
+/* Nobody is told of anything while no notifier is there: said beside the list. */
+static int alerts_show(struct online *o, const struct asked *q, const cJSON *answer)
+{
+	cJSON *channels = NULL;
+
+	rows_show(q->verb->columns, json_get(answer, "items"));
+	if (online_get(o, "/api/v1/channels", &channels) == CLI_OK)
+		say_alone(channels);
+	cJSON_Delete(channels);
+	return CLI_OK;
+}
+
+const struct verb verb_alert_list = { ask,
+	                              alert_options,
+	                              .call = "GET /api/v1/alerts?order=desc",
+	                              .member = "items",
+	                              .columns = alert_columns,
+	                              .show = alerts_show };
 
 static int alert_ack(struct asked *q)
 {
@@ -163,87 +180,3 @@ static int silence_remove(struct asked *q)
 
 const struct verb verb_silence_remove = { silence_remove, NULL, 1, 1000,
 	                                  .call = "DELETE /api/v1/silences/{}" };
-
-/* --- channels, rules ----------------------------------------------------------------- */
-
-static void cell_went(const cJSON *channel, const char *key, struct buf *out)
-{
-	buf_puts(out, text_of(channel, key));
-	if (out->len == 0 && json_true(channel, "last_ok"))
-		buf_puts(out, "well");
-}
-
-static const struct column channel_columns[] = {
-	{ "Name", "name" },
-	{ "Kind", "kind" },
-	{ ">Waiting", "queue" },
-	{ "Last", "last_at", cell_time },
-	{ "How it went", "last_error", cell_went },
-	{ 0 },
-};
-
-const struct verb verb_channel_list = { ask, .call = "GET /api/v1/channels", .member = "channels",
-	                                .columns = channel_columns };
-
-/* Printed for programs too when the channel refused: that is the answer, and the exit code. */
-static int channel_test(struct asked *q)
-{
-	struct online o = { 0 };
-	cJSON *answer = NULL;
-	struct buf path;
-	int code = online_open(q->cli, &o);
-
-	buf_init(&path);
-	buf_puts(&path, "/api/v1/channels/");
-	path_part(&path, word(q, 0));
-	buf_puts(&path, "/test");
-	if (word(q, 1))
-		body_text(q, "to", word(q, 1));
-	if (code == CLI_OK)
-		code = online_call(&o, "POST", buf_str(&path), q->body, &answer);
-	bool taken = json_true(answer, "taken");
-	if (code == CLI_OK && q->cli->json)
-		code = print_json(answer);
-	else if (code == CLI_OK && taken)
-		printf("%s took it\n", word(q, 0));
-	if (code == CLI_OK && !taken)
-		code = cli_fail(CLI_REFUSED, "%s: %s", word(q, 0), text_of(answer, "error"));
-	cJSON_Delete(answer);
-	buf_done(&path);
-	online_close(&o);
-	return code;
-}
-
-const struct verb verb_channel_test = { channel_test, NULL, 1, 2 };
-
-static const struct column rule_columns[] = {
-	{ "Task", "task" },        { "When", "kind" },           { "Told", "to" },
-	{ ">After s", "after_s" }, { "By the rule of", "from" }, { 0 },
-};
-
-/* A row for each rule of each task. */
-static int rules_show(struct online *o, const struct asked *q, const cJSON *answer)
-{
-	cJSON *all = cJSON_CreateArray(), *row;
-	const cJSON *task, *rule;
-
-	(void)o;
-	cJSON_ArrayForEach(task, json_get(answer, "tasks"))
-		cJSON_ArrayForEach(rule, json_get(task, "rules")) {
-			cJSON_AddItemToArray(all, row = cJSON_Duplicate(rule, true));
-			cJSON_AddStringToObject(row, "task", text_of(task, "task"));
-		}
-	rows_show(q->verb->columns, all);
-	cJSON_Delete(all);
-	return CLI_OK;
-}
-
-const struct verb verb_rule_list = { ask,
-	                             NULL,
-	                             1,
-	                             1,
-	                             .call = "GET /api/v1/rules",
-	                             .words = "workflow",
-	                             .member = "tasks",
-	                             .columns = rule_columns,
-	                             .show = rules_show };

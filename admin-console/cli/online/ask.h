@@ -11,6 +11,11 @@ int ask_each(struct asked *q, const char *done);
 
 /* project.c: whether reading is bound, of an answer of GET /api/v1/server. */
 void reading_say(const cJSON *server);
+/* target.c: a secret from a file, or asked for, into `to` as `name`; where one is kept outside, of
+ * FROM:PATH[#KEY]. */
+int secret_put(cJSON *to, const char *name, const char *file, const char *label);
+cJSON *secret_ref(const char *arg);
+opt_check check_from;
 
 /* --- for those that ask more than once */
 

@@ -22,14 +22,11 @@ static void check_extra(struct asked *q, const struct opt *o, const char *arg,
 		argp_error(state, "--extra wants KEY=VALUE, not '%s'", arg);
 }
 
-static void check_from(struct asked *q, const struct opt *o, const char *arg,
-                       struct argp_state *state)
+void check_from(struct asked *q, const struct opt *o, const char *arg, struct argp_state *state)
 {
 	(void)q;
-	(void)o;
 	if (!strchr(arg, ':') || *arg == ':')
-		argp_error(state, "--password-from wants FROM:PATH or FROM:PATH#KEY, not '%s'",
-		           arg);
+		argp_error(state, "--%s wants FROM:PATH or FROM:PATH#KEY, not '%s'", o->name, arg);
 }
 
 static void check_secret_from(struct asked *q, const struct opt *o, const char *arg,
@@ -157,7 +154,7 @@ int password_of_file(const char *path, char *ret, size_t size)
 }
 
 /* Where it is kept, instead of the value. */
-static cJSON *ref_of(const char *arg)
+cJSON *secret_ref(const char *arg)
 {
 	char *from = mem_str(arg), *path = strchr(from, ':'), *key;
 	cJSON *ref = cJSON_CreateObject();
@@ -175,7 +172,7 @@ static cJSON *ref_of(const char *arg)
 }
 
 /* Its value, from a file or asked for, into `to` as `name`. */
-static int value_put(cJSON *to, const char *name, const char *file, const char *label)
+int secret_put(cJSON *to, const char *name, const char *file, const char *label)
 {
 	char value[PASSWORD_MAX] = "";
 	int code = CLI_OK;
@@ -202,9 +199,9 @@ static int password_put(struct asked *q)
 	if (given(q, "no-password"))
 		body_text(q, "password", "");
 	if (given(q, "password-from"))
-		cJSON_AddItemToObject(q->body, "password", ref_of(given(q, "password-from")));
+		cJSON_AddItemToObject(q->body, "password", secret_ref(given(q, "password-from")));
 	else if (given(q, "password-file") || given(q, "password"))
-		return value_put(q->body, "password", given(q, "password-file"), "Password");
+		return secret_put(q->body, "password", given(q, "password-file"), "Password");
 	return CLI_OK;
 }
 
@@ -220,11 +217,11 @@ static int secrets_put(struct asked *q)
 	cJSON_ArrayForEach(v, gone)
 		cJSON_AddStringToObject(all, v->valuestring, "");
 	cJSON_ArrayForEach(v, given_from)
-		cJSON_AddItemToObject(all, v->string, ref_of(v->valuestring));
+		cJSON_AddItemToObject(all, v->string, secret_ref(v->valuestring));
 	cJSON_Delete(gone);
 	cJSON_Delete(given_from);
 	if (given(q, "secret"))
-		code = value_put(all, given(q, "secret"), given(q, "secret-file"), "Secret");
+		code = secret_put(all, given(q, "secret"), given(q, "secret-file"), "Secret");
 	else if (given(q, "secret-file"))
 		code = cli_fail(CLI_USAGE, "--secret-file wants --secret NAME besides");
 	if (all->child)

@@ -74,7 +74,15 @@ export const alerts = {
 	channels: (s?: AbortSignal) => get<Channels>('/channels', {}, s),
 	test: (name: string, to?: string) =>
 		post<Schemas['ChannelTested']>(`/channels/${encodeURIComponent(name)}/test`, to ? { to } : {}),
+	channelSet: (x: Schemas['ChannelNew']) => post<Command>('/channels', x),
+	channelRemove: (name: string) => send('DELETE', '/channels/' + encodeURIComponent(name)),
 	rules: (workflow: string, s?: AbortSignal) => get<Rules>('/rules', { workflow }, s),
+	ownRules: (s?: AbortSignal) => get<Rules>('/rules', {}, s),
+	ruleSet: (x: Schemas['RuleNew']) => post<Command>('/rules', x),
+	ruleRemove: (name: string) => send('DELETE', '/rules/' + encodeURIComponent(name)),
+	oncall: (s?: AbortSignal) => get<Schemas['OncallLists']>('/oncall', {}, s),
+	oncallSet: (x: Schemas['OncallNew']) => post<Command>('/oncall', x),
+	oncallRemove: (name: string) => send('DELETE', '/oncall/' + encodeURIComponent(name)),
 }
 
 export const pushes = {

@@ -23,6 +23,9 @@ export interface Options<T> {
 	when?: () => boolean
 }
 
+/* After so many failures in a row: 4 s, then twice as long each time, at most two minutes. */
+export const pause = (failed: number) => Math.min(4000 * 2 ** (failed - 1), 120_000)
+
 /* `loading`: nothing to show yet, and it takes a while. */
 function useBusy(empty: () => boolean) {
 	const busy = ref(false),
@@ -44,8 +47,15 @@ function useBusy(empty: () => boolean) {
 	return { busy, loading }
 }
 
-/* When to ask again: what the stream tells, what it depends on, a person who signs in, the clock. */
-function useWhen<T>(o: Options<T>, data: Ref<T | undefined>, run: () => Promise<void>, soon: (wait?: number) => void) {
+/* What is away is asked with growing pauses, also by the clock (`tick`).
+ * When to ask again: what the stream tells, what it depends on, a person who signs in, the clock. */
+function useWhen<T>(
+	o: Options<T>,
+	data: Ref<T | undefined>,
+	run: () => Promise<void>,
+	soon: (wait?: number) => void,
+	tick: () => unknown,
+) {
 	const leave = listen({
 		changes(c) {
 			if (data.value === undefined) return
@@ -66,7 +76,7 @@ function useWhen<T>(o: Options<T>, data: Ref<T | undefined>, run: () => Promise<
 	)
 	const poll = o.poll
 		? setInterval(() => {
-				if (document.visibilityState === 'visible') soon(0)
+				if (document.visibilityState === 'visible') tick()
 			}, o.poll)
 		: undefined
 	onScopeDispose(() => {
@@ -83,7 +93,8 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 	let asked: AbortController | undefined
 	let later: ReturnType<typeof setTimeout> | undefined
 	let again = false
-	let last = 0
+	let last = 0,
+		failed = 0
 	let gone = false
 
 	async function run(): Promise<void> {
@@ -98,27 +109,24 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 			data.value = got
 			error.value = null
 			at.value = Date.now()
+			failed = 0
 		} catch (e) {
 			if (mine !== asked || mine.signal.aborted) return
 			error.value = e instanceof ApiError ? e : new ApiError(0, 'CLIENT', String(e))
-			if (error.value.retry || error.value.offline) soon(4000)
+			failed++
+			if (error.value.retry || error.value.offline) soon(pause(failed))
 		} finally {
-			if (mine === asked) over()
+			if (mine === asked) busy.value = false
+			if (mine === asked && again) {
+				again = false
+				soon()
+			}
 		}
-	}
-	function over() {
-		busy.value = false
-		if (!again) return
-		again = false
-		soon()
 	}
 
 	function soon(wait = o.every ?? 1000) {
-		if (busy.value) {
-			again = true
-			return
-		}
-		if (later || gone) return
+		if (busy.value) again = true
+		if (busy.value || later || gone) return
 		later = setTimeout(
 			() => {
 				later = undefined
@@ -136,7 +144,7 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 		return run()
 	}
 
-	useWhen(o, data, run, soon)
+	useWhen(o, data, run, soon, () => Date.now() - last >= (failed && pause(failed) - 50) && soon(0))
 	onScopeDispose(() => {
 		gone = true
 		asked?.abort()
