@@ -13,7 +13,7 @@ int rekey__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		r = factors__seal_again(c, cmd, &err);
 	if (r >= 0)
 		r = channels__seal_again(c, cmd, &err);
-	return r < 0 ? refuse(f, E_CONFLICT, "secrets_key_file", "the manual, Target servers",
-	                      "%s", err.text)
+	return r < 0 ? refuse(f, E_CONFLICT, "secrets_key_file", "the manual, Target servers", "%s",
+	                      err.text)
 	             : 0;
 }

@@ -113,8 +113,7 @@ static int parse_ref(const struct jval *v, const char *at, struct refusal *f)
 		r = arg_text(v, at, keys[i], SECRET_PATH_MAX, &text[i], f);
 	const struct secret_ref ref = { text[0], text[1], text[2] };
 	if (r == 0 && source_check(&ref, &err) < 0)
-		r = refuse(f, E_INVALID, at, "the manual, Target servers", "%s: %s", at,
-		           err.text);
+		r = refuse(f, E_INVALID, at, "the manual, Target servers", "%s: %s", at, err.text);
 	return r;
 }
 
@@ -334,8 +333,8 @@ static int target_seal(struct commander *c, const char *name, const char *secret
 	target_about(name, secret, &about);
 	int r = vault_seal(c->vault, buf_str(&about), text, ret_sealed, &err);
 	buf_done(&about);
-	return r < 0 ? refuse(f, E_CONFLICT, "args.password", "the manual, Target servers",
-	                      "%s", err.text)
+	return r < 0 ? refuse(f, E_CONFLICT, "args.password", "the manual, Target servers", "%s",
+	                      err.text)
 	             : 0;
 }
 
