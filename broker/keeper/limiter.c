@@ -72,8 +72,26 @@ static bool has_word(const char *path, const char *word)
 
 /* --- where each controller is --- */
 
+/* May the group hand a controller down? Not one with processes in it: of memory the kernel refuses,
+ * of the others it makes the groups below such that take no processes (cgroup-v2.rst, "Threads"). The
+ * root, which has no type, may. */
+static bool may_hand_down(const char *group)
+{
+	char path[PATH_BYTES];
+	struct buf text;
+
+	snprintf(path, sizeof path, "%.4000s/cgroup.type", group);
+	if (access(path, F_OK) < 0)
+		return true;
+	snprintf(path, sizeof path, "%.4000s/cgroup.procs", group);
+	buf_init(&text);
+	bool may = fs_read(path, SMALL_FILE, &text, NULL) == 0 && buf_str(&text)[0] == '\0';
+	buf_done(&text);
+	return may;
+}
+
 /* Groups inherit a controller from level to level: ours must hand it to the jobs', and the one
- * above to ours, which a group with processes in it refuses (the root does not). */
+ * above to ours. */
 static bool version2_open(const struct limiter *l, const char *name)
 {
 	char path[PATH_BYTES], on[16];
@@ -81,8 +99,12 @@ static bool version2_open(const struct limiter *l, const char *name)
 
 	CHECK(slash);
 	snprintf(on, sizeof on, "+%s", name);
-	snprintf(path, sizeof path, "%.*s/cgroup.subtree_control", (int)(slash - l->dir2), l->dir2);
-	file_put(path, on);
+	snprintf(path, sizeof path, "%.*s", (int)(slash - l->dir2), l->dir2);
+	if (may_hand_down(path)) {
+		snprintf(path, sizeof path, "%.*s/cgroup.subtree_control", (int)(slash - l->dir2),
+		         l->dir2);
+		file_put(path, on);
+	}
 	snprintf(path, sizeof path, "%s/cgroup.subtree_control", l->dir2);
 	file_put(path, on);
 	return has_word(path, name);

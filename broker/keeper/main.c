@@ -325,6 +325,7 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 256 * 1024);
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[n > 0 ? n : 0] = 0;
+	tree_step_aside(a.settings.cgroup);
 	r = launcher_leave(&a, &err);
 	struct ev_loop *loop = r == 0 ? ev_loop_new(EVFLAG_AUTO | EVFLAG_NOSIGMASK) : NULL;
 	if (r == 0)

@@ -25,8 +25,11 @@
 #include "util/check.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/log.h"
 
 enum { SMALL_FILE = 65536, PATH_BYTES = 4200, SPARE_MAX = 128 };
+/* Where the keeper itself is in the group that a service manager gave it. */
+#define ASIDE "/sirdar-keeper"
 
 /* A group that waits for its next job, or a job for its end, with its descriptors open. */
 struct spare {
@@ -64,6 +67,7 @@ static bool file_put(const char *path, const char *text)
 
 /* --- finding a place of our own --- */
 
+/* The one that was given, also after the keeper stepped aside in it. */
 static bool own_group(char *to, size_t size)
 {
 	struct buf text;
@@ -78,6 +82,9 @@ static bool own_group(char *to, size_t size)
 		}
 	}
 	buf_done(&text);
+	size_t n = found ? strlen(to) : 0, aside = strlen(ASIDE);
+	if (n > aside && strcmp(to + n - aside, ASIDE) == 0)
+		to[n - aside] = '\0';
 	return found;
 }
 
@@ -102,6 +109,37 @@ static bool mount_of_cgroup2(char *to, size_t size)
 	}
 	buf_done(&text);
 	return found;
+}
+
+/* Nobody but this process is in the group. */
+static bool is_alone(const char *group)
+{
+	char path[PATH_BYTES], me[32];
+	struct buf text;
+
+	snprintf(path, sizeof path, "%.4000s/cgroup.procs", group);
+	snprintf(me, sizeof me, "%d\n", (int)getpid());
+	buf_init(&text);
+	bool alone = fs_read(path, SMALL_FILE, &text, NULL) == 0 && strcmp(buf_str(&text), me) == 0;
+	buf_done(&text);
+	return alone;
+}
+
+void tree_step_aside(const char *mode)
+{
+	char mount[1024], group[1024], path[PATH_BYTES];
+
+	if (strcmp(mode, "auto") != 0 || !mount_of_cgroup2(mount, sizeof mount) ||
+	    !own_group(group, sizeof group) || strcmp(group, "/") == 0)
+		return;
+	snprintf(path, sizeof path, "%s%s", mount, group);
+	if (!is_alone(path))
+		return;
+	snprintf(path, sizeof path, "%s%s" ASIDE, mount, group);
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return;
+	snprintf(path, sizeof path, "%s%s" ASIDE "/cgroup.procs", mount, group);
+	file_put(path, "0");
 }
 
 void tree_lend(const char *mode, gid_t gid)
@@ -146,6 +184,20 @@ static bool place_find(struct tree *t, const char *mode, const char *state_dir)
 	return access(path, W_OK) == 0;
 }
 
+/* Below a group that has processes and hands controllers down, the kernel lets nobody in. */
+static bool takes_processes(const struct tree *t)
+{
+	char path[PATH_BYTES];
+	struct buf text;
+
+	snprintf(path, sizeof path, "%s/cgroup.type", t->dir);
+	buf_init(&text);
+	bool takes = fs_read(path, SMALL_FILE, &text, NULL) < 0 ||
+	             !strstr(buf_str(&text), "invalid");
+	buf_done(&text);
+	return takes;
+}
+
 int tree_open(const char *mode, const char *state_dir, struct tree **ret_tree, struct err *err)
 {
 	struct tree *t = mem_new(sizeof *t);
@@ -160,6 +212,14 @@ int tree_open(const char *mode, const char *state_dir, struct tree **ret_tree, s
 	}
 	t->keeper = mem_str(state_dir);
 	t->limiter = limiter_open(t->dir);
+	if (t->dir[0] && !takes_processes(t)) {
+		log_warn("cgroup.unusable",
+		         "dir=%s what=\"groups in it take no processes: jobs have none\"", t->dir);
+		limiter_close(t->limiter);
+		rmdir(t->dir);
+		t->dir[0] = 0;
+		t->limiter = limiter_open(t->dir);
+	}
 	t->scan.keeper = t->keeper;
 	*ret_tree = t;
 	return 0;
