@@ -17,7 +17,7 @@ run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
 php-cli mariadb-server mariadb-client postgresql galera-4 etcd-server etcd-client libfaketime nftables iproute2 abigail-tools
 default-jdk-headless slapd ldap-utils openssl"
-heavy="systemd prometheus gcovr debootstrap golang-go"
+heavy="systemd prometheus gcovr debootstrap golang-go qemu-system-x86 e2fsprogs"
 real="maven python3-pip"
 browser="chromium fonts-noto-cjk"
 firefox="firefox-esr"
