@@ -135,6 +135,9 @@ def where_its_service_has_a_group_each_job_has_one_too(k, a):
         return
     a = k.up().link()
     assert a.welcome["cgroup"] == 1, k.logged()
+    aside = f"{k.group}/sirdar-keeper"  # a group with processes in it hands no controller down
+    assert not open(f"{k.group}/cgroup.procs", encoding="ascii").read()
+    assert len(open(f"{aside}/cgroup.procs", encoding="ascii").read().split()) == 2, k.logged()  # the keeper and its launcher
     pid, uid = sleeper(k, a, 1, script="trap '' TERM; env -i setsid sh -c 'sleep 600 &' & sleep 600; sleep 600")
     with open(f"/proc/{pid}/cgroup", encoding="ascii") as f:
         assert f"{os.path.basename(k.group)}/sirdar-jobs-" in f.read()
@@ -143,7 +146,8 @@ def where_its_service_has_a_group_each_job_has_one_too(k, a):
     assert a.wait("exited", 1)["exit_code"] == -9
     assert until(lambda: of_user(uid) == [other]), of_user(uid)  # of one job, not of its user
     assert k.stop() == 0, k.logged()
-    assert until(lambda: not open(f"{k.group}/cgroup.procs", encoding="ascii").read())  # the launcher, too
+    assert until(lambda: not open(f"{aside}/cgroup.procs", encoding="ascii").read())  # the launcher, too
+    os.rmdir(aside)
     os.rmdir(k.group)
 
 
