@@ -654,7 +654,7 @@ def the_description_and_the_route_table_name_the_same_paths(s):
     """Method, path, role and handler; what is described as needed is missed when it is not there."""
     root_dir = Path(__file__).resolve().parents[2]
     text = (root_dir / "schema/openapi-seeds.yaml").read_text()
-    rows = set(re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*RF_(?:CHIN|JARVIS2|CRONTAB|ECTS),\s*(\w+)\)',
+    rows = set(re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*\w+,\s*RF_(?:CHIN|JARVIS2|CRONTAB|ECTS),\s*(\w+)\)',
                           (root_dir / "cgi/seeds/routes_seeds.def").read_text(), re.M))
     described, needed = set(), {}
     blocks = [(path, m.upper(), block) for path, whole in re.findall(r"^  (/\S*):\n((?:    .*\n)+)", text, re.M)

@@ -298,7 +298,7 @@ def no_figure_has_two_rows_though_classes_differ_by_whose_work_they_are(s):
 
 def make():
     s = Site("trusted", trust_new_projects="false")
-    return s.start()
+    return s.start().believe()
 
 
 if __name__ == "__main__":
