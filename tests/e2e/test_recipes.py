@@ -74,7 +74,7 @@ class Installation(AlertSite):
         self.add_broker("etl-1", ("shell:8", "sql:2", "http:2", "python:2", "sensor:2"), groups="etl", runners_dir=self.dir / "plugins")
         self.add_broker("etl-2", ("shell:8",), groups="big")
         self.notifier.start()
-        return self
+        return self.believe()
 
     # --- what a recipe finds
 
