@@ -73,8 +73,8 @@ static bool has_word(const char *path, const char *word)
 /* --- where each controller is --- */
 
 /* May the group hand a controller down? Not one with processes in it: of memory the kernel refuses,
- * of the others it makes the groups below such that take no processes (cgroup-v2.rst, "Threads"). The
- * root, which has no type, may. */
+ * of the others it makes the groups below such that take no processes (cgroup-v2.rst, "Threads").
+ * The root, which has no type, may. */
 static bool may_hand_down(const char *group)
 {
 	char path[PATH_BYTES];
