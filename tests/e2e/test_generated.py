@@ -332,4 +332,4 @@ def the_validator_sees_what_is_wrong(_):
 
 
 if __name__ == "__main__":
-    sys.exit(main(lambda: AlertSite("generated").start()))
+    sys.exit(main(lambda: AlertSite("generated").start().believe()))

@@ -71,7 +71,9 @@ def facts(s, name, victim, word, lent=None, in_box=False):
                     "bus": "/run/dbus/system_bus_socket", "systemd": "/run/systemd/private"},
     }
     if in_box:  # its own is there by the same names
-        there = {what: f"/proc/{victim}/root{told['read'][what]}" for what in BOXED if what in told["read"]}
+        # Below /tmp the way to its place is its own too.
+        boxed = BOXED + ("places",) if str(s.dir).startswith(("/tmp/", "/var/tmp/")) else BOXED
+        there = {what: f"/proc/{victim}/root{told['read'][what]}" for what in boxed if what in told["read"]}
         told["place"] = there["place"]
         for which in ("read", "write"):
             told[which].update({what: path for what, path in there.items() if what in told[which]})

@@ -34,11 +34,22 @@ def judge(s, task, n):
     return rows
 
 
+def copy_of_files(s, name, to):
+    """As a copy of a disk has them: all of one moment, so once more if a file went while it was made."""
+    def whole():
+        shutil.rmtree(s.dir / to, ignore_errors=True)
+        try:
+            return shutil.copytree(s.dir / name, s.dir / to, symlinks=True,
+                                   ignore=lambda d, names: [n for n in names if n.endswith(".sock")])
+        except (shutil.Error, FileNotFoundError):
+            return None
+    until(f"the files of {name} are copied", whole, 60)
+
+
 def twin(s, name, copy_of=None):
     """A machine with b1's name and key, and a state directory of its own: a copy of another's, if asked."""
     if copy_of:
-        shutil.copytree(s.dir / copy_of, s.dir / name, symlinks=True,
-                        ignore=lambda d, names: [n for n in names if n.endswith(".sock")])
+        copy_of_files(s, copy_of, name)
     sets = s.broker_sets("b1", ("shell:8",), state_dir=s.dir / name, files_dir=s.dir / (name + "-files"))
     sets["state_dir"] = s.dir / name
     return Daemon(s, name, s.argv("taskbroker", sets), r"broker\.keeper_up").start()
@@ -201,8 +212,7 @@ def judge_lost(s, name, ids):
 def what_a_clone_of_the_whole_disk_says_of_the_former_ones_jobs_is_not_believed(_):
     with make("twins-disk") as s:
         ids = running(s, "disk", 3)
-        shutil.copytree(s.dir / "b1", s.dir / "clone", symlinks=True,
-                        ignore=lambda d, names: [n for n in names if n.endswith(".sock")])
+        copy_of_files(s, "b1", "clone")
         rewrite_journal(s.dir / "clone", of_no_file)
         clone = twin(s, "clone")
         until("it is refused", lambda: clone.has(r"taskbroker warn link\.refused code=IDENTITY"), 30)

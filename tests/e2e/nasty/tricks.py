@@ -392,7 +392,9 @@ def words_of_the_daemons_in_the_environment():
 
 @trick
 def shared_memory():
-    return any(reads(os.path.join("/dev/shm", f)) for f in os.listdir("/dev/shm") if "sirdar" in f) if os.path.isdir("/dev/shm") else False
+    """A file: in a box the directory is its own, with the way to its place in it where that is below /tmp."""
+    names = [os.path.join("/dev/shm", f) for f in os.listdir("/dev/shm") if "sirdar" in f] if os.path.isdir("/dev/shm") else []
+    return any(reads(name) for name in names if not os.path.isdir(name))
 
 
 @trick
