@@ -64,14 +64,23 @@ int redo_parse(struct order *o, struct refusal *f)
 	static const char *const scopes[] = { "workflow", "project", "all", NULL };
 	static const char *const runnings[] = { "leave", "wait", "kill", NULL };
 	static const char *const bodies[] = { "current", "old", NULL };
-	int running = 0, body = 0, r;
+	static const char *const depends[] = { "all", "inside", "ignore", NULL };
+	int running = 0, body = 0, depend = 0, r;
 
 	if ((r = arg_choice(o->args, "args", "mode", modes, &o->mode, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "scope", scopes, &o->scope, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "running", runnings, &running, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "body", bodies, &body, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "dependencies", depends, &depend, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "failed_parts", &o->failed_parts, f)) < 0)
 		return r;
+	if (depend != 0 && (o->failed_parts || o->mode != REDO_SELF))
+		return refuse(f, E_INVALID, "args.dependencies", "mode: self",
+		              "args.dependencies: %s goes with `mode: self` and with whole "
+		              "instances",
+		              depends[depend]);
+	o->members = depend == 1;
+	o->dependencies = depend == 2 ? DEPEND_IGNORE : DEPEND_INSIDE;
 	if (o->failed_parts && (running == 2 || o->mode != REDO_SELF))
 		return refuse(f, E_INVALID, "args.failed_parts",
 		              "mode: self, running: leave or wait",
@@ -113,8 +122,11 @@ static bool redo_is_member(const struct look *l)
 
 static uint16_t redo_flags(const struct look *l)
 {
-	return (l->o->old_body ? IF_OLD_BODY : 0) | (redo_is_member(l) ? IF_MEMBER : 0) |
-	       (l->o->no_op ? IF_DRY : 0);
+	bool free = l->o->dependencies == DEPEND_IGNORE;
+	bool member = !free && (l->o->members || redo_is_member(l));
+
+	return (l->o->old_body ? IF_OLD_BODY : 0) | (free ? IF_NO_LINKS : 0) |
+	       (member ? IF_MEMBER : 0) | (l->o->no_op ? IF_DRY : 0);
 }
 
 /* Only where there is something to mend: the ledger sees whether there are parts. */

@@ -61,7 +61,7 @@ struct order {
 	bool let_end;      /* retire: the same */
 	bool old_body, detach;
 	bool failed_parts; /* redo: of what has parts, only those that ended badly */
-	enum { DEPEND_INSIDE, DEPEND_ALL, DEPEND_IGNORE } dependencies; /* of a backfill */
+	enum { DEPEND_INSIDE, DEPEND_ALL, DEPEND_IGNORE } dependencies; /* of a backfill, a redo */
 	uint32_t grace_ms;
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
@@ -143,6 +143,9 @@ struct tally_why {
 	int64_t count;
 };
 enum { WHY_MAX = 16, DRY_DAYS_MAX = 400 };
+struct tally_strand {
+	struct inst_key child, parent;
+};
 /* A local day of the tasks' own zones. */
 struct tally_day {
 	int64_t day, count, made, refusals, left;
@@ -163,6 +166,9 @@ struct tally {
 	struct tally_item refused[DRY_LIST_MAX], sample[DRY_LIST_MAX];
 	size_t n_refused, n_sample;
 	int64_t total, refusals, left; /* left: as it should be already */
+	struct keyset chosen;       /* of a dry run that looks for what it strands */
+	int64_t stranded;
+	struct tally_strand strand; /* the first */
 };
 
 /* A letter of proposals under way; they come back in order. */
@@ -375,6 +381,11 @@ void cmd__tell_scope(struct commander *c, struct cmd *cmd);
 void cmd__scope_over(struct commander *c, struct cmd *cmd);
 bool order__has_members(const struct order *o);
 void order__tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over);
+
+/* commander_strand.c: what would wait for dates that do not come; one more of a dry run. */
+void strand__look(const struct commander *c, const struct item *it, const struct verdict *v,
+                  struct tally *t);
+void strand__print(const struct commander *c, const struct tally *t, struct buf *out);
 
 /* commander_run.c: step by step. */
 void cmd__survey_share(struct commander *c); /* before the commands of a turn */

@@ -37,6 +37,7 @@ void cmd__free(struct cmd *cmd)
 	order__done(&cmd->o);
 	free(cmd->tally.tasks);
 	free(cmd->tally.days);
+	keyset_done(&cmd->tally.chosen);
 	keyset_done(&cmd->out);
 	keyset_done(&cmd->asked_for);
 	keyset_done(&cmd->waits);

@@ -39,7 +39,8 @@ struct kind {
 	/* May only an administrator say what these arguments say? NULL: the role of the kind is
 	 * enough. */
 	bool (*wants_admin)(const struct order *o);
-	/* Before it is recorded, and never again: may these tasks go? NULL: yes. */
+	/* Before it is recorded, and never again: may these tasks go, are its parameters of any
+	 * use? NULL: yes. */
 	int (*check)(const struct commander *c, const struct order *o, struct refusal *f);
 	/* For one instance. NULL: it is left alone. */
 	struct verdict (*decide)(const struct look *l);
@@ -54,7 +55,8 @@ struct kind {
 	void (*edited)(struct commander *c, const struct cmd *cmd, const struct edit *e);
 	/* Acts at once. 1: not yet, ask again. cmd->edit_posted: it goes on by letters. */
 	int (*act)(struct commander *c, struct cmd *cmd, struct refusal *f);
-	/* Adds members to the answer of a dry run. NULL: none */
+	/* Adds members to the answer of a dry run; of a kind that picks dates to that of the command
+	 * too. NULL: none */
 	void (*print)(const struct commander *c, const struct cmd *cmd, struct buf *out);
 	enum sweep sweep;
 	/* Members of its arguments that are not kept with it: a password, or its hash. Who has the
@@ -67,6 +69,7 @@ struct kind {
 	bool has_children; /* what depends on its instances sees a difference */
 	bool fills;        /* what it makes, or begins anew, is unfinished: quotas count it */
 	bool brakes;       /* ends instances, or holds them back: taken of whom has too many, too */
+	bool strands;      /* its preview says what would wait for dates that do not come */
 	bool has_scope;    /* may take what depends on the chosen, within `scope` */
 	bool retires;      /* with the end of what runs, the tasks go for good */
 	bool about_access; /* changes what lets somebody in, or with what rights: no token may */
@@ -80,6 +83,9 @@ const struct kind *command_kinds(void);
 /* commander_check.c */
 int check_offline(const struct commander *c, const struct order *o, struct refusal *f);
 int check_retire(const struct commander *c, const struct order *o, struct refusal *f);
+
+/* commander_params.c: those of this run, that nothing would use */
+int check_params(const struct commander *c, const struct order *o, struct refusal *f);
 
 /* commander_order.c */
 int priority_parse(struct order *o, struct refusal *f);
@@ -108,6 +114,8 @@ int run_now_resolve(const struct commander *c, struct order *o, struct refusal *
 /* commander_start.c: a workflow, once. */
 int start_parse(struct order *o, struct refusal *f);
 int start_resolve(const struct commander *c, struct order *o, struct refusal *f);
+/* Members that say for which date: the one that was asked for, or was chosen. */
+void start_print(const struct commander *c, const struct cmd *cmd, struct buf *out);
 struct verdict decide_start(const struct look *l);
 
 /* commander_task.c: definitions. */

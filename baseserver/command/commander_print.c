@@ -275,6 +275,7 @@ void cmd__print_dry(struct commander *c, const struct cmd *cmd, struct buf *out)
 		put_open(out, "warnings", '[');
 		if (t->too_deep)
 			put_text(out, NULL, "more depends on these than is counted");
+		strand__print(c, t, out);
 		put_close(out, ']');
 	}
 	put_close(out, '}');

@@ -12,6 +12,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/log.h"
 
 enum { SURVEY_SLICE = 2000, SURVEY_LEAST = 100, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
@@ -105,6 +106,8 @@ static void run_count(struct commander *c, struct cmd *cmd, const struct item *i
 			t->refused[t->n_refused++] = shown;
 		return;
 	}
+	if (cmd->dry && cmd->ops->strands)
+		strand__look(c, it, &v, t);
 	struct tally_task *task = tally__task(t, it->key.task);
 	task->count++;
 	task->made += v.is_new;
@@ -116,6 +119,25 @@ static void run_count(struct commander *c, struct cmd *cmd, const struct item *i
 	t->total++;
 	if (t->n_sample < DRY_LIST_MAX)
 		t->sample[t->n_sample++] = shown;
+}
+
+/* Members of the answer, known once all is counted: what was left as it is, and for which date a
+ * run is. NULL: none. */
+static char *run_members(const struct commander *c, const struct cmd *cmd)
+{
+	const struct tally *t = &cmd->tally;
+	struct buf out;
+
+	buf_init(&out);
+	if (t->left) {
+		put_int(&out, "left", t->left);
+		put_int(&out, "joined", t->joined);
+	}
+	if (cmd->ops->picks_dates && cmd->ops->print)
+		cmd->ops->print(c, cmd, &out);
+	char *text = out.len ? mem_str(buf_str(&out)) : NULL;
+	buf_done(&out);
+	return text;
 }
 
 static void counted(struct commander *c, struct cmd *cmd)
@@ -143,9 +165,8 @@ static void counted(struct commander *c, struct cmd *cmd)
 		cmd__fail(c, cmd, &f);
 		return;
 	}
-	if (t->left && !cmd->resumed && !cmd->o.on_tasks && !cmd->changes)
-		cmd->changes = mem_fmt("\"left\":%" PRId64 ",\"joined\":%" PRId64, t->left,
-		                       t->joined);
+	if (!cmd->resumed && !cmd->o.on_tasks && !cmd->changes)
+		cmd->changes = run_members(c, cmd);
 	bool waits = watches(cmd) || cmd->ops->retires;
 	cmd->answer_early = waits || cmd->total > (int64_t)c->set.batch;
 	if (cmd->state == CS_QUEUED)

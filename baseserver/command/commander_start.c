@@ -11,11 +11,14 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/plan/instantiator.h"
+#include "sched/label.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/json_read.h"
 
 enum { AHEAD_MAX_S = 60 };
@@ -210,6 +213,46 @@ int start_resolve(const struct commander *c, struct order *o, struct refusal *f)
 	if (r == 0)
 		r = pick_dates(c, o, f);
 	return r;
+}
+
+/* Of its instances those of the task with the longest period: they are the run's date. */
+static size_t longest_first(const struct commander *c, const struct selection *s)
+{
+	int64_t longest = -1;
+	size_t found = 0;
+
+	for (size_t i = 0; i < s->n_instances; i++) {
+		const struct plan *p = catalog_task(&c->cat, s->instances[i].task)->def->plan;
+		int64_t at = s->instances[i].run_date, span = 0;
+		if (plan_unit(p) != CU_NONE || plan_schedule(p)->cron)
+			span = plan_period_end(p, at) - at;
+		if (span > longest) {
+			longest = span;
+			found = i;
+		}
+	}
+	return found;
+}
+
+void start_print(const struct commander *c, const struct cmd *cmd, struct buf *out)
+{
+	const struct selection *s = &cmd->o.sel;
+	char label[LABEL_TEXT];
+
+	CHECK(s->n_instances > 0);
+	size_t at = longest_first(c, s), last = at;
+	const struct cat_task *t = catalog_task(&c->cat, s->instances[at].task);
+	while (last + 1 < s->n_instances && s->instances[last + 1].task == t->id)
+		last++;
+	put_open(out, "dates", '{');
+	put_bool(out, "chosen", cmd->o.date == NULL);
+	put_time(out, "first_run_date", s->instances[at].run_date);
+	label_of(t->def->plan, s->instances[at].run_date, label);
+	put_text(out, "first_label", label);
+	put_time(out, "last_run_date", s->instances[last].run_date);
+	label_of(t->def->plan, s->instances[last].run_date, label);
+	put_text(out, "last_label", label);
+	put_close(out, '}');
 }
 
 /* --- a second of its own ------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include "util/err.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
+#include "util/near.h"
 #include "util/utf8.h"
 
 int refuse(struct refusal *f, int code, const char *place, const char *hint, const char *fmt, ...)
@@ -50,48 +51,9 @@ void refusal_print(const struct refusal *f, struct buf *out)
 	put_close(out, '}');
 }
 
-enum { NAME_MAX_BYTES = 60 };
-
-static size_t args_least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Edits from one to the other; long names are far from everything. */
-static size_t args_distance(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b), row[NAME_MAX_BYTES + 1];
-
-	if (n > NAME_MAX_BYTES || m > NAME_MAX_BYTES)
-		return NAME_MAX_BYTES;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			size_t was = row[j];
-			row[j] = args_least(args_least(row[j], row[j - 1]) + 1,
-			                    diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = was;
-		}
-	}
-	return row[m];
-}
-
 const char *nearest_of(const char *name, const char *const *names)
 {
-	size_t best = strlen(name) / 2 + 1;
-	const char *found = NULL;
-
-	for (; *names; names++) {
-		size_t d = args_distance(name, *names);
-		if (d < best) {
-			best = d;
-			found = *names;
-		}
-	}
-	return found;
+	return near_name(name, names);
 }
 
 static void place_of(char ret[160], const char *at, const char *key)

@@ -240,7 +240,8 @@ bool when_range(const char *text, int64_t now, struct when_span *ret)
 	if ((size_t)(dots - text) >= sizeof from)
 		return false;
 	snprintf(from, sizeof from, "%.*s", (int)(dots - text), text);
-	return when_parse(from, now, &ret->from) && when_parse(dots + 2, now, &ret->to);
+	return when_parse(from, now, &ret->from) &&
+	       when_parse(dots[2] ? dots + 2 : "now", now, &ret->to);
 }
 
 /* What a clock may be set back by: two clock times that close may be in either order. */

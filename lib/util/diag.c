@@ -5,6 +5,7 @@
 
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/near.h"
 #include "util/pile.h"
 #include "util/utf8.h"
 
@@ -12,9 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-enum { MESSAGE_MAX = 1000, WORD_MAX = 63, FAR = 1000 };
+enum { MESSAGE_MAX = 1000 };
 
 void diags_init(struct diags *d)
 {
@@ -97,43 +97,14 @@ void diag_warning(struct diags *d, struct place at, const char *code, const char
 	va_end(ap);
 }
 
-static int diag_least(int a, int b, int c)
-{
-	int ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* Edits from one to the other; the case of letters does not count. */
-static int diag_distance(const char *a, const char *b)
-{
-	size_t n = strlen(b);
-	int row[WORD_MAX + 1];
-
-	if (strlen(a) > WORD_MAX || n > WORD_MAX)
-		return FAR;
-	for (size_t j = 0; j <= n; j++)
-		row[j] = (int)j;
-	for (; *a; a++) {
-		int diagonal = row[0]++;
-		for (size_t j = 1; j <= n; j++) {
-			int same = strncasecmp(a, &b[j - 1], 1) != 0;
-			int next = diag_least(row[j] + 1, row[j - 1] + 1, diagonal + same);
-			diagonal = row[j];
-			row[j] = next;
-		}
-	}
-	return row[n];
-}
-
 struct nearest nearest_to(const char *wanted)
 {
-	return (struct nearest){ .wanted = wanted, .distance = FAR };
+	return (struct nearest){ .wanted = wanted, .distance = NEAR_FAR };
 }
 
 void nearest_try(struct nearest *n, const char *name)
 {
-	int d = diag_distance(n->wanted, name);
+	int d = near_distance(n->wanted, name);
 
 	if (d < n->distance) {
 		n->distance = d;
@@ -143,7 +114,7 @@ void nearest_try(struct nearest *n, const char *name)
 
 const char *nearest_name(const struct nearest *n)
 {
-	return n->distance <= 2 + (int)strlen(n->wanted) / 4 ? n->name : NULL;
+	return n->distance <= near_most(n->wanted) ? n->name : NULL;
 }
 
 const char *nearest_hint(const struct nearest *n, char hint[NEAREST_HINT_BYTES])

@@ -1,7 +1,11 @@
+/* How far apart two names are: letters to add, drop or change, and neighbours that changed places,
+ * which is the commonest slip. A name is near when so few of its letters differ that it can hardly
+ * be another word: one of three, two of four to seven, and so on. */
 #include "util/near.h"
 
 #include <string.h>
 #include <strings.h>
+
 
 static int min3(int a, int b, int c)
 {
@@ -10,32 +14,47 @@ static int min3(int a, int b, int c)
 	return m < c ? m : c;
 }
 
+static bool same_letter(char a, char b)
+{
+	return strncasecmp(&a, &b, 1) == 0;
+}
+
 int near_distance(const char *a, const char *b)
 {
-	int row[NEAR_LETTERS_MAX + 1];
+	int rows[3][NEAR_LETTERS_MAX + 1]; /* of the last three letters of a */
 	int n = (int)strnlen(b, NEAR_LETTERS_MAX + 1);
 
 	if (n > NEAR_LETTERS_MAX || strnlen(a, NEAR_LETTERS_MAX + 1) > NEAR_LETTERS_MAX)
 		return NEAR_FAR;
 	for (int j = 0; j <= n; j++)
-		row[j] = j;
-	for (int i = 1; a[i - 1]; i++) {
-		int corner = row[0];
+		rows[0][j] = j;
+	int i = 1;
+	for (; a[i - 1]; i++) {
+		const int *above = rows[(i - 1) % 3], *two = rows[(i + 1) % 3];
+		int *row = rows[i % 3];
 		row[0] = i;
 		for (int j = 1; j <= n; j++) {
-			int change = strncasecmp(&a[i - 1], &b[j - 1], 1) != 0;
-			int up = row[j];
-			row[j] = min3(up + 1, row[j - 1] + 1, corner + change);
-			corner = up;
+			bool same = same_letter(a[i - 1], b[j - 1]);
+			row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + !same);
+			if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
+			    same_letter(a[i - 2], b[j - 1]) && two[j - 2] + 1 < row[j])
+				row[j] = two[j - 2] + 1;
 		}
 	}
-	return row[n];
+	return rows[(i - 1) % 3][n];
+}
+
+int near_most(const char *name)
+{
+	int n = (int)strnlen(name, NEAR_LETTERS_MAX), most = 1 + n / 4;
+
+	return most < n ? most : n - 1;
 }
 
 const char *near_name(const char *name, const char *const *known)
 {
 	const char *best = NULL;
-	int least = 2 + (int)strnlen(name, NEAR_LETTERS_MAX) / 4;
+	int least = near_most(name) + 1;
 
 	for (; known && *known; known++) {
 		int d = near_distance(name, *known);

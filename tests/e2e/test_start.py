@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A workflow that is started by hand: `run start`, `run-now --off-plan` of a whole workflow, and what
 waits for them. TAP."""
+import json
 import os
 import subprocess
 import sys
@@ -136,6 +137,64 @@ def a_part_of_a_workflow_is_started_alone(s):
 
 
 @test
+def a_parameter_that_nothing_uses_is_refused_and_told_what_there_is(s):
+    """A slip in a name ran with the old value, and nobody was told."""
+    _, flow = chain(s, "named")
+    s.sirdar("run", "start", flow, "--wait")
+    day = rows(s, flow)
+    date = next(iter(day))[1]
+    for words in (("run", "start", flow), ("run", "start", f"{flow}/b"), ("redo", "--yes", "--task", f"{flow}/b", "--from", date, "--to", date),
+                  ("redo", "-m", "with_downstream", "--yes", "--task", f"{flow}/a", "--from", date, "--to", date)):
+        for dry in ((), ("--dry-run",)):
+            err = s.sirdar(*words, *dry, "--param", "wrod=x", expect=REFUSED).stderr
+            assert "--param wrod" in err and "did you mean 'word'" in err and "there are: word" in err, (words, err)
+    err = s.sirdar("run", "start", f"{flow}/d", "--param", "word=x", expect=REFUSED).stderr
+    assert "declare it" in err, err
+    assert len(s.instances(f"{flow}/*")) == 4
+    flow = applied(s, "asked", {"env": "params: {script: 'echo $SIRDAR_PARAM_one_two'}", "macro": "params: {script: 'true ${three:-4}'}",
+                                "other": "params: {command: /bin/true}"}, head="parameters: {three: ''}\n")
+    for task, name in (("env", "one.two"), ("macro", "three"), ("other", "any")):
+        s.sirdar("run", "start", f"{flow}/{task}", "--param", f"{name}=1", "--wait")
+    s.sirdar("run", "start", flow, "--task", "env", "--task", "other", "--param", "any=1", "--wait")
+
+
+@test
+def a_start_says_for_which_date_it_runs(s):
+    flow = applied(s, "dated", {"h": "type: noop, cycle: hour", "d": "type: noop"}, **DAILY)
+    dates = json.loads(s.sirdar("run", "start", flow, "--json").stdout)["dates"]
+    assert dates["chosen"] is True and len(dates["first_label"]) == 10 and dates["first_label"] == dates["last_label"], dates
+    out = s.sirdar("run", "start", flow).stdout
+    assert f"for {dates['first_label']} (no --date was said)" in out, out
+    out = s.sirdar("run", "start", flow, "--date", "2026-03-02").stdout
+    assert "for 2026-03-02" in out and "no --date" not in out, out
+    out = s.sirdar("run", "start", flow, "--date", "2026-03-02", "--dry-run").stdout
+    assert "instances for 2026-03-02" in out, out
+
+
+@test
+def a_redo_that_strands_a_chain_says_so_and_can_be_told_what_to_wait_for(s):
+    """Its first date had ended badly: the redo of the second waited for good, and the preview had not said so."""
+    gate = s.dir / "data" / "chain"
+    path = s.dir / "strand.yaml"
+    path.write_text("project: go\nworkflow: strand\nstart_date: 2026-03-01\nend_date: 2026-03-03\ntasks:\n  t: {type: shell, cycle: day, retry: {attempts: 1}, "
+                    f"needs: [{{task: t, depend: -1}}], params: {{script: 'test -e {gate}'}}}}\n")
+    s.sirdar("apply", "--yes", "--from", "2026-03-01", str(path))
+    task, day = "go/strand/t", ("--date", "2026-03-02")
+    s.wait_state(task, "2026-03-01", "StopSchedule")
+    s.sirdar("force-success", "--yes", task, "2026-03-02")
+    s.wait_state(task, "2026-03-03", "StopSchedule")
+    gate.write_text("")
+    out = s.sirdar("redo", task, *day, "--dry-run").stdout
+    assert "1 of these would wait for what does not come" in out and f"{task} 2026-03-02 waits for" in out and "2026-03-01, which ended badly" in out, out
+    assert "warning" not in s.sirdar("redo", task, "--from", "2026-03-01", "--to", "2026-03-03", "--dry-run").stdout
+    for how in ("inside", "ignore"):
+        assert "warning" not in s.sirdar("redo", task, *day, "--dependencies", how, "--dry-run").stdout, how
+        s.sirdar("redo", "--yes", task, *day, "--dependencies", how, "--wait")
+    assert "dependencies" in s.sirdar("redo", task, *day, "--dependencies", "inside", "-m", "with_downstream", "--yes", expect=REFUSED).stderr
+    s.sirdar("redo", "--yes", task, "--from", "2026-03-01", "--to", "2026-03-03", "--dependencies", "inside", "--wait")
+
+
+@test
 def what_cannot_be_started_is_refused_and_says_why(s):
     gate = s.dir / "data" / "busy"
     flow = applied(s, "busy", {"a": f"params: {{script: 'while [ ! -e {gate} ]; do sleep 0.02; done'}}"}, **DAILY)
@@ -222,4 +281,4 @@ def a_part_of_a_long_chain_is_found_at_once(s):
 
 
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("start").start(types=("shell:32", "noop:8"))))
+    sys.exit(main(lambda: Site("start", types_dir=BIN.parent / "types").start(types=("shell:32", "noop:8"))))

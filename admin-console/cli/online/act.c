@@ -190,6 +190,10 @@ static const struct opt redo_options[] = {
 	PRIORITY,
 	PARAM,
 	NO_OP,
+	{ "dependencies", 'D', "WHICH",
+	  "what it waits for again: all of its links (default), inside: only what is redone here, "
+	  "ignore: nothing",
+	  TAKE_TEXT, "dependencies", .group = 1 },
 	{ "failed-parts", 'f', NULL, "only the parts that failed", TAKE_TRUE, "failed_parts",
 	  .group = 1 },
 	RUN_SELECTION,

@@ -76,6 +76,15 @@ static void preview_online(const cJSON *e, struct buf *out)
 		buf_printf(out, " to %s%s\n", text_of(e, "last_label"), left_out_of(e));
 }
 
+static void preview_dates(const cJSON *dates, struct buf *out)
+{
+	const char *first = text_of(dates, "first_label"), *last = text_of(dates, "last_label");
+
+	if (first[0])
+		buf_printf(out, " for %s%s%s", first, strcmp(first, last) != 0 ? " to " : "",
+		           strcmp(first, last) != 0 ? last : "");
+}
+
 static void preview_print(const cJSON *dry, FILE *to)
 {
 	struct buf out;
@@ -85,7 +94,9 @@ static void preview_print(const cJSON *dry, FILE *to)
 	buf_printf(&out, "%s: ", text_of(dry, "kind"));
 	if (json_get(dry, "tasks_changed"))
 		buf_printf(&out, "%s, ", plural_of(dry, "tasks_changed", "task"));
-	buf_printf(&out, "%s\n", plural_of(dry, "total", "instance"));
+	buf_printf(&out, "%s", plural_of(dry, "total", "instance"));
+	preview_dates(json_get(dry, "dates"), &out);
+	buf_putc(&out, '\n');
 	cJSON_ArrayForEach(e, json_get(dry, "states"))
 		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble, e->string);
 	preview_tasks(json_get(dry, "tasks"), "Task|Owner|>Count|>New|>Running", &out);

@@ -59,6 +59,18 @@ static void tasks_print(const cJSON *c)
 		printf(", and %lld more", number_of(c, "tasks_changed") - n);
 }
 
+/* For which date a run is: asked for, or the server's choice. */
+static void dates_print(const cJSON *c)
+{
+	const cJSON *dates = json_get(c, "dates");
+	const char *first = text_of(dates, "first_label"), *last = text_of(dates, "last_label");
+
+	if (first[0])
+		printf(", for %s%s%s%s", first, strcmp(first, last) != 0 ? " to " : "",
+		       strcmp(first, last) != 0 ? last : "",
+		       json_true(dates, "chosen") ? " (no --date was said)" : "");
+}
+
 /* What it did: tasks, instances, or to what it was done where neither is counted. */
 static void print_with(const cJSON *c, const struct words *of)
 {
@@ -78,6 +90,7 @@ static void print_with(const cJSON *c, const struct words *of)
 	else if (rows)
 		printf(", %lld of %s done", done,
 		       number_of(c, "total") < 0 ? "?" : text_of(c, "total"));
+	dates_print(c);
 	for (size_t i = 0; of && i < of->n && !tasks && !rows; i++)
 		printf("%s%s", i ? " " : ", ", of->items[i]);
 	if (text_of(c, "error")[0] != '\0')

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/place.h"
 #include "sched/label.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -159,7 +160,7 @@ void path_dates(struct buf *path, const char *dates)
 	char *from = dots ? mem_strn(dates, (size_t)(dots - dates)) : NULL;
 
 	path_arg(path, "from", from ? from : dates);
-	path_arg(path, "to", dots ? dots + 2 : dates);
+	path_arg(path, "to", !dots ? dates : dots[2] ? dots + 2 : "now");
 	free(from);
 }
 
@@ -309,14 +310,17 @@ static void details_say(const cJSON *error)
 
 	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors")) {
 		const char *path = text_of(e, "path"), *hint = text_of(e, "hint");
+		const char *message = text_of(e, "message");
+		if (strncmp(message, path, strlen(path)) == 0)
+			path = ""; /* it says so itself */
 		cli_line(stderr, "%s:%s:%s: %s%s%s%s%s", text_of(e, "file"), text_of(e, "line"),
-		         text_of(e, "column"), path, path[0] ? ": " : "", text_of(e, "message"),
+		         text_of(e, "column"), path, path[0] ? ": " : "", message,
 		         hint[0] ? "; " : "", hint);
 	}
 }
 
 /* Say what the server said. */
-static int http_refused(struct online *o, const struct buf *answer)
+static int http_refused(struct online *o, const cJSON *body, const struct buf *answer)
 {
 	cJSON *root = cJSON_ParseWithLength((const char *)buf_at(answer), answer->len);
 	const cJSON *e = json_get(root, "error");
@@ -328,15 +332,13 @@ static int http_refused(struct online *o, const struct buf *answer)
 		const char *place = text_of(e, "place"), *hint = text_of(e, "hint");
 
 		details_say(e);
-		const char *message = text_of(e, "message");
+		char *message = place_message(o->cli, body, place, text_of(e, "message"));
 
-		/* The server's text may name its place and repeat its hint. */
-		if (strncmp(message, place, strlen(place)) == 0)
-			place = "";
+		/* It may repeat its hint. */
 		if (strstr(message, hint))
 			hint = "";
-		cli_fail(code, "%s%s%s%s%s", place, place[0] ? ": " : "", message,
-		         hint[0] ? "; " : "", hint);
+		cli_fail(code, "%s%s%s", message, hint[0] ? "; " : "", hint);
+		free(message);
 	} else {
 		cli_fail(code, "%s answers %ld", o->base, o->status);
 	}
@@ -488,7 +490,7 @@ int online_call(struct online *o, const char *method, const char *path, const cJ
 		code = code_give(o, path, body, &answer);
 	free(text);
 	if (code == CLI_OK && (o->status < 200 || o->status > 299))
-		code = http_refused(o, &answer);
+		code = http_refused(o, body, &answer);
 	if (code == CLI_OK) {
 		root = cJSON_ParseWithLength((const char *)buf_at(&answer), answer.len);
 		if (!root)
@@ -505,7 +507,7 @@ int online_text(struct online *o, const char *path, struct buf *ret)
 	int code = request_patient(o, "GET", path, NULL, ret);
 
 	if (code == CLI_OK && o->status != 200)
-		code = http_refused(o, ret);
+		code = http_refused(o, NULL, ret);
 	return code;
 }
 
@@ -605,7 +607,7 @@ int online_stream(struct online *o, const char *path,
 	code = stream_run(&r, tick);
 	curl_easy_getinfo(o->curl, CURLINFO_RESPONSE_CODE, &o->status);
 	if (r.code == 0 && o->status != 0 && o->status != 200)
-		r.code = http_refused(o, &r.text);
+		r.code = http_refused(o, NULL, &r.text);
 	else if (r.code == 0 && code != CURLE_OK)
 		r.code = unreachable(o, code);
 	curl_slist_free_all(headers);
