@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/near.h"
 #include "util/screen.h"
 
 #define COMMAND(name, row, args, help) extern const struct verb verb_##row;
@@ -68,6 +69,27 @@ static const char *begins_so(const char *word)
 	return found;
 }
 
+/* The command, or the first word of some, that is nearest to what was said; NULL: none is near. */
+static const char *nearest_command(int argc, char **argv)
+{
+	static char first[40];
+	const char *names[COMMANDS + 1], *near;
+	char whole[100];
+
+	snprintf(whole, sizeof whole, "%.48s %.48s", argv[1], argc > 2 ? argv[2] : "");
+	for (size_t i = 0; i < COMMANDS; i++)
+		names[i] = commands[i].name;
+	names[COMMANDS] = NULL;
+	near = near_name(whole, names);
+	near = near ? near : near_name(argv[1], names);
+	for (size_t i = 0; !near && i < COMMANDS; i++) {
+		snprintf(first, sizeof first, "%.*s", (int)strcspn(names[i], " "), names[i]);
+		if (near_distance(argv[1], first) <= near_most(argv[1]))
+			near = first;
+	}
+	return near;
+}
+
 /* `sirdar peer`, `sirdar peer --help`, `sirdar peer lst`: what there is. */
 static int group_help(int argc, char **argv)
 {
@@ -113,6 +135,8 @@ int main(int argc, char **argv)
 	if (!cli.command && is_group(argv[1]))
 		return group_help(argc, argv);
 	const char *near = cli.command ? NULL : begins_so(argv[1]);
+	if (!cli.command && !near)
+		near = nearest_command(argc, argv);
 	if (near)
 		return cli_fail(CLI_USAGE, "no command '%s', is this meant: %s", argv[1], near);
 	if (!cli.command)

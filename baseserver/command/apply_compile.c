@@ -36,6 +36,8 @@ static void make_world(struct apply *a)
 	a->world.scopes = &c->docs[DOC_SETTING];
 	a->world.targets = &c->docs[DOC_SERVER];
 	a->world.set = a->set;
+	a->world.runs = c->runs;
+	a->world.n_runs = c->n_runs;
 	a->world.w.types = manifests_types(c->types);
 	a->world.w.infra_max = c->set.infra_max;
 }

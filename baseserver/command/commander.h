@@ -68,6 +68,9 @@ void commander_set_front(struct commander *c, const struct front *front);
 /* What was seen of the lease and of those who wait for it; copied. Thread: any. */
 void commander_lead(struct commander *c, const struct lead_view *v);
 
+/* A broker runs tasks of this type. `commander`: a struct commander. Thread: any. */
+void commander_runs(void *commander, const char *type);
+
 /* What etcd's registry has, as JSON: what the query `nodes` answers from now on. Owns json.
  * Thread: any. */
 void commander_nodes(struct commander *c, char *json);

@@ -152,6 +152,23 @@ static bool world_parameter(void *ctx, const char *project, const char *name)
 	return false;
 }
 
+/* A type that a task in force has was accepted once. */
+static bool world_runs(void *ctx, const char *type)
+{
+	const struct world *w = ctx;
+
+	for (size_t i = 0; i < w->n_runs; i++)
+		if (strcmp(w->runs[i], type) == 0)
+			return true;
+	for (size_t i = 0; w->cat && i < w->cat->tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(w->cat, (uint32_t)i);
+		if (t && !catalog_retired(t) && t->row.state != TS_DRAFT &&
+		    strcmp(t->def->type, type) == 0)
+			return true;
+	}
+	return false;
+}
+
 void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
                 const struct catalog *cat, const struct docs *calendars, const char *timezone,
                 bool is_save, int64_t now)
@@ -181,6 +198,7 @@ void world_init(struct world *w, const struct names *tasks, const struct names *
 		                        .workflow = workflow,
 		                        .parameter = world_parameter,
 		                        .server = server,
+		                        .runs = world_runs,
 		                        .saved = !is_save };
 }
 

@@ -151,7 +151,7 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 	b->n_groups = g->n_groups;
 }
 
-static void greet_loader(struct greeting *g, struct broker *b)
+static void greet_loader(struct registrar *r, struct greeting *g, struct broker *b)
 {
 	struct runner *run = runner_of(b, g->type, g->lane);
 
@@ -159,6 +159,7 @@ static void greet_loader(struct greeting *g, struct broker *b)
 		registrar_refuse(g, E_LIMIT, "more than 128 loaders on one broker");
 		return;
 	}
+	registrar__tell_type(r, run->type);
 	/* After a restart nobody knows which process held what: absent means lost then, never
 	 * "send it again": an in-process job leaves no marker on the machine. */
 	g->fresh = run->incarnation != g->incarnation;
@@ -191,7 +192,7 @@ static void on_greet(struct letter *l, void *self)
 	if (admitted && g->role == 1)
 		greet_broker(g, b, now);
 	else if (admitted)
-		greet_loader(g, b);
+		greet_loader(r, g, b);
 	if (admitted) {
 		machine_heard(b, actor_mono_us(r->me));
 		b->heard_us = now;
@@ -390,6 +391,7 @@ void registrar_free(struct registrar *r)
 	for (size_t i = 0; i < r->n; i++)
 		free(r->brokers[i]);
 	manifests_free(r->types);
+	free(r->told);
 	free(r->brokers);
 	free(r);
 }

@@ -12,7 +12,14 @@ struct registrar {
 	uint32_t last_id;
 	struct manifests *types; /* NULL: none */
 	int64_t beat_us;
+	void (*tell)(void *ctx, const char *type); /* of a new type; NULL: nobody */
+	void *tell_ctx;
+	char (*told)[64];
+	size_t n_told;
 };
+
+/* registrar_types.c: says it the first time. */
+void registrar__tell_type(struct registrar *r, const char *type);
 
 const char *runner__state_name(const struct runner *run);
 /* It is granted jobs, if it has a free slot. */

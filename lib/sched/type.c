@@ -172,10 +172,12 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
                        struct type_param *p)
 {
 	static const char *const keys[] = { "name",   "type",    "required", "default", "help",
-		                            "secret", "choices", "example",  "code",    NULL };
+		                            "secret", "choices", "example",  "code",    "min",
+		                            NULL };
 	const struct yaml_node *value;
 	const char *want;
 	char room[200];
+	int64_t us;
 
 	CHECK(t->n_params > 0 && p == &t->params[t->n_params - 1]);
 	if (n->kind != YAML_MAP) {
@@ -194,6 +196,9 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 	p->secret = read_truth(r, n, "secret");
 	p->example = read_text(r, n, "example", "");
 	p->code = read_code(r, n);
+	p->least = read_text(r, n, "min", NULL);
+	if (p->least && (p->kind != TYPE_DURATION || !duration_parse_us(p->least, &us)))
+		type_wrong(r, yaml_get(n, "min"), "min", "a duration, of `type: duration` alone");
 	read_both(r, n, "help", &p->help, &p->help_zh);
 	read_choices(r, n, p);
 	value = yaml_get(n, "default");
@@ -429,7 +434,7 @@ static void list_choices(const struct yaml_node *choices, char *room, size_t byt
 
 static bool scalar_ok(const struct type_param *p, const char *text)
 {
-	int64_t us;
+	int64_t us, least;
 
 	switch (p->kind) {
 	case TYPE_INTEGER:
@@ -438,7 +443,8 @@ static bool scalar_ok(const struct type_param *p, const char *text)
 	case TYPE_BOOLEAN:
 		return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
 	case TYPE_DURATION:
-		return duration_parse_us(text, &us);
+		return duration_parse_us(text, &us) &&
+		       (!p->least || !duration_parse_us(p->least, &least) || us >= least);
 	case TYPE_CHOICE:
 		return is_choice(p->choices, text);
 	case TYPE_LIST: /* as JSON */
@@ -465,6 +471,10 @@ bool type_value_ok(const struct type_param *p, const struct yaml_node *value, ch
 	*ret_want = kinds[p->kind].want;
 	if (p->kind == TYPE_CHOICE && p->choices) {
 		list_choices(p->choices, room, room_bytes);
+		*ret_want = room;
+	}
+	if (p->least) {
+		snprintf(room, room_bytes, "%s, at least %.20s", kinds[p->kind].want, p->least);
 		*ret_want = room;
 	}
 	return false;
@@ -499,6 +509,8 @@ static void param_print(struct buf *out, const struct type_param *p)
 	texts_print(out, "choices", p->choices);
 	both_print(out, "help", p->help, p->help_zh);
 	put_text(out, "example", p->example);
+	if (p->least)
+		put_text(out, "min", p->least);
 	put_close(out, '}');
 }
 

@@ -38,6 +38,7 @@ struct type_param {
 	enum code_kind code;        /* what reads it, where that is no data */
 	const struct yaml_node *choices; /* of a choice; else NULL */
 	const char *example;             /* "" for none */
+	const char *least;               /* of a duration: none is shorter; NULL: any may be */
 };
 
 struct type {

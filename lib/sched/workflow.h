@@ -190,8 +190,11 @@ struct workflow_world {
 	/* May tasks of the project use that target server, or, secret: what it keeps secret? NULL:
 	 * yes, else why not (static text). Without this function any name will do. */
 	const char *(*server)(void *ctx, const char *project, const char *name, bool secret);
-	/* What task types declare; parameters of types that are not in it, and without it of
-	 * all, are taken as they are. */
+	/* Does somebody run tasks of a type that is not in `types`? NULL: nobody does. */
+	bool (*runs)(void *ctx, const char *type);
+	/* What task types declare; parameters of types that are not in it are taken as they
+	 * are. Empty or NULL: so are types. Else one that is not there and nobody runs is refused,
+	 * but of a draft. */
 	const struct type_set *types;
 	bool fresh; /* none of it is stored: all is judged as what is saved now */
 	bool saved; /* was judged when it was saved: types tell what parameters are, no more */

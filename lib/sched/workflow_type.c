@@ -3,6 +3,7 @@
 #include "sched/type.h"
 #include "sched/workflow_impl.h"
 #include "util/check.h"
+#include "util/near.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,23 +69,44 @@ static void check_given(struct wf_compiler *c, const struct wf_made *m, const st
 	}
 }
 
+/* A parameter that may be a slip of one that is wanted; NULL: none. */
+static const char *slip_of(const struct wf_made *m, const struct type *t, const char *wanted,
+                           char *room, size_t bytes)
+{
+	for (size_t i = 0; i < m->t->params.n; i++) {
+		const char *name = m->t->params.items[i].name;
+		if (type_param_find(t, name) || near_distance(name, wanted) > near_most(name))
+			continue;
+		snprintf(room, bytes, "is '%.60s' meant to be '%.60s'?", name, wanted);
+		return room;
+	}
+	return NULL;
+}
+
 static void check_missing(struct wf_compiler *c, const struct wf_made *m, const struct type *t)
 {
-	for (size_t i = 0; i < t->n_params; i++)
-		if (t->params[i].required && !is_given(c, m, t->params[i].name))
-			diag_error(c->d, wf__place(m, m->t->params.node, "params"),
-			           "missing_parameter", t->params[i].help,
-			           "the task type '%s' needs the parameter '%s'", t->name,
-			           t->params[i].name);
+	char room[200];
+
+	for (size_t i = 0; i < t->n_params; i++) {
+		const struct type_param *p = &t->params[i];
+		if (!p->required || is_given(c, m, p->name))
+			continue;
+		const char *slip = slip_of(m, t, p->name, room, sizeof room);
+		diag_error(c->d, wf__place(m, m->t->params.node, "params"), "missing_parameter",
+		           slip ? slip : p->help, "the task type '%s' needs the parameter '%s'",
+		           t->name, p->name);
+	}
 }
 
 static void check_one_of(struct wf_compiler *c, const struct wf_made *m, const struct type *t)
 {
-	char names[200] = "";
+	char names[200] = "", room[200];
+	const char *slip = NULL;
 	size_t given = 0, at = 0;
 
 	for (size_t i = 0; t->one_of && i < t->one_of->n; i++) {
 		given += is_given(c, m, t->one_of->items[i]->text);
+		slip = slip ? slip : slip_of(m, t, t->one_of->items[i]->text, room, sizeof room);
 		if (at + 1 < sizeof names)
 			at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
 			                       t->one_of->items[i]->text);
@@ -92,7 +114,7 @@ static void check_one_of(struct wf_compiler *c, const struct wf_made *m, const s
 	if (t->one_of && given != 1)
 		diag_error(
 			c->d, wf__place(m, m->t->params.node, "params"),
-			given ? "conflict" : "missing_parameter", NULL,
+			given ? "conflict" : "missing_parameter", given ? NULL : slip,
 			"the task type '%s' needs exactly one of the parameters %s, here are %zu",
 			t->name, names, given);
 }
@@ -148,6 +170,17 @@ static void check_plain(struct wf_compiler *c, const struct wf_made *m, const st
 		           p->name, p->value);
 }
 
+/* Who may have which secret is judged here, so the names must stand here. */
+static void check_no_macro(struct wf_compiler *c, const struct wf_made *m, const struct wf_pair *p)
+{
+	char key[WORKFLOW_NAME_MAX + 40];
+
+	snprintf(key, sizeof key, "params.%s", p->name);
+	diag_error(c->d, wf__place(m, p->node, key), "wrong_value", "sirdar target list",
+	           "parameter %s is '%.80s', want names of secrets, without macros", p->name,
+	           p->value);
+}
+
 static void check_servers(struct wf_compiler *c, const struct wf_made *m, const struct type *t,
                           const struct wf_pairs *pairs)
 {
@@ -157,7 +190,9 @@ static void check_servers(struct wf_compiler *c, const struct wf_made *m, const 
 
 		if (declared && declared->kind == TYPE_SERVER)
 			check_plain(c, m, p);
-		else if (declared && declared->secret && !macro_has(p->value))
+		else if (declared && declared->secret && macro_has(p->value))
+			check_no_macro(c, m, p);
+		else if (declared && declared->secret)
 			check_secrets(c, m, p);
 	}
 }
@@ -173,6 +208,34 @@ static bool uses_server(const struct type *t, const struct wf_pairs *pairs)
 	return false;
 }
 
+static bool is_draft(const struct wf_made *m)
+{
+	enum { WORD_DRAFT = 1 }; /* of `state`: online, draft, ... */
+
+	return m->t->state.value == WORD_DRAFT;
+}
+
+/* A slip in its name would wait for ever for a machine that has it. */
+static void check_known(struct wf_compiler *c, const struct wf_made *m)
+{
+	const struct type_set *types = c->world->types;
+	const char *name = m->t->type.text;
+	struct nearest near = nearest_to(name);
+	char hint[NEAREST_HINT_BYTES];
+
+	if (c->world->saved || !types || type_set_count(types) == 0 || is_draft(m) ||
+	    (c->world->runs && c->world->runs(c->world->ctx, name)))
+		return;
+	for (size_t i = 0; i < type_set_count(types); i++)
+		nearest_try(&near, type_set_at(types, i)->name);
+	const char *said = nearest_hint(&near, hint);
+	diag_error(c->d, wf__place(m, m->t->type.node, "type"), "unknown_type",
+	           said ? said
+	                : "`sirdar type list` has those there are; state: draft may name one that "
+	                  "is to come",
+	           "there is no task type '%.80s'", name);
+}
+
 void wf__check_type(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct type *t;
@@ -183,8 +246,10 @@ void wf__check_type(struct wf_compiler *c, struct wf_made *m)
 	t = c->world->types ? type_set_find(c->world->types, m->t->type.text) : NULL;
 	m->type = t;
 	wf__check_code(c, m);
-	if (!t)
+	if (!t) {
+		check_known(c, m);
 		return;
+	}
 	m->asks |= uses_server(t, &m->t->params) || uses_server(t, &m->wf->base.parameters);
 	if (c->world->saved)
 		return;

@@ -41,9 +41,37 @@ static struct place yaml_here(const struct reading *r, yaml_mark_t mark)
 		               .path = "" };
 }
 
-static const char *why(const struct reading *r)
+/* libyaml's words that say nothing to who wrote the file. */
+static const struct {
+	const char *problem, *text, *hint;
+} yaml_words[] = {
+	{ "found character that cannot start any token", "a tab or a character such as @ or ` where a "
+	                                                 "value or a key begins",
+	  "indent with blanks, never with tabs; put a text that begins so into quotes" },
+	{ "found a tab character where an indentation space is expected", "a tab in the indentation",
+	  "indent with blanks, never with tabs" },
+	{ "mapping values are not allowed in this context", "a `:` where no key may stand",
+	  "put a text that holds `: ` into quotes, and look at the indentation above" },
+	{ "could not find expected ':'", "a line without `:`, where a key is wanted",
+	  "KEY: VALUE; look at quotes and brackets above that are not closed" },
+	{ "did not find expected key", "no key where one is wanted",
+	  "keys of one map begin in the same column" },
+	{ "did not find expected '-' indicator", "an item of a list begins in another column",
+	  "items of one list begin in the same column" },
+	{ "found unexpected end of stream", "the text ends within quotes", "close the quotes" },
+};
+
+static void yaml_problem(const struct reading *r, const char **ret_text, const char **ret_hint)
 {
-	return r->parser.problem ? r->parser.problem : "not YAML";
+	*ret_text = r->parser.problem ? r->parser.problem : "not YAML";
+	*ret_hint = r->parser.context;
+	for (size_t i = 0; i < sizeof yaml_words / sizeof yaml_words[0]; i++) {
+		if (strcmp(yaml_words[i].problem, *ret_text) != 0)
+			continue;
+		*ret_text = yaml_words[i].text;
+		*ret_hint = yaml_words[i].hint;
+		return;
+	}
 }
 
 static bool yaml_advance(struct reading *r)
@@ -55,7 +83,9 @@ static bool yaml_advance(struct reading *r)
 	yaml_mark_t mark = r->parser.problem_mark;
 	if (r->parser.error == YAML_READER_ERROR) /* it tells the byte only */
 		mark = r->parser.mark;
-	diag_error(r->d, yaml_here(r, mark), "syntax", r->parser.context, "%s", why(r));
+	const char *text, *hint;
+	yaml_problem(r, &text, &hint);
+	diag_error(r->d, yaml_here(r, mark), "syntax", hint, "%s", text);
 	return false;
 }
 

@@ -45,6 +45,8 @@ static int sensor_prepare(void *self, const struct runner_job *job, struct runne
 	    run_duration(&r, "every", 7 * DAY_MS, 60000, &s->every_ms) < 0 ||
 	    run_duration(&r, "give_up", 3650 * DAY_MS, 0, &s->give_up_ms) < 0)
 		return RUNNER_FAILED;
+	if (s->every_ms == 0) /* of a macro: what is written is judged when it is saved */
+		return run_refuse(&r, "parameter every is 0, want 1s or more");
 	return RUNNER_DONE;
 }
 
@@ -64,7 +66,7 @@ static int not_yet(const struct run *r, const struct sensor *s, const char *what
 	run_log(r, "not yet: %s", what);
 	run_end(r, RUNNER_NOT_YET, "%.200s", what);
 	r->result->exit_code = 0;
-	r->result->retry_after_ms = (uint64_t)(s->every_ms > 0 ? s->every_ms : 1);
+	r->result->retry_after_ms = (uint64_t)s->every_ms;
 	return RUNNER_DONE;
 }
 

@@ -110,6 +110,15 @@ void check_number(struct asked *q, const struct opt *o, const char *arg, struct 
 		argp_error(state, "'%s' is no number", arg);
 }
 
+void check_once(struct asked *q, const struct opt *o, const char *arg, struct argp_state *state)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (q->given[i].opt == o && strcmp(q->given[i].value, arg) != 0)
+			argp_error(state, "--%s is said twice: %s and %s; it takes one, run the "
+			                  "command once for each",
+			           o->name, q->given[i].value, arg);
+}
+
 void check_no_json(struct asked *q, struct argp_state *state)
 {
 	if (q->cli->json)

@@ -98,6 +98,8 @@ int usage(const struct cli *cli);                  /* says it; CLI_USAGE */
 
 /* A check: a whole number, of any sign. */
 opt_check check_number;
+/* Another value than one said before would take its place unseen. */
+opt_check check_once;
 /* NAME=VALUE (act.c). */
 opt_check check_pair;
 /* A check of all that was said: for what prints the text of others, as it is. */

@@ -163,7 +163,7 @@ static void workflow_take(struct asked *q, struct argp_state *state)
 	{ "task", 0, "TASK", "this task too (repeatable)", TAKE_ITEM, "selection.tasks", \
 	  .group = 2 }, \
 	{ "workflow", 0, "WORKFLOW", "all tasks of a workflow", TAKE_TEXT, "selection.workflow", \
-	  .group = 2 }
+	  .check = check_once, .group = 2 }
 #define HOW \
 	{ "wait", 0, NULL, DONE_HELP, .group = 3 }, WAITING(3), BUT_WAIT
 #define HOW_RUNS \

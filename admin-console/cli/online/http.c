@@ -304,9 +304,10 @@ static int exit_of(long status)
 	}
 }
 
-static void details_say(const cJSON *error)
+static int details_say(const cJSON *error)
 {
 	const cJSON *e;
+	int n = 0;
 
 	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors")) {
 		const char *path = text_of(e, "path"), *hint = text_of(e, "hint");
@@ -316,7 +317,9 @@ static void details_say(const cJSON *error)
 		cli_line(stderr, "%s:%s:%s: %s%s%s%s%s", text_of(e, "file"), text_of(e, "line"),
 		         text_of(e, "column"), path, path[0] ? ": " : "", message,
 		         hint[0] ? "; " : "", hint);
+		n++;
 	}
+	return n;
 }
 
 /* Say what the server said. */
@@ -331,13 +334,16 @@ static int http_refused(struct online *o, const cJSON *body, const struct buf *a
 	if (e) {
 		const char *place = text_of(e, "place"), *hint = text_of(e, "hint");
 
-		details_say(e);
+		int told = details_say(e);
 		char *message = place_message(o->cli, body, place, text_of(e, "message"));
 
-		/* It may repeat its hint. */
+		/* It may repeat its hint; of many mistakes it is the first. */
 		if (strstr(message, hint))
 			hint = "";
-		cli_fail(code, "%s%s%s", message, hint[0] ? "; " : "", hint);
+		if (told)
+			cli_fail(code, "%s", counted((size_t)told, "mistake"));
+		else
+			cli_fail(code, "%s%s%s", message, hint[0] ? "; " : "", hint);
 		free(message);
 	} else {
 		cli_fail(code, "%s answers %ld", o->base, o->status);

@@ -36,6 +36,9 @@ static void online_param_check(struct asked *q, struct argp_state *state)
 	const char *project = project_of(q);
 	char why[NAME_WHY_BYTES];
 
+	if (given(q, "project") && !*project)
+		argp_error(state, "--project is empty: a project is wanted, or no --project at all "
+		                  "for parameters of all");
 	if (*project && name_wrong(project, why))
 		argp_error(state, "--project: '%.*s' is not a name: %s", name_shown(project),
 		           project, why);

@@ -68,6 +68,13 @@ char *place_said(const struct cli *cli, const cJSON *body, const char *place)
 	return o ? mem_fmt("--%s", o->name) : mem_str(inner);
 }
 
+/* Does the rest of the message show what it is about? Of a query nobody sent a body: what is in
+ * quotes is the word that was said. */
+static bool is_told(const cJSON *body, const char *said, const char *rest)
+{
+	return strncmp(rest, ": ", 2) == 0 && (body ? strstr(rest, said) : strchr(rest, '\''));
+}
+
 char *place_message(const struct cli *cli, const cJSON *body, const char *place,
                     const char *message)
 {
@@ -75,8 +82,9 @@ char *place_message(const struct cli *cli, const cJSON *body, const char *place,
 	size_t n = strlen(place);
 
 	/* The server's text may name its place. */
-	if (n && strncmp(message, place, n) == 0)
-		text = mem_fmt("%s%s", said, message + n);
+	if (n && strncmp(message, place, n) == 0 && message[n] == ':')
+		text = is_told(body, said, message + n) ? mem_str(message + n + 2)
+		                                        : mem_fmt("%s%s", said, message + n);
 	else if (said[0] && !strstr(message, said))
 		text = mem_fmt("%s: %s", said, message);
 	else

@@ -185,7 +185,7 @@ static int run_await(struct asked *q)
 }
 
 static const struct opt wait_options[] = {
-	{ "workflow", 0, "WORKFLOW", "all tasks of a workflow" },
+	{ "workflow", 0, "WORKFLOW", "all tasks of a workflow", .check = check_once },
 	{ "from", 0, "T", "run dates from here" },
 	{ "to", 0, "T", "run dates to here, included" },
 	WAITING(0),
