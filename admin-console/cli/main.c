@@ -30,21 +30,48 @@ static bool is_of_group(const struct command *c, const char *word)
 	return strncmp(c->name, word, n) == 0 && c->name[n] == ' ';
 }
 
-/* group: its commands; NULL: all. */
+static const struct subject {
+	const char *first, *title, *example;
+} subjects[] = {
+#define SUBJECT(first, title, example) { first, title, example },
+#include "admin-console/cli/subjects.def"
+#undef SUBJECT
+};
+
+/* The subject that begins with a command, after the example of the one before it. */
+static void print_subject(FILE *out, const char *name, const struct subject **current)
+{
+	for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+		if (strcmp(subjects[i].first, name) != 0)
+			continue;
+		if (*current)
+			fprintf(out, "  e.g. %s\n", (*current)->example);
+		fprintf(out, "\n%s\n", subjects[i].title);
+		*current = &subjects[i];
+	}
+}
+
+/* group: its commands; NULL: all, by subject. */
 static void print_commands(FILE *out, const char *group)
 {
+	const struct subject *current = NULL;
+
 	for (size_t i = 0; i < COMMANDS; i++) {
 		char head[200];
 		if (group && !is_of_group(&commands[i], group))
 			continue;
+		if (!group)
+			print_subject(out, commands[i].name, &current);
 		snprintf(head, sizeof head, "%s %s", commands[i].name, commands[i].args);
 		fprintf(out, "  %-44s %s\n", head, commands[i].help);
 	}
+	if (current)
+		fprintf(out, "  e.g. %s\n", current->example);
 }
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: sirdar COMMAND [arguments] [--json]\n\n", out);
+	fputs("usage: sirdar COMMAND [arguments] [--json]\n", out);
 	print_commands(out, NULL);
 	fputs("\nsirdar COMMAND --help says more. Exit: 0 done, 1 refused or errors found, 2 wrong "
 	      "use,\n"

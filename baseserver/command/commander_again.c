@@ -147,7 +147,8 @@ static struct verdict redo(const struct look *l, bool kill)
 	if (v.what != VD_PROPOSE)
 		return v;
 	v.flags = redo_flags(l);
-	v.origin = OR_MANUAL;
+	/* What has an order of its own is a member only so (ledger_ask.c: flags_asked). */
+	v.origin = l->o->members ? OR_BACKFILL : OR_MANUAL;
 	return l->o->failed_parts ? mend(l, v) : v;
 }
 

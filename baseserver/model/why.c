@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/instance.h"
 #include "sched/when.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -82,11 +83,22 @@ const char *why_gate_name(int gate)
 	return gate_names[gate];
 }
 
+/* An argument as it stands in a line: states by people's words, names stay for programs. */
+static const char *arg_words(const char *key, size_t len, const char *text)
+{
+	enum state st;
+
+	if (len == 5 && strncmp(key, "state", len) == 0 && state_from_name(text, &st) &&
+	    strcmp(text, state_name(st)) == 0)
+		return state_word(st);
+	return text;
+}
+
 static void print_arg(const struct why_line *w, const char *key, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (strlen(w->args[i].key) == len && strncmp(w->args[i].key, key, len) == 0)
-			buf_puts(out, w->args[i].text);
+			buf_puts(out, arg_words(key, len, w->args[i].text));
 }
 
 static void print_words(const struct why_line *w, const char *words, struct buf *out)

@@ -315,7 +315,7 @@ static bool say_parts(struct why *w, const struct instance *i)
 	for (int st = 0; st < ST_COUNT; st++)
 		if (p.states[st])
 			buf_printf(&states, "%s%zu %s", states.len ? ", " : "", p.states[st],
-			           state_name((enum state)st));
+			           state_word((enum state)st));
 	if (q->part.key.part && q->in_queue) {
 		buf_printf(&waits, "; %u.%" PRId64 ".%d: ", q->part.key.task, q->key.run_date,
 		           q->part.key.part);

@@ -502,7 +502,7 @@ static void over_put(struct call *c, const struct instance *i, const struct ende
 		         (unsigned long long)w->cause, w->kind, w->actor, w->message[0] ? ": " : "",
 		         w->message);
 	buf_init(&line);
-	buf_printf(&line, "it is over: %s%s%s%s", state, reason, w->note, by);
+	buf_printf(&line, "%s%s%s%s", state_word((enum state)i->state), reason, w->note, by);
 	cJSON *args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "state", state);
 	cJSON_AddStringToObject(args, "reason", reason);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cgi/handlers/route.h"
+#include "cgi/handlers/why_merge.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/server/failed.h"
@@ -44,10 +45,16 @@ static void name_say(const cJSON *root, bool dated, struct buf *b)
 {
 	const char *task = json_text(root, "task"), *label = json_text(root, "label");
 	const char *end = task && !json_true(root, "foreign") ? strrchr(task, '/') : NULL;
+	const char *first = json_text(root, "first_label"), *last = json_text(root, "last_label");
+	int64_t count = json_int(root, "count", 1);
 
 	buf_puts(b, end ? end + 1 : task ? task : "a task that is gone");
+	label = label ? label : first;
 	if ((!dated || !end) && label)
 		buf_printf(b, " %s", label);
+	if (count > 1 && last)
+		buf_printf(b, "%s%s (%lld times)", dated && end ? "" : " to ",
+		           dated && end ? "" : last, (long long)count);
 }
 
 static void failed_say(const cJSON *root, struct buf *b)
@@ -104,9 +111,10 @@ static void root_say(const cJSON *root, bool dated, struct buf *b)
 
 static void line_say(const struct why_flow *q, struct buf *b)
 {
-	const cJSON *roots = json_get(q->root, "roots"), *e;
+	const cJSON *causes = json_get(q->root, "causes"), *e;
 	int64_t all = json_int(q->root, "root_count", 0);
 	uint64_t total = 0, done = q->counts[ST_SUCC] + q->counts[ST_SKIPPED];
+	int64_t covered = 0;
 	int said = 0;
 
 	for (int st = 0; st < ST_COUNT; st++)
@@ -116,15 +124,16 @@ static void line_say(const struct why_flow *q, struct buf *b)
 		           (unsigned long long)total);
 	else if (all == 0)
 		buf_puts(b, "nothing is unfinished, and nothing failed last");
-	cJSON_ArrayForEach(e, roots) {
+	cJSON_ArrayForEach(e, causes) {
 		if (said == SAID_MAX)
 			break;
 		buf_puts(b, b->len ? "; " : "");
 		root_say(e, q->has_date, b);
+		covered += json_int(e, "count", 1);
 		said++;
 	}
-	if (all > said)
-		buf_printf(b, "; and %lld more", (long long)(all - said));
+	if (all > covered)
+		buf_printf(b, "; and %lld more", (long long)(all - covered));
 }
 
 static int flow_why_shown(struct call *c)
@@ -133,6 +142,7 @@ static int flow_why_shown(struct call *c)
 	struct buf line;
 
 	buf_init(&line);
+	cJSON_AddItemToObject(q->root, "causes", why_merged(json_get(q->root, "roots")));
 	line_say(q, &line);
 	cJSON_AddStringToObject(q->root, "line", buf_str(&line));
 	buf_done(&line);
@@ -169,12 +179,29 @@ static int flow_why_said(struct call *c)
 	return flow_why_next(c);
 }
 
-static bool is_asked(const cJSON *root)
+/* Has the server said what holds back another date of its task? */
+static bool is_answered(const struct why_flow *q, const cJSON *root)
+{
+	const char *task = json_text(root, "task"), *kind = json_text(root, "kind");
+	const cJSON *e;
+
+	cJSON_ArrayForEach(e, json_get(q->root, "roots")) {
+		const char *t = json_text(e, "task"), *k = json_text(e, "kind");
+		if (e == root)
+			break;
+		if (task && t && kind && k && strcmp(task, t) == 0 && strcmp(kind, k) == 0 &&
+		    json_text(e, "code"))
+			return true;
+	}
+	return false;
+}
+
+static bool is_asked(const struct why_flow *q, const cJSON *root)
 {
 	const char *kind = json_text(root, "kind"), *id = json_text(root, "id");
 
 	/* What is another project's has no id for who does not read that. */
-	return kind && id && *id != '\0' &&
+	return kind && id && *id != '\0' && !is_answered(q, root) &&
 	       (strcmp(kind, "waits") == 0 || strcmp(kind, "frozen") == 0 ||
 	        strcmp(kind, "retry") == 0 || strcmp(kind, "due") == 0);
 }
@@ -185,7 +212,7 @@ static int flow_why_next(struct call *c)
 	char args[ID_TEXT_MAX + 40];
 
 	q->at = q->at ? q->at->next : json_get(q->root, "roots")->child;
-	while (q->at && !is_asked(q->at))
+	while (q->at && !is_asked(q, q->at))
 		q->at = q->at->next;
 	if (!q->at || q->asked++ == ASKED_MAX)
 		return flow_why_shown(c);

@@ -63,6 +63,18 @@ const char *state_name(enum state st)
 	return states[st].name;
 }
 
+const char *state_word(enum state st)
+{
+	static const char *const words[ST_COUNT] = {
+#define STATE_WORD(name, word) [ST_##name] = word,
+#include "tbl/state_word.def"
+#undef STATE_WORD
+	};
+
+	CHECK(st > ST_NONE && st < ST_COUNT);
+	return words[st];
+}
+
 bool state_from_name(const char *name, enum state *ret_state)
 {
 	for (int st = ST_NONE + 1; st < ST_COUNT; st++)

@@ -195,6 +195,7 @@ struct transition {
 int state_number(enum state st); /* ST_NONE is not a number: bug */
 bool state_from_number(int number, enum state *ret_state);
 const char *state_name(enum state st); /* "DependenceFinish" */
+const char *state_word(enum state st); /* "queued": for people */
 bool state_from_name(const char *name, enum state *ret_state);
 bool state_final(enum state st);
 bool state_holds_slot(enum state st);

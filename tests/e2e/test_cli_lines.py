@@ -4,6 +4,8 @@ here answers what a test says and keeps what it was asked. TAP."""
 import http.server
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -190,7 +192,7 @@ def nothing_at_all_is_said_and_its_exit_code_says_so_too():
 
 def who_lists_the_runs_of_a_workflow_is_told_how():
     code, _, err = sirdar("run", "list", "absent/etl")
-    assert code == 4 and "all of a workflow: sirdar run list 'absent/etl/*'" in err, (code, err)
+    assert code == 4 and "all of a workflow: sirdar run list --workflow absent/etl" in err, (code, err)
     code, _, err = sirdar("run", "list", "absent/etl/load")
     assert code == 4 and "workflow" not in err, (code, err)
 
@@ -232,6 +234,78 @@ def a_command_that_is_said_in_part_is_told_whole():
     assert code == 2 and "lists them" in err, err
 
 
+def a_slip_in_a_command_is_answered_by_the_nearest():
+    for words, near in ((("aply", "x.yaml"), "apply"), (("rnu", "list"), "run list"), (("brokr",), "broker"), (("stauts",), "status")):
+        code, out, err = sirdar(*words)
+        assert (code, out) == (2, "") and f"is this meant: {near}\n" in err, (words, err)
+    for far in ("frobnicate", "xyz", "zz"):
+        assert "is this meant" not in sirdar(far)[2], far
+
+
+def what_is_said_twice_and_differs_is_refused():
+    code, _, err = sirdar("kill", "-y", "--workflow", "a/b", "--workflow", "c/d")
+    assert (code, asked) == (2, []) and "--workflow is said twice: a/b and c/d" in err, (code, err)
+    assert sirdar("kill", "-y", "--workflow", "a/b", "--workflow", "a/b")[0] != 2
+
+
+def an_empty_project_is_no_word_for_all():
+    code, _, err = sirdar("param", "set", "--project=", "a=1")
+    assert (code, asked) == (2, []) and "--project is empty" in err, (code, err)
+
+
+def dates_that_begin_with_a_minus_are_no_options():
+    for words in (("run", "list", "a/b/c", "--date", "-3d.."), ("run", "list", "a/b/c", "--from", "-3d", "--to", "now"), ("run", "list", "a/b/c", "--since", "-3d")):
+        code, _, err = sirdar(*words)
+        assert code == 0 and "from=-3d&to=now" in asked[0][0].replace("%20", ""), (words, err, asked)
+    sirdar("backfill", "a/b/c", "-3d..", "--yes")
+    assert asked[-1][1]["args"]["selection"]["dates"] == [" -3d.."], asked
+
+
+def states_are_said_as_they_are_printed():
+    sirdar("run", "list", "--state", "failed,Failed,queued,killing")
+    assert "states=StopSchedule%2CFailed%2CDependenceFinish%2CWaitKill%2CKilling&" in asked[0][0], asked
+    sirdar("kill", "a/b/c", "--state", "retrying", "--yes")
+    assert asked[-1][1]["args"]["selection"]["states"] == ["Failed"], asked
+
+
+def the_runs_of_a_workflow_are_listed_by_its_name():
+    sirdar("run", "list", "--workflow", "a/b", "--all")
+    assert "task=a%2Fb%2F%2A" in asked[0][0] and "order=desc" in asked[0][0], asked
+    for words in (("--workflow", "a"), ("--workflow", "a/b/c"), ("a/b/c", "--workflow", "a/b"), ("--since", "-1d", "--to", "now")):
+        assert sirdar("run", "list", *words)[0] == 2 and not asked, words
+
+
+def help_is_by_subject_and_its_examples_are_command_lines():
+    out = sirdar("--help")[1]
+    subjects = re.findall(r'^SUBJECT\("([^"]+)", "([^"]+)", "([^"]+)"\)', (ROOT / "admin-console/cli/subjects.def").read_text(), re.M)
+    assert len(subjects) > 8
+    for first, title, example in subjects:
+        assert f"\n{title}\n  {first}" in out and f"e.g. {example}\n" in out, (title, out)
+        for line in example.split(" && "):
+            words = shlex.split(line.split(" > ")[0])[1:]
+            offered = sirdar(*[w for w in words if not w.startswith("-")][:2], "--help")[1] or sirdar(words[0], "--help")[1]
+            assert offered and not [w for w in words if w.startswith("--") and w not in re.findall(r"--[a-z-]+", offered)], (line, offered)
+
+
+def yaml_is_refused_in_words_that_help():
+    file = Path(FILE).with_name("tab.yaml")
+    for text, says in (("tasks:\n\ta: 1\n", "never with tabs"), ("workflow: 'w\n", "close the quotes"), ("workflow: a: b\n", "into quotes")):
+        file.write_text(text)
+        code, out, _ = sirdar("check", str(file))
+        assert code == 1 and says in out, (text, out)
+    kinds = str(ROOT / os.environ.get("B", "build/gcc") / "types")
+    for task, says in (("type: shel, params: {script: x}", "no task type 'shel' (tasks.a.type); did you mean 'shell'?"),
+                       ("type: shell, params: {scirpt: x}", "is 'scirpt' meant to be 'script'?"),
+                       ("type: sensor, params: {watch: file, path: /x, every: 0s}", "at least 1s"),
+                       ("type: shell, params: {script: x, secrets: '${x}'}", "without macros"),
+                       ("type: shell, params: {script: x, secrets: '%s'}" % ",".join(f"s{i}" for i in range(33)), "more than 32 secrets")):
+        file.write_text("workflow: w\nproject: p\nparameters: {x: a}\ntasks:\n  a: {cycle: day, %s}\n" % task)
+        code, out, _ = sirdar("check", "--types", kinds, str(file))
+        assert code == 1 and says in out, (task, out)
+    file.write_text("workflow: w\nstate: draft\ntasks:\n  a: {cycle: day, type: tocome}\n")
+    assert sirdar("check", "--types", kinds, str(file))[0] == 0
+
+
 TESTS = [a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody, with_json_each_kind_of_verb_prints_one_value,
          of_what_is_said_twice_the_last_counts_and_lists_grow, a_star_at_the_end_of_a_prefix_is_the_prefix_before_it,
          a_list_that_a_prefix_leaves_empty_says_so, an_empty_list_says_so_beside_its_header, what_prints_text_as_it_is_takes_no_json,
@@ -240,7 +314,10 @@ TESTS = [a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody, with_json_each_
          the_help_of_task_list_offers_only_what_it_takes, a_verb_offers_only_what_it_reads,
          a_command_that_is_said_in_part_is_told_whole, a_parameter_beside_the_type_is_told_where_it_belongs,
          each_need_that_looks_before_a_begin_is_named, a_group_alone_lists_its_commands,
-         nothing_at_all_is_said_and_its_exit_code_says_so_too]
+         nothing_at_all_is_said_and_its_exit_code_says_so_too, a_slip_in_a_command_is_answered_by_the_nearest,
+         what_is_said_twice_and_differs_is_refused, an_empty_project_is_no_word_for_all, dates_that_begin_with_a_minus_are_no_options,
+         states_are_said_as_they_are_printed, the_runs_of_a_workflow_are_listed_by_its_name,
+         help_is_by_subject_and_its_examples_are_command_lines, yaml_is_refused_in_words_that_help]
 
 
 def main():

@@ -88,7 +88,7 @@ def a_preview_on_the_command_line_names_owners_and_states(s):
     s.sirdar("backfill", "--workflow", "cmd/look", "--date", START, "--yes", "--wait")
     s.wait_all_over("cmd/look/*", 2)
     out = s.sirdar("redo", "cmd/look/a", START, "--dry-run").stdout
-    assert "1 Succ" in out and "mei" in out and "cmd/look/b" in out, out
+    assert "1 succeeded" in out and "mei" in out and "cmd/look/b" in out, out
 
 
 @test

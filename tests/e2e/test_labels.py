@@ -185,9 +185,9 @@ def what_is_not_there_is_named_as_it_was_asked_for(s):
 @test
 def run_wait_takes_ranges_and_run_start_says_where_its_date_goes(s):
     ready(s)
-    assert s.sirdar("run", "wait", name("daily"), "2024-10-02..2024-10-04").stdout.splitlines()[-1] == "3: 3 Succ"
-    assert s.sirdar("run", "wait", name("daily"), "2024-10-01..2024-10-02", "2024-10-04").stdout.splitlines()[-1] == "3: 3 Succ"
-    assert s.sirdar("run", "wait", name("daily"), "-20000d..2024-10-02").stdout.splitlines()[-1] == "2: 2 Succ"
+    assert s.sirdar("run", "wait", name("daily"), "2024-10-02..2024-10-04").stdout.splitlines()[-1] == "3: 3 succeeded"
+    assert s.sirdar("run", "wait", name("daily"), "2024-10-01..2024-10-02", "2024-10-04").stdout.splitlines()[-1] == "3: 3 succeeded"
+    assert s.sirdar("run", "wait", name("daily"), "-20000d..2024-10-02").stdout.splitlines()[-1] == "2: 2 succeeded"
     assert "--date 2024-10-02" in s.sirdar("run", "start", name("daily"), "2024-10-02", expect=2).stderr
 
 

@@ -106,7 +106,7 @@ def the_command_line_takes_and_shows_them(s):
         at = {sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in r[:re.search(r"shell", r).start()])
               for r in rows if "shell" in r}
         assert len(at) == 1, rows
-    assert "Succ" in s.sirdar("why", SUM, DATE).stdout
+    assert "succeeded" in s.sirdar("why", SUM, DATE).stdout
     assert SUM in s.sirdar("run", "show", SUM, DATE).stdout
     assert "共 7 行" in s.sirdar("logs", SUM, DATE).stdout
     assert s.sirdar("task", "show", SUM).stdout

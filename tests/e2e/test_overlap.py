@@ -72,7 +72,7 @@ def skip_leaves_out_what_comes_due_while_an_earlier_date_runs(s):
     left = until("dates are left out", lambda: len(x := states(s, "skips/skips", "Skipped")) >= 3 and x)
     assert {i["reason"] for i in left} == {"overlap"} and len(begun(s, "skips")) == 1, left
     ran = states(s, "skips/skips", "Running")[0]["label"]
-    assert f"unfinished: {ran} was Running" in why(s, left[0])["line"], why(s, left[0])
+    assert f"unfinished: {ran} was running" in why(s, left[0])["line"], why(s, left[0])
     go(s, "skips")
     until("a date after it ran", lambda: len(states(s, "skips/skips", "Succ")) >= 2)
     over(s, "skips")
@@ -93,7 +93,7 @@ def what_failed_for_good_says_how(s):
     s.apply("workflow: fails\ntasks:\n  fails: {type: shell, cycle: none, params: {script: exit 3}}\n")
     s.command("run-now", selection={"tasks": ["default/fails/fails"]})
     stopped = until("it has failed", lambda: states(s, "fails/fails", "StopSchedule"))[0]
-    assert "exit" in why(s, stopped)["line"] and "3" in why(s, stopped)["line"].split("StopSchedule")[1], why(s, stopped)
+    assert "exit" in why(s, stopped)["line"] and "3" in why(s, stopped)["line"].split("failed")[1], why(s, stopped)
 
 
 @test

@@ -45,7 +45,7 @@ def a_workflow_without_a_plan_is_started_whole_and_its_links_hold(s):
     for n, words in enumerate((("run", "start"), ("run-now", "--workflow"), ("run-now", "--off-plan", "--workflow"))):
         out, flow = chain(s, f"hand{n}")
         done = s.sirdar(*words, flow, "--wait")
-        assert "4: 4 Succ" in done.stdout, done
+        assert "4: 4 succeeded" in done.stdout, done
         word, gave, had = out.read_text().split()
         assert gave == had, out.read_text()
 
@@ -180,9 +180,9 @@ def a_redo_that_strands_a_chain_says_so_and_can_be_told_what_to_wait_for(s):
                     f"needs: [{{task: t, depend: -1}}], params: {{script: 'test -e {gate}'}}}}\n")
     s.sirdar("apply", "--yes", "--from", "2026-03-01", str(path))
     task, day = "go/strand/t", ("--date", "2026-03-02")
-    s.wait_state(task, "2026-03-01", "StopSchedule")
+    s.wait_state(task, "2026-03-01T00:00:00Z", "StopSchedule")
     s.sirdar("force-success", "--yes", task, "2026-03-02")
-    s.wait_state(task, "2026-03-03", "StopSchedule")
+    s.wait_state(task, "2026-03-03T00:00:00Z", "StopSchedule")
     gate.write_text("")
     out = s.sirdar("redo", task, *day, "--dry-run").stdout
     assert "1 of these would wait for what does not come" in out and f"{task} 2026-03-02 waits for" in out and "2026-03-01, which ended badly" in out, out

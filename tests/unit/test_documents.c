@@ -31,7 +31,7 @@ static void unknown_tasks_have_the_nearest_for_a_hint(void **state)
 	buf_init(&text);
 	buf_puts(&text, "workflow: w\ntasks:\n");
 	for (int i = 0; i < 60; i++)
-		buf_printf(&text, "  a%d: {type: t, cycle: day, needs: [b%d]}\n", i, i);
+		buf_printf(&text, "  task%d: {type: t, cycle: day, needs: [tasq%d]}\n", i, i);
 	again();
 	assert_int_equal(try(buf_str(&text)), E_INVALID);
 	assert_int_equal(d.errors, 60);

@@ -205,20 +205,39 @@ static void what_was_judged_when_it_was_saved_is_not_judged_again(void **state)
 	(void)state;
 	declare("type: base\nparams: [{name: db, type: server}, {name: key, secret: true}]\n");
 	world.server = only_dw;
-	good(one("base", "{key: '${run_date}'}")); /* looked up when it runs */
+	bad(one("base", "{key: '${run_date}'}"), 3, 45, "wrong_value", "names of secrets, without macros");
 	again();
 	world.saved = true;
+	good(one("base", "{key: '${run_date}'}")); /* saved before that was refused */
+	again();
 	good(one("base", "{db: gone}"));
 	assert_int_equal(tasks[0]->n_pools, 1);
+}
+
+static bool runs_other(void *ctx, const char *type)
+{
+	(void)ctx;
+	return strcmp(type, "other") == 0;
 }
 
 static void types_without_a_manifest_take_all(void **state)
 {
 	(void)state;
+	world.runs = runs_other;
 	good(one("other", "{row: 5}"));
+	again();
 	world.types = NULL;
 	again();
 	good(one("copy", "{row: 5}"));
+}
+
+static void a_type_that_nobody_has_is_refused_but_of_a_draft(void **state)
+{
+	(void)state;
+	bad(one("otehr", "{row: 5}"), 3, 25, "unknown_type", "there is no task type 'otehr'");
+	bad("workflow: w\ntasks:\n  a: {type: bsae, cycle: day}\n", 3, 13, "unknown_type", "bsae");
+	again();
+	good("workflow: w\nstate: draft\ntasks:\n  a: {type: other, cycle: day}\n");
 }
 
 #define TT(name) cmocka_unit_test_setup_teardown(name, setup_types, teardown_types)
@@ -237,6 +256,7 @@ int main(void)
 		TT(a_target_server_that_is_named_twice_has_one_slot),
 		TT(what_was_judged_when_it_was_saved_is_not_judged_again),
 		TT(types_without_a_manifest_take_all),
+		TT(a_type_that_nobody_has_is_refused_but_of_a_draft),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,11 @@ const char *time_of(const cJSON *o, const char *key);
 const char *date_of(const cJSON *o, const char *key);
 /* The name of an instance for people: its label, of an older server its run_date. */
 const char *label_in(const cJSON *o);
+/* A state's name as people say it ("queued"); what is none stays. */
+const char *word_of_state(const char *name);
+const char *state_in(const cJSON *o, const char *key);
+/* "queued,failed" as names of states; what is no word stays as it is. Owned. */
+char *states_named(const char *words);
 int print_json(const cJSON *root);
 
 #endif

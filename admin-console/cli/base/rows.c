@@ -22,6 +22,12 @@ void cell_label(const cJSON *item, const char *key, struct buf *out)
 	buf_puts(out, label_in(item));
 }
 
+void cell_permille(const cJSON *item, const char *key, struct buf *out)
+{
+	if (json_get(item, key))
+		buf_printf(out, "%lld %%", number_of(item, key) / 10);
+}
+
 void cell_list(const cJSON *item, const char *key, struct buf *out)
 {
 	const cJSON *v;
@@ -65,7 +71,12 @@ void none_say(const struct cli *cli, const char *words)
 
 void rows_show(const struct column *columns, const cJSON *items)
 {
-	struct table t = { 0 };
+	rows_more(columns, items, false);
+}
+
+void rows_more(const struct column *columns, const cJSON *items, bool more)
+{
+	struct table t = { .bare = more };
 	const cJSON *item;
 	struct buf cell;
 

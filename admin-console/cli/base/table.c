@@ -107,7 +107,7 @@ void table_print(const struct table *t, struct buf *out)
 		if (w > wide[i % t->columns])
 			wide[i % t->columns] = w;
 	}
-	for (size_t i = 0; i < t->cells_n + t->columns; i++) {
+	for (size_t i = t->bare ? t->columns : 0; i < t->cells_n + t->columns; i++) {
 		size_t c = i % t->columns;
 		bool right = t->titles[c][0] == '>';
 		const char *text = i < t->columns ? t->titles[c] + right : t->cells[i - t->columns];

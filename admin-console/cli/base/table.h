@@ -3,6 +3,7 @@
 #define CLI_TABLE_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -14,6 +15,7 @@ struct table {
 	size_t columns;
 	char **cells; /* row by row */
 	size_t cells_n, cells_cap;
+	bool bare; /* no titles: they were printed */
 };
 
 /* `titles` separated by |; a title that begins with > is right-aligned. */
@@ -35,11 +37,15 @@ struct column {
 };
 
 cell_fn cell_time, cell_label;
+cell_fn cell_state_word; /* of an instance: "queued" */
+cell_fn cell_permille;   /* "62 %" */
 cell_fn cell_list;     /* its texts: "a, b" */
 cell_fn cell_list_all; /* the same; "all" where there is no list */
 
 /* Items as rows, to the person. */
 void rows_show(const struct column *columns, const cJSON *items);
+/* The next page of the same list, without a header: `more`. */
+void rows_more(const struct column *columns, const cJSON *items, bool more);
 struct cli;
 /* `words`, or "no pool", on stderr, for a list without a row: its header alone looks like a
  * fault. */

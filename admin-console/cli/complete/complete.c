@@ -43,7 +43,7 @@ static void argument_put(struct typing *t, const char *argument)
 		files_put();
 	else if (is_small(name))
 		candidate_put(t, name, NULL);
-	else
+	else if (!words_put(t, name))
 		names_put(t, name);
 	if (slash)
 		names_put(t, "TASK");
@@ -217,6 +217,7 @@ static void command_put(struct typing *t, const struct command *c, const char **
 		t->head = (size_t)(is + 1 - t->typed);
 		t->begin = is + 1;
 	}
+	snprintf(t->command, sizeof t->command, "%.*s", (int)strcspn(c->name, " "), c->name);
 	snprintf(t->group, sizeof t->group, "%.*s",
 	         (int)(arg ? strlen(option) : strcspn(c->name, " ")), arg ? option : c->name);
 	if (arg)

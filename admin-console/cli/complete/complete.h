@@ -25,6 +25,7 @@ enum { CANDIDATES_MAX = 200 };
 struct typing {
 	struct cli *cli;    /* what was said of server and token */
 	char group[40];     /* the command's first word, or the option's name */
+	char command[40];   /* the command's first word */
 	const char *before; /* the word of the command before this one, or NULL */
 	size_t head;        /* bytes of "--task=" of an option's value in the same word */
 	const char *typed;  /* all of the word so far */
@@ -38,6 +39,8 @@ struct typing {
 
 /* One more, if it begins as typed; `help` may be NULL. */
 void candidate_put(struct typing *t, const char *text, const char *help);
+/* Those of a table of words (words.def); false: there is none of this name. */
+bool words_put(struct typing *t, const char *argument);
 /* Those that the server knows for an argument of this name. */
 void names_put(struct typing *t, const char *argument);
 

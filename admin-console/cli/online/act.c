@@ -63,15 +63,18 @@ static void put_every(struct asked *q, const struct opt *o, const char *arg,
 static void put_states(struct asked *q, const struct opt *o, const char *arg,
                        struct argp_state *state)
 {
-	(void)state;
-	while (*arg != '\0') {
-		size_t n = strcspn(arg, ",");
-		char *word = mem_strn(arg, n);
+	char *names = states_named(arg);
 
-		cJSON_AddItemToArray(body_list(q, o->to), cJSON_CreateString(word));
-		free(word);
-		arg += n + (arg[n] == ',');
+	(void)state;
+	for (const char *at = names; *at != '\0';) {
+		size_t n = strcspn(at, ",");
+		char *name = mem_strn(at, n);
+
+		cJSON_AddItemToArray(body_list(q, o->to), cJSON_CreateString(name));
+		free(name);
+		at += n + (at[n] == ',');
 	}
+	free(names);
 }
 
 static void id_put(struct asked *q, const char *id)

@@ -59,7 +59,7 @@ static const struct column cause_columns[] = {
 static const struct column member_columns[] = {
 	{ "Task", "task" },
 	{ "Run date", "run_date", cell_label },
-	{ "Now", "now" },
+	{ "Now", "now", cell_state_word },
 	{ "Failed at", "at", cell_time },
 	{ ">Attempt", "attempt" },
 	{ "Line", "line", cell_line },

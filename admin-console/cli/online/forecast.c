@@ -39,7 +39,7 @@ static void rows_print(const cJSON *items)
 		                                                                 : "never";
 		table_add(&t, text_of(e, "task"));
 		table_add(&t, label_in(e));
-		table_add(&t, text_of(e, "state"));
+		table_add(&t, state_in(e, "state"));
 		add_time(&t, e, "start", none);
 		add_time(&t, e, "end", none);
 		add_time(&t, e, "end_slow", none);
@@ -60,7 +60,7 @@ static void baselines_print(const cJSON *items)
 		bool over = json_true(e, "over");
 		char *why = cJSON_IsObject(cause)
 		                    ? mem_fmt("%s %s, %s", text_of(cause, "task"), label_in(cause),
-		                              text_of(cause, "state"))
+		                              state_in(cause, "state"))
 		                    : mem_str("");
 		table_add(&t, text_of(e, "task"));
 		table_add(&t, label_in(e));

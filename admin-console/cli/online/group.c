@@ -1,5 +1,6 @@
 /* Groups of people, keys of programs, tokens: listed, shown, made, changed, removed. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "admin-console/cli/online/ask.h"
 #include "util/buf.h"
@@ -101,6 +102,33 @@ static int group_absent(struct online *o, struct asked *q)
 	return o->status == 404 ? CLI_OK : cli_fail(code, "the groups cannot be read");
 }
 
+/* A member whom nobody knows may be a slip, or somebody who has not signed in yet: done, and told. */
+static int members_tell(struct online *o, const struct asked *q, const cJSON *answer)
+{
+	int code = CLI_OK;
+
+	(void)answer;
+	for (size_t i = 0; i < q->n; i++) {
+		struct buf path;
+		cJSON *root = NULL;
+		if (strcmp(q->given[i].opt->name, "member") != 0 || !q->given[i].value[0])
+			continue;
+		buf_init(&path);
+		buf_puts(&path, "/api/v1/users/");
+		path_part(&path, q->given[i].value);
+		o->quiet = true;
+		online_get(o, buf_str(&path), &root);
+		o->quiet = false;
+		if (o->status == 404)
+			code = cli_fail(CLI_FAILED, "the group was saved, but nobody is called '%s' "
+			                            "(`sirdar user list`)",
+			                q->given[i].value);
+		cJSON_Delete(root);
+		buf_done(&path);
+	}
+	return code;
+}
+
 /* Shown this once. */
 static int key_show(struct online *o, const struct asked *q, const cJSON *app)
 {
@@ -125,9 +153,16 @@ const struct verb verb_group_add = { ask,
 	                             1,
 	                             .call = "POST /api/v1/groups",
 	                             .words = "name",
-	                             .prepare = group_absent };
+	                             .prepare = group_absent,
+	                             .show = members_tell };
 const struct verb verb_group_set = {
-	ask, group_options, 1, 1, .call = "POST /api/v1/groups", .words = "name"
+	ask,
+	group_options,
+	1,
+	1,
+	.call = "POST /api/v1/groups",
+	.words = "name",
+	.show = members_tell
 };
 const struct verb verb_group_remove = { ask, NULL, 1, 1, .call = "DELETE /api/v1/groups/{}" };
 

@@ -154,6 +154,14 @@ void path_arg(struct buf *path, const char *name, const char *value)
 	http_escape(path, value, "-._~");
 }
 
+void path_states(struct buf *path, const char *words)
+{
+	char *names = states_named(words);
+
+	path_arg(path, "states", names);
+	free(names);
+}
+
 void path_dates(struct buf *path, const char *dates)
 {
 	const char *dots = dates ? strstr(dates, "..") : NULL;
@@ -197,6 +205,7 @@ static size_t header_take(char *p, size_t size, size_t n, void *ctx)
 
 	header_copy(p, size * n, "X-Log-Next:", o->next, sizeof o->next);
 	header_copy(p, size * n, "X-Log-End:", o->end, sizeof o->end);
+	header_copy(p, size * n, "X-Log-Attempt:", o->attempt, sizeof o->attempt);
 	if (o->signs_in)
 		header_copy(p, size * n, "Set-Cookie:", o->cookie, sizeof o->cookie);
 	return size * n;

@@ -16,6 +16,34 @@ static void path_make(struct buf *path, const struct asked *q, const char *id)
 	path_arg(path, "generation", given(q, "generation"));
 }
 
+/* Whose output follows, to stderr: which attempt printed, and whether a later one printed nothing
+ * there. Quiet: the head is not worth an error. */
+static void head_tell(struct online *o, const struct asked *q, const char *id)
+{
+	char *path = mem_fmt("/api/v1/instances/%s", id);
+	const char *attempt = given(q, "attempt");
+	char next[sizeof o->next], printed[sizeof o->attempt];
+	cJSON *root = NULL;
+
+	memcpy(next, o->next, sizeof next); /* of the text, not of what is asked here */
+	memcpy(printed, o->attempt, sizeof printed);
+
+	o->quiet = true;
+	int code = online_call(o, "GET", path, NULL, &root);
+	o->quiet = false;
+	if (code == CLI_OK && !given(q, "generation")) {
+		long long last = number_of(root, "attempt");
+		long long at = attempt ? strtoll(attempt, NULL, 10)
+		               : printed[0] ? strtoll(printed, NULL, 10) : last;
+		cli_line(stderr, "%s %s, attempt %lld, standard %s%s", text_of(root, "task"),
+		         label_in(root), at, given(q, "stderr") ? "error" : "output",
+		         !attempt && at < last ? "; later attempts printed nothing there" : "");
+	}
+	memcpy(o->next, next, sizeof next);
+	cJSON_Delete(root);
+	free(path);
+}
+
 static int logs_piece(struct online *o, const struct asked *q, const char *id, const char *name,
                       const char *value, struct buf *text)
 {
@@ -26,6 +54,9 @@ static int logs_piece(struct online *o, const struct asked *q, const char *id, c
 	path_make(&path, q, id);
 	path_arg(&path, name, value);
 	code = online_text(o, buf_str(&path), text);
+	if (code == CLI_OK && !given(q, "follow") &&
+	    (strcmp(name, "offset") != 0 || strcmp(value, "0") == 0))
+		head_tell(o, q, id);
 	if (code == CLI_OK && fwrite(buf_at(text), 1, text->len, stdout) != text->len)
 		code = CLI_REFUSED; /* screen_vouch() tells it at the end */
 	buf_done(&path);
@@ -171,6 +202,8 @@ static int online_logs_logs(struct asked *q)
 		code = logs_whole(&o, q, id, &text);
 	if (code == CLI_OK && !lines && !given(q, "follow") && !given(q, "stderr"))
 		stderr_tell(&o, q, id);
+	if (code == CLI_OK && given(q, "follow"))
+		head_tell(&o, q, id);
 	if (code == CLI_OK && given(q, "follow"))
 		code = logs_follow(&o, q, id);
 	if (code == CLI_NOT_FOUND && id)

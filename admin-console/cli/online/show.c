@@ -9,14 +9,16 @@
 #include "util/json_in.h"
 
 static const struct opt task_options[] = {
-	{ "state", 's', "STATES", "only those in these states, a,b" },
+	{ "state", 's', "STATE,...", "only those in these states, a,b" },
 	{ "limit", 'n', "N", "at most so many, default 50" },
 	{ "all", 'a', NULL, "all of them, page by page" },
 	{ 0 },
 };
 
 static const struct opt list_options[] = {
-	{ "state", 's', "STATES", "only those in these states, a,b" },
+	{ "workflow", 'w', "WORKFLOW", "of all tasks of this one", .check = check_once },
+	{ "state", 's', "STATES", "only those in these states: failed,queued ..." },
+	{ "since", 0, "T", "run dates from then to now: -24h, yesterday, 2026-03-01" },
 	{ "from", 'f', "T", "run dates from here, in each task's zone" },
 	{ "to", 't', "T", "run dates to here, included" },
 	{ "date", 'd', "T", "these run dates: one, or a range A..B" },
@@ -93,7 +95,7 @@ int pages_show(struct online *o, const char *path, bool all, const struct column
 {
 	bool first = true, any = false;
 	char *cursor = NULL;
-	int code;
+	int code, pages = 0;
 
 	do {
 		struct buf page;
@@ -116,7 +118,7 @@ int pages_show(struct online *o, const char *path, bool all, const struct column
 			if (o->cli->json)
 				json_lines(items, &first);
 			else
-				rows_show(columns, items);
+				rows_more(columns, items, pages++ > 0);
 		}
 		cJSON_Delete(root);
 		buf_done(&page);
@@ -160,8 +162,8 @@ static void cell_failure(const cJSON *e, const char *key, struct buf *out)
 static const struct column run_columns[] = {
 	{ "Task", "task" },
 	{ "Run date", "run_date", cell_label },
-	{ "State", "state" },
-	{ ">Permille", "progress_permille" },
+	{ "State", "state", cell_state_word },
+	{ ">Progress", "progress_permille", cell_permille },
 	{ "Reason", "reason", cell_reason },
 	{ ">Attempt", "attempt" },
 	{ "Broker", "broker" },
@@ -238,30 +240,61 @@ static int workflow_list(struct asked *q)
 	return show_list(q, &path, true, NULL, NULL);
 }
 
-static int run_list(struct asked *q)
+/* Which tasks: the word, or all of a workflow. NULL: wrong use, and it was said. Owned. */
+static char *runs_of(const struct asked *q)
 {
-	const char *date = given(q, "date");
-	struct buf path;
+	const char *task = word(q, 0), *flow = given(q, "workflow");
+	const char *slash = flow ? strchr(flow, '/') : NULL;
+
+	if (flow && task) {
+		cli_fail(CLI_USAGE, "--workflow is all of it: no task beside it");
+		return NULL;
+	}
+	if (flow && (!slash || strchr(slash + 1, '/'))) {
+		cli_fail(CLI_USAGE, "--workflow is '%s', want PROJECT/WORKFLOW", flow);
+		return NULL;
+	}
+	return flow ? mem_fmt("%s/*", flow) : mem_str(task);
+}
+
+static int list_dates_check(const struct asked *q)
+{
+	const char *date = given(q, "date"), *since = given(q, "since");
 
 	if (date && !date[0])
 		return cli_fail(CLI_USAGE, "--date is empty: a date, or a range A..B");
 	if (date && (given(q, "from") || given(q, "to")))
 		return cli_fail(CLI_USAGE, "--date is the whole of it: no --from, no --to");
+	if (since && (date || given(q, "from") || given(q, "to")))
+		return cli_fail(CLI_USAGE, "--since goes to now: no --date, --from, --to");
+	return CLI_OK;
+}
+
+static int run_list(struct asked *q)
+{
+	const char *since = given(q, "since"), *name = word(q, 0);
+	const char *slash = name ? strchr(name, '/') : NULL;
+	int code = list_dates_check(q);
+	char *task = code == CLI_OK ? runs_of(q) : NULL;
+	struct buf path;
+
+	if (code != CLI_OK || (!task && (name || given(q, "workflow"))))
+		return CLI_USAGE;
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/instances");
-	path_arg(&path, "task", word(q, 0));
-	path_arg(&path, "states", given(q, "state"));
-	path_dates(&path, date);
-	path_arg(&path, "from", given(q, "from"));
-	path_arg(&path, "to", given(q, "to"));
+	path_arg(&path, "task", task);
+	path_states(&path, given(q, "state"));
+	path_dates(&path, given(q, "date"));
+	path_arg(&path, "from", since ? since : given(q, "from"));
+	path_arg(&path, "to", since ? "now" : given(q, "to"));
 	path_arg(&path, "sort", given(q, "sort"));
 	path_arg(&path, "parts", given(q, "parts") ? "true" : NULL);
 	limit_put(q, &path);
-	path_arg(&path, "order", given(q, "all") ? NULL : "desc");
-	int code = show_list(q, &path, given(q, "all"), progress_add, NULL);
-	const char *name = word(q, 0), *slash = name ? strchr(name, '/') : NULL;
+	path_arg(&path, "order", "desc");
+	free(task);
+	code = show_list(q, &path, given(q, "all"), progress_add, NULL);
 	if (code == CLI_NOT_FOUND && slash && !strchr(slash + 1, '/'))
-		cli_fail(0, "all of a workflow: sirdar run list '%s/*'", name);
+		cli_fail(0, "all of a workflow: sirdar run list --workflow %s", name);
 	return code;
 }
 
@@ -290,7 +323,9 @@ static void fields_print(const cJSON *root)
 			printf("%-18s %s\n", e->string, text);
 			free(text);
 		} else if (!cJSON_IsNull(e)) {
-			printf("%-18s %s\n", e->string, text_of(root, e->string));
+			printf("%-18s %s\n", e->string,
+			       strcmp(e->string, "state") == 0 ? state_in(root, "state")
+			                                       : text_of(root, e->string));
 		}
 }
 
@@ -377,8 +412,8 @@ static const struct opt instance_options[] = { OPT_WEB, { 0 } };
 static const struct column event_columns[] = {
 	{ "At", "at", cell_time },
 	{ "Event", "event" },
-	{ "From", "from" },
-	{ "To", "to" },
+	{ "From", "from", cell_state_word },
+	{ "To", "to", cell_state_word },
 	{ "Reason", "reason", cell_reason },
 	{ ">Gen", "generation" },
 	{ ">Attempt", "attempt" },
@@ -388,8 +423,8 @@ static const struct column event_columns[] = {
 	{ 0 },
 };
 
-/* What stands first in it: `sirdar logs -e`, or without. */
-static void failure_print(const cJSON *root)
+/* What stands first in it: `sirdar logs -e`, or without. `said`: what was printed of its end. */
+static void failure_print(const cJSON *root, const char *said)
 {
 	static const struct {
 		const char *label, *key;
@@ -400,7 +435,8 @@ static void failure_print(const cJSON *root)
 	const char *tail = f ? text_of(f, "tail") : "";
 
 	for (size_t i = 0; f && i < sizeof lines / sizeof lines[0]; i++)
-		if (text_of(f, lines[i].key)[0] != '\0')
+		if (text_of(f, lines[i].key)[0] != '\0' &&
+		    !(strcmp(lines[i].key, "exit") == 0 && strstr(said, "exit ")))
 			printf("%s: %s\n", lines[i].label, text_of(f, lines[i].key));
 	if (*tail)
 		printf("last lines of %s:\n", text_of(f, "stream"));
@@ -418,7 +454,7 @@ static void instances_print(const char *head, const cJSON *list)
 
 	cJSON_ArrayForEach(e, list) {
 		printf("%s%s %s (%s)", e == list->child ? head : ", ", text_of(e, "task"),
-		       text_of(e, "label"), text_of(e, "state"));
+		       text_of(e, "label"), state_in(e, "state"));
 	}
 	if (list && list->child)
 		putchar('\n');
@@ -437,7 +473,7 @@ static const struct column attempt_columns[] = {
 	{ "Started", "started", cell_time },
 	{ "Ended", "ended", cell_time },
 	{ "Broker", "broker" },
-	{ "State", "state" },
+	{ "State", "state", cell_state_word },
 	{ "Reason", "reason" },
 	{ "Failure", "failure", cell_failure },
 	{ 0 },
@@ -453,10 +489,14 @@ static void ended_print(const cJSON *root)
 		return;
 	buf_init(&took);
 	cell_took(e, "took_us", &took);
-	cli_line(stdout, "how: %s%s%s%s%s", text_of(e, "how"),
-	         attempts && attempts->child ? " at attempt " : "",
-	         attempts && attempts->child ? text_of(e, "attempt") : "",
-	         took.len ? ", it took " : "", buf_str(&took));
+	/* The state has been said: only who or what made it so is news. */
+	bool news = strcmp(text_of(e, "how"), state_in(root, "state")) != 0;
+	bool tried = attempts && attempts->child;
+	if (news || tried)
+		cli_line(stdout, "%s%s%s%s%s%s", news ? "how: " : "",
+		         news ? text_of(e, "how") : "", !tried ? "" : news ? " at attempt " : "attempt ",
+		         tried ? text_of(e, "attempt") : "", took.len ? ", it took " : "",
+		         buf_str(&took));
 	buf_done(&took);
 	instances_print("skipped by: ", json_get(root, "skipped_by"));
 	if (cJSON_GetArraySize(attempts) > 1)
@@ -467,20 +507,23 @@ static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	(void)o;
 	(void)q;
-	printf("%s: %s\n", text_of(root, "state"), text_of(root, "line"));
+	const char *line = text_of(root, "line");
+	bool over = strcmp(text_of(root, "code"), "over") == 0; /* the line begins with the state */
+
+	cli_line(stdout, "%s%s%s", over ? "" : state_in(root, "state"), over ? "" : ": ", line);
 	if (text_of(root, "opens")[0] != '\0')
 		printf("opens with: %s\n", text_of(root, "opens"));
 	if (text_of(root, "expected")[0] != '\0')
 		printf("expected: %s\n", text_of(root, "expected"));
 	ended_print(root);
-	failure_print(root);
+	failure_print(root, over ? line : "");
 	return CLI_OK;
 }
 
 static int run_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	fields_show(o, q, root);
-	failure_print(root);
+	failure_print(root, "");
 	return CLI_OK;
 }
 
@@ -490,7 +533,8 @@ const struct verb verb_run_history = {
 	instance_show, instance_options, 1, 2, .call = "/events?limit=500", .columns = event_columns
 };
 
-/* Each root with the command that tells more of it. */
+/* Causes that are equal but for their dates stand once: how often, what opens them, and the command
+ * that tells more of the first. */
 static int causes_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	const cJSON *e;
@@ -498,9 +542,12 @@ static int causes_show(struct online *o, const struct asked *q, const cJSON *roo
 	(void)o;
 	(void)q;
 	cli_line(stdout, "%s", text_of(root, "line"));
-	cJSON_ArrayForEach(e, json_get(root, "roots"))
-		cli_line(stdout, "  %s: sirdar why %s '%s'", text_of(e, "kind"), text_of(e, "task"),
-		         text_of(e, "label"));
+	cJSON_ArrayForEach(e, json_get(root, "causes")) {
+		const char *opens = text_of(e, "opens");
+		cli_line(stdout, "  %s: sirdar why %s '%s'%s%s", text_of(e, "kind"),
+		         text_of(e, "task"), text_of(e, "first_label"),
+		         opens[0] ? "; opens with: " : "", opens);
+	}
 	return CLI_OK;
 }
 

@@ -31,7 +31,7 @@ static void print_counts(const char *title, const cJSON *states)
 		if (!any)
 			printf("%s\n", title);
 		any = true;
-		printf("  %-18s %.0f\n", e->string, e->valuedouble);
+		printf("  %-18s %.0f\n", word_of_state(e->string), e->valuedouble);
 	}
 }
 

@@ -91,7 +91,7 @@ static void ended_line(FILE *to, const cJSON *i)
 {
 	const char *reason = text_of(i, "reason"), *exit = text_of(i, "exit_code");
 
-	cli_line(to, "  %s %s %s%s%s%s%s", text_of(i, "task"), label_in(i), text_of(i, "state"),
+	cli_line(to, "  %s %s %s%s%s%s%s", text_of(i, "task"), label_in(i), state_in(i, "state"),
 	         reason[0] ? ", " : "", reason, exit[0] && strcmp(exit, "0") != 0 ? ", exit " : "",
 	         strcmp(exit, "0") != 0 ? exit : "");
 }
@@ -367,7 +367,7 @@ static int wait_told(const struct wait *w)
 	printf("%lld", s->total);
 	const char *between = ": ";
 	cJSON_ArrayForEach(st, json_get(s->inside, "states")) {
-		printf("%s%.0f %s", between, st->valuedouble, st->string);
+		printf("%s%.0f %s", between, st->valuedouble, word_of_state(st->string));
 		between = ", ";
 	}
 	if (number_of(s->inside, "joined") > 0)

@@ -1,0 +1,82 @@
+/* States of instances: names on the wire, words for people. What is printed is taken back: a name as
+ * it is written wins over a word, so that scripts with "Failed" mean what they did. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "admin-console/cli/base/answer.h"
+#include "admin-console/cli/base/table.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+
+static const char *const names[] = {
+#define STATE(name, shown, number, final, slot) shown,
+#include "tbl/state.def"
+#undef STATE
+};
+/* In the same order. */
+static const char *const words[] = {
+#define STATE_WORD(name, word) word,
+#include "tbl/state_word.def"
+#undef STATE_WORD
+};
+enum { STATES = sizeof names / sizeof *names };
+_Static_assert(STATES == sizeof words / sizeof *words, "each state has a word");
+
+const char *word_of_state(const char *name)
+{
+	for (size_t i = 0; i < STATES; i++)
+		if (strcmp(names[i], name) == 0)
+			return words[i];
+	return name;
+}
+
+const char *state_in(const cJSON *o, const char *key)
+{
+	return word_of_state(text_of(o, key));
+}
+
+void cell_state_word(const cJSON *item, const char *key, struct buf *out)
+{
+	buf_puts(out, state_in(item, key));
+}
+
+static bool is_name(const char *text)
+{
+	return word_of_state(text) != text;
+}
+
+/* Names of one word: "killing" is of two. */
+static void word_put(const char *text, struct buf *out)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < STATES && !is_name(text); i++) {
+		if (strcasecmp(words[i], text) != 0)
+			continue;
+		buf_printf(out, "%s%s", out->len ? "," : "", names[i]);
+		found = true;
+	}
+	if (!found)
+		buf_printf(out, "%s%s", out->len ? "," : "", text);
+}
+
+char *states_named(const char *text)
+{
+	struct buf out;
+
+	if (!text)
+		return NULL;
+	buf_init(&out);
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		char *one = mem_strn(text, n);
+		word_put(one, &out);
+		free(one);
+		text += n + (text[n] == ',');
+	}
+	char *ret = mem_str(buf_str(&out));
+	buf_done(&out);
+	return ret;
+}
