@@ -166,7 +166,7 @@ struct tally {
 	struct tally_item refused[DRY_LIST_MAX], sample[DRY_LIST_MAX];
 	size_t n_refused, n_sample;
 	int64_t total, refusals, left; /* left: as it should be already */
-	struct keyset chosen;       /* of a dry run that looks for what it strands */
+	struct keyset chosen;          /* of a dry run that looks for what it strands */
 	int64_t stranded;
 	struct tally_strand strand; /* the first */
 };
@@ -294,9 +294,9 @@ struct commander {
 	int64_t alarm_us;   /* ALARM_OFF: none is set */
 	bool edit_out;      /* one edit at a time: the next builds on it */
 	struct cmd *judged; /* an apply that is judged piece by piece: other edits wait for it */
-	char **runs; /* task types that brokers have said they run; each once */
+	char **runs;        /* task types that brokers have said they run; each once */
 	size_t n_runs;
-	uint64_t changes;   /* of definitions; rises */
+	uint64_t changes; /* of definitions; rises */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck; /* the ledger's mailbox was full */
 	struct query *parked;    /* wait for their number to be durable */

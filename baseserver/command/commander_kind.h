@@ -55,8 +55,8 @@ struct kind {
 	void (*edited)(struct commander *c, const struct cmd *cmd, const struct edit *e);
 	/* Acts at once. 1: not yet, ask again. cmd->edit_posted: it goes on by letters. */
 	int (*act)(struct commander *c, struct cmd *cmd, struct refusal *f);
-	/* Adds members to the answer of a dry run; of a kind that picks dates to that of the command
-	 * too. NULL: none */
+	/* Adds members to the answer of a dry run; of a kind that picks dates to that of the
+	 * command too. NULL: none */
 	void (*print)(const struct commander *c, const struct cmd *cmd, struct buf *out);
 	enum sweep sweep;
 	/* Members of its arguments that are not kept with it: a password, or its hash. Who has the

@@ -2,10 +2,10 @@
  * would know. Judged once, when the command comes in, by what the definitions say today.
  *
  * A task uses a name that is a parameter of its own, of its workflow or declared by its type; one
- * that a text of those asks for by ${NAME}, also by way of parameters of its project or of all; and,
- * where the type hands every parameter to a program, a name that stands as a word in a text of the
- * task (SIRDAR_PARAM_NAME). Where the program's text is not in the definition, or nobody knows the
- * type, any name may be used. With several tasks one that uses it is enough. */
+ * that a text of those asks for by ${NAME}, also by way of parameters of its project or of all;
+ * and, where the type hands every parameter to a program, a name that stands as a word in a text
+ * of the task (SIRDAR_PARAM_NAME). Where the program's text is not in the definition, or nobody
+ * knows the type, any name may be used. With several tasks one that uses it is enough. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,8 +207,9 @@ static int unused_refuse(const struct commander *c, const struct group *g, const
 	int r = refuse(f, E_INVALID, at, n ? buf_str(&list) : "declare it under `parameters`",
 	               "%s: nothing that runs uses a parameter of that name%s%s%s; %s%s", at,
 	               near ? ", did you mean '" : "", near ? near : "", near ? "'" : "",
-	               n ? "there are: " : "it has none of its own: declare it, with a value for "
-	                                   "other runs, under `parameters` of the workflow",
+	               n ? "there are: "
+	                 : "it has none of its own: declare it, with a value for "
+	                   "other runs, under `parameters` of the workflow",
 	               buf_str(&list));
 	buf_done(&list);
 	return r;

@@ -245,7 +245,7 @@ void start_print(const struct commander *c, const struct cmd *cmd, struct buf *o
 	while (last + 1 < s->n_instances && s->instances[last + 1].task == t->id)
 		last++;
 	put_open(out, "dates", '{');
-	put_bool(out, "chosen", cmd->o.date == NULL);
+	put_bool(out, "chosen", !cmd->o.date);
 	put_time(out, "first_run_date", s->instances[at].run_date);
 	label_of(t->def->plan, s->instances[at].run_date, label);
 	put_text(out, "first_label", label);

@@ -1,7 +1,7 @@
-/* What a redo would strand: an instance that begins anew waits for its links again. Where one of them
- * names a date that ended badly, or never ran and does not come by itself, and that is not run anew
- * beside it, the instance would wait for good. A dry run says so, as far as it looks: the first dates
- * of each link, of so many instances.
+/* What a redo would strand: an instance that begins anew waits for its links again. Where one of
+ * them names a date that failed, or never ran and does not come by itself, and that is not run
+ * anew beside it, the instance would wait for good. A dry run says so, as far as it looks: the
+ * first dates of each link, of so many instances.
  *
  * Parents are fed before their children, so what is run anew beside an instance is known when the
  * instance is judged; what a command leaves as it is does not count. */
@@ -78,9 +78,8 @@ void strand__look(const struct commander *c, const struct item *it, const struct
 		if (!first_missing(c, t, it, &def->links[k], &date))
 			continue;
 		if (t->stranded++ == 0)
-			t->strand = (struct tally_strand){
-				it->key, { date, def->links[k].parent, 0 }
-			};
+			t->strand = (struct tally_strand){ it->key,
+				                           { date, def->links[k].parent, 0 } };
 		return;
 	}
 }
@@ -94,8 +93,7 @@ void strand__print(const struct commander *c, const struct tally *t, struct buf 
 
 	if (t->stranded == 0 || !child || !parent)
 		return;
-	const struct outcome_range *o =
-		outcomes_find(&parent->outcomes, t->strand.parent.run_date);
+	const struct outcome_range *o = outcomes_find(&parent->outcomes, t->strand.parent.run_date);
 	label_of(child->def->plan, t->strand.child.run_date, waits);
 	label_of(parent->def->plan, t->strand.parent.run_date, missing);
 	buf_init(&text);
@@ -104,7 +102,7 @@ void strand__print(const struct commander *c, const struct tally *t, struct buf 
 	           "%s and is not redone with it. Redo that too, or choose dependencies: inside "
 	           "(wait only for what is redone here) or ignore",
 	           (long long)t->stranded, child->def->name, waits, parent->def->name, missing,
-	           o ? "ended badly" : "never ran");
+	           o ? "failed" : "never ran");
 	put_text(out, NULL, buf_str(&text));
 	buf_done(&text);
 }

@@ -27,7 +27,6 @@ static void on_runs(struct letter *l, void *self)
 	free(n);
 }
 
-
 void commander_runs(void *commander, const char *type)
 {
 	struct commander *c = commander;

@@ -20,7 +20,7 @@ struct world {
 	const struct docs *scopes;      /* stored parameters; set after world_init(), or NULL */
 	const struct docs *targets;     /* likewise */
 	const struct workflow_set *set; /* its parameters stand instead of stored ones, or NULL */
-	char *const *runs; /* task types that brokers run; set after world_init() */
+	char *const *runs;              /* task types that brokers run; set after world_init() */
 	size_t n_runs;
 	bool is_save; /* versions are one more than what is stored; else all names are taken */
 	struct workflow_world w;

@@ -151,6 +151,24 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 	b->n_groups = g->n_groups;
 }
 
+void registrar_set_teller(struct registrar *r, void (*tell)(void *ctx, const char *type), void *ctx)
+{
+	r->tell = tell;
+	r->tell_ctx = ctx;
+}
+
+/* Says it the first time. */
+static void tell_type(struct registrar *r, const char *type)
+{
+	for (size_t i = 0; i < r->n_told; i++)
+		if (strcmp(r->told[i], type) == 0)
+			return;
+	r->told = mem_grow(r->told, r->n_told + 1, sizeof *r->told);
+	snprintf(r->told[r->n_told++], sizeof *r->told, "%s", type);
+	if (r->tell)
+		r->tell(r->tell_ctx, type);
+}
+
 static void greet_loader(struct registrar *r, struct greeting *g, struct broker *b)
 {
 	struct runner *run = runner_of(b, g->type, g->lane);
@@ -159,7 +177,7 @@ static void greet_loader(struct registrar *r, struct greeting *g, struct broker 
 		registrar_refuse(g, E_LIMIT, "more than 128 loaders on one broker");
 		return;
 	}
-	registrar__tell_type(r, run->type);
+	tell_type(r, run->type);
 	/* After a restart nobody knows which process held what: absent means lost then, never
 	 * "send it again": an in-process job leaves no marker on the machine. */
 	g->fresh = run->incarnation != g->incarnation;

@@ -107,7 +107,8 @@ void registrar_set_beat(struct registrar *r, int64_t beat_us);
 void registrar_set_types(struct registrar *r, const char *dir);
 /* Whoever is to know of each task type, once, that a broker runs it. Before any thread runs; it is
  * called on the registrar's. */
-void registrar_set_teller(struct registrar *r, void (*tell)(void *ctx, const char *type), void *ctx);
+void registrar_set_teller(struct registrar *r, void (*tell)(void *ctx, const char *type),
+                          void *ctx);
 /* The answer of the query `types` (docs/protocol-json.md). Its thread. */
 void registrar_print_types(const struct registrar *r, struct buf *out);
 /* A broker's number by name; false if unknown. Its thread. */

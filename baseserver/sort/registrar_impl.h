@@ -18,9 +18,6 @@ struct registrar {
 	size_t n_told;
 };
 
-/* registrar_types.c: says it the first time. */
-void registrar__tell_type(struct registrar *r, const char *type);
-
 const char *runner__state_name(const struct runner *run);
 /* It is granted jobs, if it has a free slot. */
 bool runner__accepts(const struct broker *b, const struct runner *run);

@@ -1,5 +1,4 @@
 /* Task types: what their manifests declare, and the runners that brokers have of them. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,23 +11,6 @@
 #include "util/diag.h"
 #include "util/json_put.h"
 #include "util/log.h"
-
-void registrar_set_teller(struct registrar *r, void (*tell)(void *ctx, const char *type), void *ctx)
-{
-	r->tell = tell;
-	r->tell_ctx = ctx;
-}
-
-void registrar__tell_type(struct registrar *r, const char *type)
-{
-	for (size_t i = 0; i < r->n_told; i++)
-		if (strcmp(r->told[i], type) == 0)
-			return;
-	r->told = mem_grow(r->told, r->n_told + 1, sizeof *r->told);
-	snprintf(r->told[r->n_told++], sizeof *r->told, "%s", type);
-	if (r->tell)
-		r->tell(r->tell_ctx, type);
-}
 
 void registrar_set_types(struct registrar *r, const char *dir)
 {

@@ -1,6 +1,6 @@
-/* Causes of a workflow that differ by nothing but their date are one cause: how often, the first and
- * the last. Who asks why a workflow stands still wants the three things to mend, not the same one
- * for each day. */
+/* Causes of a workflow that differ by nothing but their date are one cause: how often, the first
+ * and the last. Who asks why a workflow stands still wants the three things to mend, not the same
+ * one for each day. */
 #include "cgi/handlers/why_merge.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static bool same_cause(const cJSON *a, const cJSON *b)
 	return same_text(fa, fb, "exit") && same_text(fa, fb, "line");
 }
 
-static void take(cJSON *cause, const char *key, const cJSON *from, const char *member)
+static void member_take(cJSON *cause, const char *key, const cJSON *from, const char *member)
 {
 	const cJSON *value = json_get(from, member);
 
@@ -38,16 +38,16 @@ static void take(cJSON *cause, const char *key, const cJSON *from, const char *m
 
 static void cause_begin(cJSON *list, const cJSON *root)
 {
-	static const char *const kept[] = { "task",  "kind",    "code",    "line",   "opens", "state",
-		                            "ended", "failure", "waiting", "foreign" };
+	static const char *const kept[] = { "task",  "kind",  "code",    "line",    "opens",
+		                            "state", "ended", "failure", "waiting", "foreign" };
 	cJSON *cause = cJSON_CreateObject();
 
 	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-		take(cause, kept[i], root, kept[i]);
-	take(cause, "first_label", root, "label");
-	take(cause, "first_run_date", root, "run_date");
-	take(cause, "last_label", root, "label");
-	take(cause, "last_run_date", root, "run_date");
+		member_take(cause, kept[i], root, kept[i]);
+	member_take(cause, "first_label", root, "label");
+	member_take(cause, "first_run_date", root, "run_date");
+	member_take(cause, "last_label", root, "label");
+	member_take(cause, "last_run_date", root, "run_date");
 	cJSON_AddNumberToObject(cause, "count", 1);
 	cJSON_AddNumberToObject(cause, "waits", (double)json_int(root, "waits", 0));
 	cJSON_AddItemToArray(list, cause);
@@ -64,16 +64,16 @@ static void number_add(cJSON *cause, const char *key, int64_t n)
 static void cause_join(cJSON *cause, const cJSON *root)
 {
 	const char *at = json_text(root, "run_date"), *first = json_text(cause, "first_run_date"),
-	           *last = json_text(cause, "last_run_date");
+		   *last = json_text(cause, "last_run_date");
 
 	if (at && first && strcmp(at, first) < 0) {
-		take(cause, "first_label", root, "label");
-		take(cause, "first_run_date", root, "run_date");
+		member_take(cause, "first_label", root, "label");
+		member_take(cause, "first_run_date", root, "run_date");
 	}
 	if (at && last && strcmp(at, last) > 0) {
-		take(cause, "last_label", root, "label");
-		take(cause, "last_run_date", root, "run_date");
-		take(cause, "ended", root, "ended");
+		member_take(cause, "last_label", root, "label");
+		member_take(cause, "last_run_date", root, "run_date");
+		member_take(cause, "ended", root, "ended");
 	}
 	number_add(cause, "count", 1);
 	number_add(cause, "waits", json_int(root, "waits", 0));

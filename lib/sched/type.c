@@ -171,9 +171,9 @@ static void read_choices(struct reader *r, const struct yaml_node *map, struct t
 static void read_param(struct reader *r, const struct type *t, const struct yaml_node *n,
                        struct type_param *p)
 {
-	static const char *const keys[] = { "name",   "type",    "required", "default", "help",
-		                            "secret", "choices", "example",  "code",    "min",
-		                            NULL };
+	static const char *const keys[] = { "name", "type",   "required", "default",
+		                            "help", "secret", "choices",  "example",
+		                            "code", "min",    NULL };
 	const struct yaml_node *value;
 	const char *want;
 	char room[200];

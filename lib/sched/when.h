@@ -10,8 +10,8 @@
  *   |month|year  -3d -2w -6h   hours ago
  *
  * Labels (label.h) are among them. What has no offset is local: of each task's zone. A minute is a
- * span as well. `A..B` is from the begin of A to the end of B, `A..` to now; blanks before it do not
- * count. Pure.
+ * span as well. `A..B` is from the begin of A to the end of B, `A..` to now; blanks before it do
+ * not count. Pure.
  */
 #ifndef SCHED_WHEN_H
 #define SCHED_WHEN_H

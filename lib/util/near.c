@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-
 static int min3(int a, int b, int c)
 {
 	int m = a < b ? a : b;

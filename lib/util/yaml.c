@@ -45,11 +45,12 @@ static struct place yaml_here(const struct reading *r, yaml_mark_t mark)
 static const struct {
 	const char *problem, *text, *hint;
 } yaml_words[] = {
-	{ "found character that cannot start any token", "a tab or a character such as @ or ` where a "
-	                                                 "value or a key begins",
+	{ "found character that cannot start any token",
+	  "a tab or a character such as @ or ` where a "
+	  "value or a key begins",
 	  "indent with blanks, never with tabs; put a text that begins so into quotes" },
-	{ "found a tab character where an indentation space is expected", "a tab in the indentation",
-	  "indent with blanks, never with tabs" },
+	{ "found a tab character where an indentation space is expected",
+	  "a tab in the indentation", "indent with blanks, never with tabs" },
 	{ "mapping values are not allowed in this context", "a `:` where no key may stand",
 	  "put a text that holds `: ` into quotes, and look at the indentation above" },
 	{ "could not find expected ':'", "a line without `:`, where a key is wanted",

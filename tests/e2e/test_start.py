@@ -185,7 +185,7 @@ def a_redo_that_strands_a_chain_says_so_and_can_be_told_what_to_wait_for(s):
     s.wait_state(task, "2026-03-03T00:00:00Z", "StopSchedule")
     gate.write_text("")
     out = s.sirdar("redo", task, *day, "--dry-run").stdout
-    assert "1 of these would wait for what does not come" in out and f"{task} 2026-03-02 waits for" in out and "2026-03-01, which ended badly" in out, out
+    assert "1 of these would wait for what does not come" in out and f"{task} 2026-03-02 waits for" in out and "2026-03-01, which failed" in out, out
     assert "warning" not in s.sirdar("redo", task, "--from", "2026-03-01", "--to", "2026-03-03", "--dry-run").stdout
     for how in ("inside", "ignore"):
         assert "warning" not in s.sirdar("redo", task, *day, "--dependencies", how, "--dry-run").stdout, how

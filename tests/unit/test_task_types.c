@@ -205,7 +205,8 @@ static void what_was_judged_when_it_was_saved_is_not_judged_again(void **state)
 	(void)state;
 	declare("type: base\nparams: [{name: db, type: server}, {name: key, secret: true}]\n");
 	world.server = only_dw;
-	bad(one("base", "{key: '${run_date}'}"), 3, 45, "wrong_value", "names of secrets, without macros");
+	bad(one("base", "{key: '${run_date}'}"), 3, 45, "wrong_value",
+	    "names of secrets, without macros");
 	again();
 	world.saved = true;
 	good(one("base", "{key: '${run_date}'}")); /* saved before that was refused */

@@ -1,5 +1,5 @@
-/* States of instances: names on the wire, words for people. What is printed is taken back: a name as
- * it is written wins over a word, so that scripts with "Failed" mean what they did. */
+/* States of instances: names on the wire, words for people. What is printed is taken back: a name
+ * as it is written wins over a word, so that scripts with "Failed" mean what they did. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -39,8 +39,8 @@ struct column {
 cell_fn cell_time, cell_label;
 cell_fn cell_state_word; /* of an instance: "queued" */
 cell_fn cell_permille;   /* "62 %" */
-cell_fn cell_list;     /* its texts: "a, b" */
-cell_fn cell_list_all; /* the same; "all" where there is no list */
+cell_fn cell_list;       /* its texts: "a, b" */
+cell_fn cell_list_all;   /* the same; "all" where there is no list */
 
 /* Items as rows, to the person. */
 void rows_show(const struct column *columns, const cJSON *items);

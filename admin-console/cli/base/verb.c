@@ -114,8 +114,9 @@ void check_once(struct asked *q, const struct opt *o, const char *arg, struct ar
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (q->given[i].opt == o && strcmp(q->given[i].value, arg) != 0)
-			argp_error(state, "--%s is said twice: %s and %s; it takes one, run the "
-			                  "command once for each",
+			argp_error(state,
+			           "--%s is said twice: %s and %s; it takes one, run the "
+			           "command once for each",
 			           o->name, q->given[i].value, arg);
 }
 

@@ -1,4 +1,5 @@
-/* Values that are words: no server is asked. Of a list a,b the last one is offered, behind the rest. */
+/* Values that are words: no server is asked. Of a list a,b the last one is offered, behind the
+ * rest. */
 #include "admin-console/cli/complete/complete.h"
 
 #include <stdlib.h>

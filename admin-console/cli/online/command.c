@@ -98,8 +98,7 @@ static void preview_print(const cJSON *dry, FILE *to)
 	preview_dates(json_get(dry, "dates"), &out);
 	buf_putc(&out, '\n');
 	cJSON_ArrayForEach(e, json_get(dry, "states"))
-		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble,
-		           word_of_state(e->string));
+		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble, word_of_state(e->string));
 	preview_tasks(json_get(dry, "tasks"), "Task|Owner|>Count|>New|>Running", &out);
 	cJSON_ArrayForEach(e, json_get(dry, "online"))
 		preview_online(e, &out);

@@ -102,7 +102,8 @@ static int group_absent(struct online *o, struct asked *q)
 	return o->status == 404 ? CLI_OK : cli_fail(code, "the groups cannot be read");
 }
 
-/* A member whom nobody knows may be a slip, or somebody who has not signed in yet: done, and told. */
+/* A member whom nobody knows may be a slip, or somebody who has not signed in yet: the group is
+ * saved, and that is told. */
 static int members_tell(struct online *o, const struct asked *q, const cJSON *answer)
 {
 	int code = CLI_OK;
@@ -120,8 +121,9 @@ static int members_tell(struct online *o, const struct asked *q, const cJSON *an
 		online_get(o, buf_str(&path), &root);
 		o->quiet = false;
 		if (o->status == 404)
-			code = cli_fail(CLI_FAILED, "the group was saved, but nobody is called '%s' "
-			                            "(`sirdar user list`)",
+			code = cli_fail(CLI_FAILED,
+			                "the group was saved, but nobody is called '%s' "
+			                "(`sirdar user list`)",
 			                q->given[i].value);
 		cJSON_Delete(root);
 		buf_done(&path);
@@ -155,15 +157,13 @@ const struct verb verb_group_add = { ask,
 	                             .words = "name",
 	                             .prepare = group_absent,
 	                             .show = members_tell };
-const struct verb verb_group_set = {
-	ask,
-	group_options,
-	1,
-	1,
-	.call = "POST /api/v1/groups",
-	.words = "name",
-	.show = members_tell
-};
+const struct verb verb_group_set = { ask,
+	                             group_options,
+	                             1,
+	                             1,
+	                             .call = "POST /api/v1/groups",
+	                             .words = "name",
+	                             .show = members_tell };
 const struct verb verb_group_remove = { ask, NULL, 1, 1, .call = "DELETE /api/v1/groups/{}" };
 
 const struct verb verb_app_list = { ask, .most = WORDS_NONE, .call = "GET /api/v1/apps",

@@ -33,8 +33,9 @@ static void head_tell(struct online *o, const struct asked *q, const char *id)
 	o->quiet = false;
 	if (code == CLI_OK && !given(q, "generation")) {
 		long long last = number_of(root, "attempt");
-		long long at = attempt ? strtoll(attempt, NULL, 10)
-		               : printed[0] ? strtoll(printed, NULL, 10) : last;
+		long long at = attempt      ? strtoll(attempt, NULL, 10)
+		               : printed[0] ? strtoll(printed, NULL, 10)
+		                            : last;
 		cli_line(stderr, "%s %s, attempt %lld, standard %s%s", text_of(root, "task"),
 		         label_in(root), at, given(q, "stderr") ? "error" : "output",
 		         !attempt && at < last ? "; later attempts printed nothing there" : "");

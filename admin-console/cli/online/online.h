@@ -28,7 +28,7 @@ struct online {
 	 * sent. */
 	void (*waits)(void *ctx, size_t sent, size_t all);
 	void *waits_ctx;
-	long status;           /* of the last answer */
+	long status;                        /* of the last answer */
 	char next[32], end[8], attempt[24]; /* X-Log-Next, -End, -Attempt of the last answer */
 };
 
@@ -56,8 +56,8 @@ int online_stream(struct online *o, const char *path,
 /* Build paths: `&name=value`, escaped. NULL value: nothing. */
 void path_arg(struct buf *path, const char *name, const char *value);
 void path_states(struct buf *path, const char *words); /* of instances, as people say them */
-void path_dates(struct buf *path, const char *dates); /* one, or a range A..B: from and to */
-void path_part(struct buf *path, const char *text);   /* escaped, slashes kept */
+void path_dates(struct buf *path, const char *dates);  /* one, or a range A..B: from and to */
+void path_part(struct buf *path, const char *text);    /* escaped, slashes kept */
 
 /* Where login keeps its file; owned. NULL without a home. */
 char *online_token_path(void);

@@ -1,6 +1,6 @@
-/* Where something is wrong, in the words of the command line: the server says args.selection.dates.0,
- * the person wrote a date. The verb's own rows say which option a member of the body came from; what
- * words became is said by its value. */
+/* Where something is wrong, in the words of the command line: the server says
+ * args.selection.dates.0, the person wrote a date. The verb's own rows say which option a member of
+ * the body came from; what words became is said by its value. */
 #include "admin-console/cli/online/place.h"
 
 #include <stdlib.h>

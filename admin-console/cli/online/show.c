@@ -493,8 +493,10 @@ static void ended_print(const cJSON *root)
 	bool news = strcmp(text_of(e, "how"), state_in(root, "state")) != 0;
 	bool tried = attempts && attempts->child;
 	if (news || tried)
-		cli_line(stdout, "%s%s%s%s%s%s", news ? "how: " : "",
-		         news ? text_of(e, "how") : "", !tried ? "" : news ? " at attempt " : "attempt ",
+		cli_line(stdout, "%s%s%s%s%s%s", news ? "how: " : "", news ? text_of(e, "how") : "",
+		         !tried ? ""
+		         : news ? " at attempt "
+		                : "attempt ",
 		         tried ? text_of(e, "attempt") : "", took.len ? ", it took " : "",
 		         buf_str(&took));
 	buf_done(&took);

@@ -67,7 +67,8 @@ static int run_start(struct asked *q)
 }
 
 static const struct opt start_options[] = {
-	{ "date", 0, "DATE", "for this date; default: the last period that has come due, of what has no plan the "
+	{ "date", 0, "DATE",
+	  "for this date; default: the last period that has come due, of what has no plan the "
 	  "present second. The answer says which it was",
 	  TAKE_TEXT, "date", .group = 1 },
 	{ "param", 'a', "NAME=VALUE", "a parameter of this run alone (repeatable)", TAKE_PAIR,
