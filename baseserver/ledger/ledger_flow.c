@@ -418,7 +418,7 @@ char *ledger__overlap_note(const struct ledger *l, const struct ltask *t, const 
 	if (f && f->at < f->n && f->runs[f->at].first < first) {
 		const struct instance *i = &table_at(&l->table, f->runs[f->at].rows[0])->inst;
 		date = ledger__name_date(l, t, i->key);
-		note = mem_fmt("%s was %s", date, state_name((enum state)i->state));
+		note = mem_fmt("%s was %s", date, state_word((enum state)i->state));
 	} else if (f && f->ended_first < first && p->due * US_PER_S < f->ended_us) {
 		when_print_us(f->ended_us, at);
 		date = ledger__name_date(l, t, f->ended);

@@ -50,11 +50,10 @@ static void name_say(const cJSON *root, bool dated, struct buf *b)
 
 	buf_puts(b, end ? end + 1 : task ? task : "a task that is gone");
 	label = label ? label : first;
-	if ((!dated || !end) && label)
+	if ((!dated || !end || count > 1) && label)
 		buf_printf(b, " %s", label);
 	if (count > 1 && last)
-		buf_printf(b, "%s%s (%lld times)", dated && end ? "" : " to ",
-		           dated && end ? "" : last, (long long)count);
+		buf_printf(b, " to %s (%lld times)", last, (long long)count);
 }
 
 static void failed_say(const cJSON *root, struct buf *b)

@@ -60,6 +60,32 @@ static void number_add(cJSON *cause, const char *key, int64_t n)
 	cJSON_SetNumberValue(value, value->valuedouble + (double)n);
 }
 
+static bool is_named(const cJSON *list, const cJSON *one)
+{
+	const cJSON *e;
+
+	cJSON_ArrayForEach(e, list)
+		if (json_text(e, "id") && same_text(e, one, "id"))
+			return true;
+	return false;
+}
+
+/* Who waits for several dates waits once; beyond those that are named nobody knows. */
+static void waiting_join(cJSON *cause, const cJSON *root)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(cause, "waiting");
+	int64_t waits = json_int(root, "waits", 0);
+	const cJSON *e;
+
+	cJSON_ArrayForEach(e, json_get(root, "waiting")) {
+		if (is_named(list, e))
+			waits--;
+		else if (list)
+			cJSON_AddItemToArray(list, cJSON_Duplicate(e, true));
+	}
+	number_add(cause, "waits", waits > 0 ? waits : 0);
+}
+
 /* Instants in UTC sort as text does. */
 static void cause_join(cJSON *cause, const cJSON *root)
 {
@@ -76,7 +102,7 @@ static void cause_join(cJSON *cause, const cJSON *root)
 		member_take(cause, "ended", root, "ended");
 	}
 	number_add(cause, "count", 1);
-	number_add(cause, "waits", json_int(root, "waits", 0));
+	waiting_join(cause, root);
 }
 
 cJSON *why_merged(const cJSON *roots)

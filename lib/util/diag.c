@@ -104,7 +104,7 @@ struct nearest nearest_to(const char *wanted)
 
 void nearest_try(struct nearest *n, const char *name)
 {
-	int d = near_distance(n->wanted, name);
+	int d = near_rank(n->wanted, name);
 
 	if (d < n->distance) {
 		n->distance = d;

@@ -43,6 +43,15 @@ int near_distance(const char *a, const char *b)
 	return rows[(i - 1) % 3][n];
 }
 
+int near_rank(const char *a, const char *name)
+{
+	enum { BEGIN_LEAST = 3 };
+	size_t n = strnlen(a, NEAR_LETTERS_MAX);
+	int d = near_distance(a, name);
+
+	return d > 1 && n >= BEGIN_LEAST && strncasecmp(a, name, n) == 0 ? 1 : d;
+}
+
 int near_most(const char *name)
 {
 	int n = (int)strnlen(name, NEAR_LETTERS_MAX), most = 1 + n / 4;
@@ -56,7 +65,7 @@ const char *near_name(const char *name, const char *const *known)
 	int least = near_most(name) + 1;
 
 	for (; known && *known; known++) {
-		int d = near_distance(name, *known);
+		int d = near_rank(name, *known);
 		if (d < least) {
 			least = d;
 			best = *known;

@@ -11,6 +11,8 @@
  * are alike. */
 int near_distance(const char *a, const char *b);
 
+/* The same; a name of which `a` is the begin is as near as one slip: prio, priority. */
+int near_rank(const char *a, const char *name);
 /* So far apart at most are a name and one that may be meant. */
 int near_most(const char *name);
 
