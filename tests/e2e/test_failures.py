@@ -3,6 +3,7 @@
 in several ways, to API, command line and alert. TAP."""
 import json
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -213,7 +214,7 @@ def the_command_line_shows_it(s):
     i = s.instance("al/python/t", DAY)
     for verb in ("why", "run show"):
         said = s.sirdar(*verb.split(), i["id"]).stdout
-        assert "cause: ValueError: no such shop: 17\n" in said and "ended: exit code 1\n" in said, said
+        assert "cause: ValueError: no such shop: 17\n" in said and re.search(r"(exit status: exit|ended: exit code) 1$", said, re.M), said
         assert "last lines of stderr:\n" in said and "  ValueError: no such shop: 17\n" in said, said
     assert "user: ValueError: no such shop: 17" in s.sirdar("run", "list", "al/python/t").stdout
 

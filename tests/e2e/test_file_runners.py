@@ -212,7 +212,7 @@ def a_verdict_of_its_runner_counts_as_if_it_worked_in_the_loader(s, group):
     i = over(s, apply(s, group, "one", "sql", {"retry": "{attempts: 5, delay: 0s}"}, kind="sqlite", database=":memory:", sql="attach 'file:x' as y"))
     assert i["state"] == "StopSchedule" and i["attempt"] == 1 and "is kept from jobs" in str(s.history(i["id"])), (i, s.history(i["id"]))
     folder = own(s, group)
-    task = apply(s, group, "one", "sensor", watch="file", path=folder / "late", every="100ms")
+    task = apply(s, group, "one", "sensor", watch="file", path=folder / "late", every="1s")
     until("it has looked", lambda: s.instance(task, AT) and "0 of 1 files are there" in str(s.history(s.instance(task, AT)["id"])), 60)
     done(s, group, "one", "shell", script=f"touch {folder}/late")
     i = over(s, task)

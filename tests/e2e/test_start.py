@@ -163,6 +163,7 @@ def a_start_says_for_which_date_it_runs(s):
     flow = applied(s, "dated", {"h": "type: noop, cycle: hour", "d": "type: noop"}, **DAILY)
     dates = json.loads(s.sirdar("run", "start", flow, "--json").stdout)["dates"]
     assert dates["chosen"] is True and len(dates["first_label"]) == 10 and dates["first_label"] == dates["last_label"], dates
+    s.sirdar("run", "wait", f"{flow}/*")
     out = s.sirdar("run", "start", flow).stdout
     assert f"for {dates['first_label']} (no --date was said)" in out, out
     out = s.sirdar("run", "start", flow, "--date", "2026-03-02").stdout
