@@ -181,8 +181,8 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 	}
 }
 
-/* Too much load ends with the jobs that make it; a drain or a sick runner ends when somebody does
- * something. */
+/* Too much load ends with the jobs that make it, and credit that is used up is given anew; a drain
+ * or a sick runner ends when somebody does something. */
 static int32_t slots_then(const struct broker *b, const struct forecast_seat *seat)
 {
 	const struct runner *run = runner_of(b, seat->type);
@@ -198,7 +198,8 @@ void registrar_forecast(const struct registrar *r, struct forecast *f)
 {
 	for (size_t i = 0; i < f->n_seats; i++) {
 		struct forecast_seat *seat = &f->seats[i];
-		for (size_t k = 0; k < r->n && !seat->accepts; k++)
+		bool is_open = seat->accepts && !seat->is_asked;
+		for (size_t k = 0; k < r->n && !is_open; k++)
 			if (r->brokers[k]->id == seat->broker)
 				seat->slots = slots_then(r->brokers[k], seat);
 	}

@@ -58,6 +58,8 @@ static void copy_seats(const struct sorter *s, struct forecast *f, struct map *p
 		own->running = seat->running > 0 ? seat->running : 0;
 		own->accepts = seat->accepts || seat->room != STARTS_ANY;
 		if (seat->accepts && seat->room == STARTS_ANY)
+			own->is_asked = open == 0 && own->running == 0;
+		if (seat->accepts && seat->room == STARTS_ANY)
 			own->slots = own->running +
 			             (open < INT32_MAX / 2 ? (int32_t)open : INT32_MAX / 2);
 		map_add(places, (uint64_t)(uintptr_t)seat, (uint32_t)i);

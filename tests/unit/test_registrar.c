@@ -1,4 +1,5 @@
 /* baseserver/sort/registrar: which of gates 9 to 11 is closed, told from what brokers report. */
+#include "baseserver/forecast/forecast.h"
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/why.h"
 #include "baseserver/sort/registrar.h"
@@ -353,6 +354,37 @@ static void a_machine_that_was_booted_has_what_it_had(void **state)
 	stop(&p);
 }
 
+/* Between the end of a job and its loader's next credit a seat has room for nothing: as things go on, it has. */
+static void a_forecast_counts_on_credit_that_is_given_anew(void **state)
+{
+	struct place p;
+	uint32_t places[] = { 0 };
+	char type[] = "sql";
+	struct forecast_seat seat = { .type = type, .accepts = true, .is_asked = true };
+	struct forecast_class klass = { .seats = { places, 1 } };
+	struct task task = { .type = "sql", .group = "" };
+	struct forecast_task played = { .def = &task };
+	struct forecast f = { .tasks = &played,
+		              .n_tasks = 1,
+		              .seats = &seat,
+		              .n_seats = 1,
+		              .classes = &klass,
+		              .n_classes = 1 };
+
+	(void)state;
+	start(&p);
+	greet(&p, "b1", "dw", NULL);
+	greet(&p, "b1", "dw", "sql");
+	assert_true(registrar_find(p.registrar, "b1", &seat.broker));
+	registrar_forecast(p.registrar, &f);
+	assert_int_equal(seat.slots, 1);
+	seat.slots = 0;
+	seat.is_asked = false; /* starts fail there */
+	registrar_forecast(p.registrar, &f);
+	assert_int_equal(seat.slots, 0);
+	stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +395,7 @@ int main(void)
 		cmocka_unit_test(a_name_stays_its_machines_when_the_server_starts_again),
 		cmocka_unit_test(what_was_granted_to_the_former_machine_is_not_the_next_ones),
 		cmocka_unit_test(a_machine_that_was_booted_has_what_it_had),
+		cmocka_unit_test(a_forecast_counts_on_credit_that_is_given_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
