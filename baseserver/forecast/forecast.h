@@ -57,9 +57,9 @@ struct forecast_seat {
 	uint32_t broker;
 	char *type;
 	int32_t slots, running; /* slots: as things are; 0: it takes nothing */
-	bool accepts;  /* false: its broker takes no work now */
-	bool is_asked; /* it takes work, but the last credit it gave is used up */
-	char *name, **groups; /* of the broker; groups NULL-ended */
+	bool accepts;           /* false: its broker takes no work now */
+	bool is_asked;          /* it takes work, but the last credit it gave is used up */
+	char *name, **groups;   /* of the broker; groups NULL-ended */
 	struct rank_load load;
 };
 struct forecast_class {

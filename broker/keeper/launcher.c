@@ -599,6 +599,7 @@ static int do_start(struct launcher *l, const struct question *q, struct launche
 	answer_user(l, &user, a);
 	if (user.uid != ask->uid)
 		return err_set(err, E_AGAIN, "the map of users was changed meanwhile");
+	delegate_lend_again(&l->s->lent);
 	text = parcel_read(q);
 	if (text)
 		launch = launch_from(l, q, &user, text);

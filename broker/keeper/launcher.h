@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "broker/keeper/delegate.h"
+
 struct err;
 
 /* Strings live as long as the process. */
@@ -24,6 +26,7 @@ struct launcher_settings {
 	const char *files;      /* where files given to jobs are; the launcher's own */
 	uid_t keeper;           /* whose questions are answered */
 	const char *state_dir;  /* the keeper's: its jobs have it in their environment */
+	struct delegate_lent lent; /* its cgroup, if it has one */
 };
 
 #define LAUNCHER_MARK 0x534c4e32u /* changes when a packet does: a keeper may be newer */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/box.h"
+#include "broker/keeper/delegate.h"
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/launcher_ask.h"
 #include "rt/notify.h"
@@ -263,7 +264,7 @@ static int launcher_leave(struct args *a, struct err *err)
 	if (r < 0)
 		return r;
 	if (setgroups(1, &gid) == 0)
-		tree_lend(a->settings.cgroup, gid);
+		delegate_lend(a->settings.cgroup, gid, &l->lent);
 	a->settings.separates = true;
 	return launcher_fork(&a->settings.launcher, l, gid, err);
 }
@@ -325,7 +326,7 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 256 * 1024);
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[n > 0 ? n : 0] = 0;
-	tree_step_aside(a.settings.cgroup);
+	delegate_step_aside(a.settings.cgroup);
 	r = launcher_leave(&a, &err);
 	struct ev_loop *loop = r == 0 ? ev_loop_new(EVFLAG_AUTO | EVFLAG_NOSIGMASK) : NULL;
 	if (r == 0)

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "broker/keeper/delegate.h"
 #include "broker/keeper/tree_scan.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -28,8 +29,6 @@
 #include "util/log.h"
 
 enum { SMALL_FILE = 65536, PATH_BYTES = 4200, SPARE_MAX = 128 };
-/* Where the keeper itself is in the group that a service manager gave it. */
-#define ASIDE "/sirdar-keeper"
 
 /* A group that waits for its next job, or a job for its end, with its descriptors open. */
 struct spare {
@@ -67,112 +66,15 @@ static bool file_put(const char *path, const char *text)
 
 /* --- finding a place of our own --- */
 
-/* The one that was given, also after the keeper stepped aside in it. */
-static bool own_group(char *to, size_t size)
-{
-	struct buf text;
-	bool found = false;
-
-	buf_init(&text);
-	if (fs_read("/proc/self/cgroup", SMALL_FILE, &text, NULL) == 0) {
-		const char *at = strstr(buf_str(&text), "0::/");
-		if (at && (at == buf_str(&text) || at[-1] == '\n')) {
-			snprintf(to, size, "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
-			found = true;
-		}
-	}
-	buf_done(&text);
-	size_t n = found ? strlen(to) : 0, aside = strlen(ASIDE);
-	if (n > aside && strcmp(to + n - aside, ASIDE) == 0)
-		to[n - aside] = '\0';
-	return found;
-}
-
-static bool mount_of_cgroup2(char *to, size_t size)
-{
-	struct buf text;
-	bool found = false;
-
-	buf_init(&text);
-	if (fs_read("/proc/self/mounts", SMALL_FILE, &text, NULL) == 0) {
-		const char *line = buf_str(&text);
-		while (line && *line && !found) {
-			char what[256], where[1024], type[64];
-			if (sscanf(line, "%255s %1023s %63s", what, where, type) == 3 &&
-			    strcmp(type, "cgroup2") == 0) {
-				snprintf(to, size, "%s", where);
-				found = true;
-			}
-			line = strchr(line, '\n');
-			line += line ? 1 : 0;
-		}
-	}
-	buf_done(&text);
-	return found;
-}
-
-/* Nobody but this process is in the group. */
-static bool is_alone(const char *group)
-{
-	char path[PATH_BYTES], me[32];
-	struct buf text;
-
-	snprintf(path, sizeof path, "%.4000s/cgroup.procs", group);
-	snprintf(me, sizeof me, "%d\n", (int)getpid());
-	buf_init(&text);
-	bool alone = fs_read(path, SMALL_FILE, &text, NULL) == 0 && strcmp(buf_str(&text), me) == 0;
-	buf_done(&text);
-	return alone;
-}
-
-void tree_step_aside(const char *mode)
-{
-	char mount[1024], group[1024], path[PATH_BYTES];
-
-	if (strcmp(mode, "auto") != 0 || !mount_of_cgroup2(mount, sizeof mount) ||
-	    !own_group(group, sizeof group) || strcmp(group, "/") == 0)
-		return;
-	snprintf(path, sizeof path, "%s%s", mount, group);
-	if (!is_alone(path))
-		return;
-	snprintf(path, sizeof path, "%s%s" ASIDE, mount, group);
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		return;
-	snprintf(path, sizeof path, "%s%s" ASIDE "/cgroup.procs", mount, group);
-	file_put(path, "0");
-}
-
-void tree_lend(const char *mode, gid_t gid)
-{
-	static const char *const doors[] = { "/cgroup.procs", "/cgroup.threads",
-		                             "/cgroup.subtree_control", "" };
-	char mount[1024] = "", group[1024], path[PATH_BYTES];
-	struct stat st;
-
-	if (strcmp(mode, "off") == 0 ||
-	    (mode[0] != '/' &&
-	     (!mount_of_cgroup2(mount, sizeof mount) || !own_group(group, sizeof group))))
-		return;
-	if (mode[0] == '/')
-		snprintf(group, sizeof group, "%s", mode);
-	for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++) {
-		snprintf(path, sizeof path, "%s%s%s", mount, group, doors[i]);
-		if (stat(path, &st) < 0 || st.st_uid != geteuid() ||
-		    chown(path, (uid_t)-1, gid) < 0 || chmod(path, (st.st_mode & 07777) | 0020) < 0)
-			return;
-	}
-}
-
 static bool place_find(struct tree *t, const char *mode, const char *state_dir)
 {
-	char mount[1024], group[1024], path[PATH_BYTES];
+	char mount[DELEGATE_BYTES], group[DELEGATE_BYTES], path[PATH_BYTES];
 	struct stat st;
 
 	if (mode[0] == '/') {
 		snprintf(t->dir, sizeof t->dir, "%s", mode);
 	} else {
-		if (stat(state_dir, &st) < 0 || !mount_of_cgroup2(mount, sizeof mount) ||
-		    !own_group(group, sizeof group))
+		if (stat(state_dir, &st) < 0 || !delegate_find(mount, group))
 			return false;
 		snprintf(t->dir, sizeof t->dir, "%s%s/sirdar-jobs-%llx-%llx", mount,
 		         strcmp(group, "/") == 0 ? "" : group, (unsigned long long)st.st_dev,

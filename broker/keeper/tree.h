@@ -62,12 +62,6 @@ void tree_begin(struct tree *t, uint64_t incarnation);
 void tree_drop_spares(struct tree *t);
 /* Before any: whom to ask for signals that we may not send ourselves. */
 void tree_send_by(void (*send)(void *ctx, int pid_fd, int sig), void *ctx);
-/* At the start, before any other process: into a group below the one that the service manager
- * gave this program, where it is alone in that. A group with processes in it hands no controller
- * down. */
-void tree_step_aside(const char *mode);
-/* Before becoming a user of that group: it may make groups in ours, and put processes there. */
-void tree_lend(const char *mode, gid_t gid);
 /* When a process began, in ticks since boot; 0: there is none. */
 uint64_t tree_pid_ticks(pid_t pid);
 

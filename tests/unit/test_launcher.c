@@ -28,7 +28,8 @@
 enum { LAUNCH = 62011, KEEPER = 62012, DONE = 42 };
 
 static char dir[] = "/tmp/launcher-XXXXXX", places[64], files[64], dir_kept[64], kept[96], uids[64];
-static struct launcher_settings settings = { "", uids, kept, places, files, KEEPER, "/none" };
+static struct launcher_settings settings = { "",    uids,   kept,    places,
+	                                     files, KEEPER, "/none", { "", 0 } };
 static struct launcher_link keeper;
 
 #define MUST(true_) ((true_) ? (void)0 : must(__LINE__, #true_))

@@ -354,7 +354,7 @@ static void a_machine_that_was_booted_has_what_it_had(void **state)
 	stop(&p);
 }
 
-/* Between the end of a job and its loader's next credit a seat has room for nothing: as things go on, it has. */
+/* Between the end of a job and its loader's next credit a seat is full, but not for good. */
 static void a_forecast_counts_on_credit_that_is_given_anew(void **state)
 {
 	struct place p;
