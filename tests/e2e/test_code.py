@@ -268,7 +268,7 @@ def several_files_are_applied_all_or_none_and_prune_retires_the_rest(s):
             for n in "ab")
     bad = put(s, "set_c.yaml", "workflow: c\nproject: sets\ntasks:\n  t: {type: noop, cycle: none, needs: [nobody]}\n")
     err = s.sirdar("apply", a, b, bad, expect=1).stderr
-    assert "set_c.yaml, line 4" in err and "sets/c/nobody" in err, err
+    assert "set_c.yaml:4:" in err and "sets/c/nobody" in err, err
     s.sirdar("export", "sets", expect=4)
     s.sirdar("apply", a, b)
     assert s.sirdar("diff", "--exit-code", "--prune", "sets", a, expect=1).stdout.count("- workflow sets/b") == 1

@@ -34,9 +34,9 @@ def rows():
 
 def host(kind, key, value):
     """A good document with one value in it, and the path of that."""
-    task = {"type": "t", "cycle": "day"}
-    flow = {"workflow": "w", "tasks": {"a": task, "b": {"type": "t", "cycle": "day"}}}
-    pipe = {"pipeline": "p", "cycle": "day", "steps": [{"name": "s", "type": "t"}]}
+    task = {"type": "noop", "cycle": "day"}
+    flow = {"workflow": "w", "tasks": {"a": task, "b": {"type": "noop", "cycle": "day"}}}
+    pipe = {"pipeline": "p", "cycle": "day", "steps": [{"name": "s", "type": "noop"}]}
     inner = {"NEED": ("needs", [{"task": "b"}]), "RETRY": ("retry", {}), "CATCHUP": ("catchup", {}),
              "DISPATCH": ("dispatch", {})}
     if kind == "WORKFLOW":
@@ -73,12 +73,12 @@ def host(kind, key, value):
         pipe["steps"][0][key] = value
         return pipe, f"steps[0].{key}"
     if kind == "HOOK":
-        pipe["finished"] = {"type": "t", key: value}
+        pipe["finished"] = {"type": "noop", key: value}
         return pipe, f"finished.{key}"
     if kind == "LIBRARY":
-        return {"library": "l", "tasks": {"a": {"type": "t"}}, key: value}, key
+        return {"library": "l", "tasks": {"a": {"type": "noop"}}, key: value}, key
     if kind == "SHARED":
-        return {"library": "l", "tasks": {"a": {"type": "t", key: value}}}, f"tasks.a.{key}"
+        return {"library": "l", "tasks": {"a": {"type": "noop", key: value}}}, f"tasks.a.{key}"
     if kind == "PROJECT":
         return {"project": "p", "parameters": {}, key: value}, key
     if kind == "POOL":
