@@ -37,7 +37,7 @@ struct keeper_client {
 	const struct keeper_client_ops *ops;
 	void *ctx;
 	struct session *session; /* NULL: none */
-	bool is_up, must_separate, must_box;
+	bool is_up, must_separate, must_box, must_landlock;
 	uint32_t silent_ms; /* nothing heard for so long ends a connection */
 	uint32_t n_silent;  /* connections in a row that ended so, or found no room in its queue */
 	int64_t silent_sum; /* ms of them, but for the first */
@@ -90,6 +90,11 @@ static int welcomed(struct keeper_client *k, const Sirdar__KeeperWelcome *m)
 	if (k->must_separate && !m->separates)
 		return not_this_one(k, "the jobkeeper there has no launcher: jobs would be its own "
 		                       "user's; start it as its service does, with --user");
+	if (k->must_landlock && !m->landlocks)
+		return not_this_one(k, m->landlock_why[0]
+		                               ? m->landlock_why
+		                               : "isolation: landlock: the jobkeeper there is a "
+		                                 "release older and has none; upgrade it");
 	if (k->must_box && !m->boxes)
 		return not_this_one(k, m->box_why[0] ? m->box_why
 		                                     : "isolation: box: the jobkeeper there is a "
@@ -238,7 +243,8 @@ int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings
 	k->pause_s = RETRY_MIN_S;
 	k->silent_ms = (uint32_t)set->silent_ms;
 	k->must_separate = set->must_separate;
-	k->must_box = set->must_box;
+	k->must_box = strcmp(set->isolation, "box") == 0;
+	k->must_landlock = strcmp(set->isolation, "landlock") == 0;
 	k->peer_fd = -1;
 	ev_timer_init(&k->retry, try_now, 0., 0.);
 	k->retry.data = k;

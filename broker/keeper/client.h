@@ -39,8 +39,9 @@ struct keeper_client_ops {
 
 /* Borrowed for keeper_client_open(), but for ops and ctx. */
 struct keeper_client_settings {
-	const char *path;   /* <state>/keeper.sock */
-	bool must_box;      /* one whose kernel gives no box is not talked to */
+	const char *path; /* <state>/keeper.sock */
+	const char *
+		isolation; /* as the setting: one whose kernel has not what it says is not talked to */
 	bool must_separate; /* one without a launcher is not talked to */
 	const char *who;    /* "broker" or "loader" */
 	const char *type;   /* the task type whose jobs this client gets news of; "": of all */

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/box.h"
+#include "broker/keeper/landlock.h"
 #include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -314,6 +315,7 @@ int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_sett
 		return r;
 	lock_note(k);
 	box_check(&k->no_box);
+	landlock_check(&k->no_landlock);
 	keeper_reap(k); /* ends that came between the two images */
 	return 0;
 }

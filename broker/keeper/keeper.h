@@ -67,10 +67,11 @@ struct keeper {
 	struct ev_timer mend; /* the journal is broken: try anew */
 	struct ev_timer poll; /* settling jobs, now and then */
 	bool is_stopping, is_sync_due, is_strangers_known;
-	struct err no_box; /* why KeeperStart.box is refused; code 0: it is not */
-	bool is_unable;    /* without its launcher it cannot go on */
-	size_t strangers;  /* children that are no job's first process */
-	char *upgrade_to;  /* not NULL: exec it after this round */
+	struct err no_box;      /* why KeeperStart.box is refused; code 0: it is not */
+	struct err no_landlock; /* the same of KeeperStart.landlock */
+	bool is_unable;         /* without its launcher it cannot go on */
+	size_t strangers;       /* children that are no job's first process */
+	char *upgrade_to;       /* not NULL: exec it after this round */
 };
 
 /* Start on the state directory; `handover` is the descriptor a former image left, -1: none.

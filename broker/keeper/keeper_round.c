@@ -45,6 +45,8 @@ static int admit(struct keeper *k, const Sirdar__KeeperStart *m, struct err *err
 		return err_set(err, E_STALE, "this token was here and is forgotten");
 	if (m->box && k->no_box.code)
 		return err_set(err, k->no_box.code, "%s", k->no_box.text);
+	if (m->landlock && k->no_landlock.code)
+		return err_set(err, k->no_landlock.code, "%s", k->no_landlock.text);
 	if (k->is_stopping)
 		return err_set(err, E_CLOSED, "the keeper is stopping");
 	if (k->running >= (size_t)k->settings.jobs_max)

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/box.h"
+#include "broker/keeper/landlock.h"
 #include "broker/keeper/launch_private.h"
 #include "broker/keeper/rights.h"
 #include "util/alloc.h"
@@ -220,6 +221,8 @@ BARE static _Noreturn void child_main(const struct birth *b)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b->parent)
 		child_fail(STEP_SETUP);
 	if (l->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		child_fail(STEP_SETUP);
+	if (l->is_landlocked && !landlock_bind())
 		child_fail(STEP_SETUP);
 	/* By the user itself, whose directory it is in: it may have put a link there. */
 	if (l->place && chdir(l->place) == 0)

@@ -231,7 +231,8 @@ static void new_copy(struct launch *l, const Sirdar__KeeperStart *m, const char 
 	l->cwd = mem_str(m->cwd[0] ? m->cwd : "/");
 	l->user = mem_str(m->run_as);
 	l->umask = m->umask ? m->umask & 0777 : 022;
-	l->no_new_privs = m->no_new_privs;
+	l->is_landlocked = m->landlock;
+	l->no_new_privs = m->no_new_privs || m->landlock; /* Landlock wants it */
 	l->own_cwd = m->own_cwd;
 	l->limits = mem_array(m->n_limit + 1, sizeof *l->limits);
 	for (l->limits_n = 0; l->limits_n < m->n_limit; l->limits_n++) {

@@ -38,7 +38,7 @@ struct launch {
 	gid_t *groups;
 	size_t groups_n;
 	mode_t umask;
-	bool no_new_privs, own_cwd;
+	bool no_new_privs, own_cwd, is_landlocked;
 	/* In a box (box.h): as that program of ours, with the words of it; NULL: in none. */
 	char *box_program, **box_words;
 	struct launch_limit *limits;

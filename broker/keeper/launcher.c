@@ -536,6 +536,7 @@ static struct launch *launch_from(const struct launcher *l, const struct questio
 	memcpy(to->groups, u->groups, u->groups_n * sizeof *to->groups);
 	to->groups_n = u->groups_n;
 	to->umask = ask->umask & 0777;
+	to->is_landlocked = ask->isolation & LAUNCHER_LANDLOCK;
 	to->place = mem_fmt("%s/%s", l->s->places, u->name);
 	to->files_at = mem_fmt("%s/%016" PRIx64, l->s->files, ask->token);
 	to->cwd = parcel_word(&p);
@@ -603,7 +604,7 @@ static int do_start(struct launcher *l, const struct question *q, struct launche
 	text = parcel_read(q);
 	if (text)
 		launch = launch_from(l, q, &user, text);
-	if (launch && ask->is_boxed)
+	if (launch && ask->isolation & LAUNCHER_BOX)
 		r = launch_box(launch, err);
 	if (launch && r == 0)
 		r = start_run(l, q, launch, a, err);

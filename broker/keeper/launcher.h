@@ -39,6 +39,9 @@ enum launcher_what {
 	LAUNCHER_CLEAN,     /* a job is over: remove its files, end what its user's last one left */
 };
 
+/* A launcher of the release before boxes whatever is not 0. */
+enum { LAUNCHER_BOX = 1, LAUNCHER_LANDLOCK = 2 };
+
 enum {
 	LAUNCHER_LIMITS = 16,
 	LAUNCHER_FDS = 8,
@@ -54,7 +57,7 @@ struct launcher_ask {
 	char project[128], wish[64]; /* wish: whom the task names; "": nobody */
 	uint32_t uid;                /* START: whom WHO told; another by now: E_AGAIN */
 	uint32_t n_argv, n_env, n_paths, n_files, n_limits;
-	uint32_t umask, is_boxed;
+	uint32_t umask, isolation; /* LAUNCHER_BOX or LAUNCHER_LANDLOCK; 0: none */
 	int32_t signal;
 	uint64_t parcel_bytes;
 	struct {

@@ -195,7 +195,8 @@ static int start_fill(const struct launch *l, uint64_t token, struct launcher_as
 	ask->token = token;
 	ask->uid = l->uid;
 	ask->umask = l->umask;
-	ask->is_boxed = l->box_words != NULL;
+	ask->isolation = (l->box_words ? LAUNCHER_BOX : 0) |
+	                 (l->is_landlocked ? LAUNCHER_LANDLOCK : 0);
 	ask->n_limits = (uint32_t)l->limits_n;
 	for (size_t i = 0; i < l->limits_n; i++) {
 		ask->limits[i].resource = (uint64_t)l->limits[i].resource;

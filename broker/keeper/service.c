@@ -84,6 +84,8 @@ static int do_hello(struct conn *c, const void *message)
 	w.separates = k->settings.separates;
 	w.boxes = !k->no_box.code;
 	w.box_why = k->no_box.text;
+	w.landlocks = !k->no_landlock.code;
+	w.landlock_why = k->no_landlock.text;
 	service__send(c, FR_K_WELCOME, &w);
 	return 0;
 }

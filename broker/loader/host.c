@@ -461,7 +461,7 @@ static void keep_from_jobs(struct loader *l, const char *settings_file)
 	}
 	l->kept.size = sizeof l->kept;
 	l->kept.is_root = geteuid() == 0 && !s->jobs_as_root;
-	l->kept.is_boxed = strcmp(s->isolation, "box") == 0;
+	l->kept.is_boxed = strcmp(s->isolation, "uid") != 0;
 	l->kept.paths = (const char *const *)l->kept_paths;
 }
 

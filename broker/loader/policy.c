@@ -27,7 +27,7 @@ struct policy {
 	char *places, *project;
 	bool own_user, as_root;
 	uint32_t umask;
-	bool no_new_privs, is_boxed;
+	bool no_new_privs, is_boxed, is_landlocked;
 	uint64_t memory_bytes;
 	uint32_t processes, cpu_percent;
 	Sirdar__KeeperLimit limits[LIMITS_MAX], *list[LIMITS_MAX];
@@ -50,6 +50,7 @@ static void policy_fill(struct policy *p, const struct param_taskbroker *s)
 	p->places = mem_str(p->user[0] && !s->keeper_dir[0] ? s->work_dir : "");
 	p->as_root = s->jobs_as_root && !p->user[0];
 	p->is_boxed = strcmp(s->isolation, "box") == 0;
+	p->is_landlocked = strcmp(s->isolation, "landlock") == 0;
 	p->umask = (uint32_t)strtoul(s->job_umask, NULL, 8);
 	p->no_new_privs = !s->new_privileges || p->user[0] || s->keeper_dir[0];
 	p->memory_bytes = (uint64_t)s->job_memory_max_bytes;
@@ -98,6 +99,7 @@ void policy_put(const struct policy *p, Sirdar__KeeperStart *m)
 	m->umask = p->umask ? p->umask : 01000;
 	m->no_new_privs = p->no_new_privs;
 	m->box = p->is_boxed;
+	m->landlock = p->is_landlocked;
 	m->memory_max_bytes = p->memory_bytes;
 	m->processes_max = p->processes;
 	m->cpu_percent_max = p->cpu_percent;

@@ -405,10 +405,7 @@ int loader_open_keeper(struct loader *l, struct err *err)
 	const struct param_taskbroker *p = l->settings;
 	bool is_others = p->keeper_dir[0];
 	const struct keeper_client_settings set = {
-		path,      strcmp(p->isolation, "box") == 0,
-		is_others, "loader",
-		l->lane,   p->loader_silent_ms,
-		&ops,      l,
+		path, p->isolation, is_others, "loader", l->lane, p->loader_silent_ms, &ops, l,
 	};
 
 	CHECK(!l->keeper);

@@ -351,10 +351,8 @@ int keeper_watch(struct broker *b, struct err *err)
 	const char *other = b->settings->keeper_dir;
 	char *path = mem_fmt("%s/keeper.sock", other[0] ? other : b->state_dir);
 	const struct keeper_client_settings set = {
-		path,     strcmp(b->settings->isolation, "box") == 0,
-		other[0], "broker",
-		"",       b->settings->loader_silent_ms,
-		&ops,     b,
+		path, b->settings->isolation,        other[0], "broker",
+		"",   b->settings->loader_silent_ms, &ops,     b,
 	};
 	int r;
 

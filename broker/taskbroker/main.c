@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/box.h"
+#include "broker/keeper/landlock.h"
 #include "broker/link/program.h"
 #include "broker/taskbroker/broker.h"
 #include "etcd/member.h"
@@ -119,6 +120,14 @@ static int main_join(struct broker *b, struct err *err)
 /* Not when settings are checked: who checks may be another user. */
 static int users_check(const struct param_taskbroker *p, struct err *err)
 {
+	bool is_landlocked = strcmp(p->isolation, "landlock") == 0;
+
+	if (is_landlocked && p->new_privileges)
+		return err_set(err, E_INVALID,
+		               "isolation is 'landlock' and new_privileges is true: the kernel "
+		               "binds only what cannot gain rights; take one of them out");
+	if (is_landlocked && !p->keeper_dir[0] && landlock_check(err) < 0)
+		return err->code;
 	if (geteuid() != 0 && !p->keeper_dir[0] && strcmp(p->isolation, "box") == 0)
 		return err_set(
 			err, E_INVALID,

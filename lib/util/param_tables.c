@@ -291,8 +291,10 @@ static int users_check(const struct param_taskbroker *p, struct err *err)
 		               "keeper_dir is set beside jobs_as_root, users, job_users_file or "
 		               "job_uids: as whom jobs run is said by the options of that "
 		               "jobkeeper's service");
-	if (strcmp(p->isolation, "uid") != 0 && strcmp(p->isolation, "box") != 0)
-		return err_set(err, E_INVALID, "isolation is '%s', want uid or box", p->isolation);
+	if (strcmp(p->isolation, "uid") != 0 && strcmp(p->isolation, "landlock") != 0 &&
+	    strcmp(p->isolation, "box") != 0)
+		return err_set(err, E_INVALID, "isolation is '%s', want uid, landlock or box",
+		               p->isolation);
 	if (p->isolation[0] == 'b' && !p->keeper_dir[0] && !p->job_users_file[0] && !p->job_uids[0])
 		return err_set(
 			err, E_INVALID,

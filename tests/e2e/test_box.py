@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`isolation: box`: what a job has in its box, that it is kept as any other is (exit, signal, kill, files, outputs), that nothing
 of it stays, and that a machine whose kernel gives no box takes no job. What a box keeps from it: test_hostile_job.py. TAP."""
+import ctypes
 import json
 import os
 import re
@@ -14,6 +15,7 @@ AT = "2026-03-01T00:00:00Z"
 ENDS = ("Succ", "StopSchedule", "Killed", "Hanged")
 NUMBERS = iter(range(1000))
 UNSHARE = {"x86_64": 272}.get(os.uname().machine, 97)
+LANDLOCK = 444  # landlock_create_ruleset, on every machine
 WITHOUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "without_call.py")
 
 
@@ -80,12 +82,54 @@ def a_warm_interpreter_forks_no_job_out_of_its_box(s):
     assert re.search(r"procs [23] parent [012]", text), text
 
 
+def landlocked(s):
+    """A broker of its own for what follows: the same jobs, bound by the kernel's Landlock."""
+    if ctypes.CDLL(None).syscall(LANDLOCK, None, 0, 1) < 6:
+        raise Skip("this kernel's Landlock does not scope signals (Linux 6.12)")
+    if "bound" not in s.brokers:
+        s.add_broker("bound", types=("shell:8", "python:2"), groups="bound", job_uids="59060-59069", work_dir=s.dir / "bound-work", isolation="landlock")
+
+
+@test
+def a_job_that_landlock_binds_works_and_ends_as_any_other(s):
+    landlocked(s)
+    text = said(s, "sleep 100 & kill $!; wait $!; echo child $?; sh -c 'kill -TERM $PPID' & trap 'echo self' TERM; wait; wait; "
+                   "sleep 100 & ls /proc/$!/fd | wc -l; echo 'sirdar:output n=42'; grep NoNewPrivs /proc/self/status", group="bound", keys={"outputs": "[n]"})
+    assert "child 143" in text and "self" in text and re.search(r"^[1-9]$", text, re.M) and re.search(r"NoNewPrivs:\s+1", text), text
+    i = over(s, begin(s, "exit 7", group="bound"))
+    assert "'exit_code': 7" in str(s.history(i["id"])) + str(i), i
+    mark = f"4243{os.getpid()}"
+    task = begin(s, f"setsid sleep {mark} & echo up; sleep {mark}", group="bound")
+    until("it runs", lambda: (i := s.instance(task, AT)) and i["state"] == "Running", 60)
+    s.sirdar("kill", task, "2026-03-01", "--yes")
+    assert s.wait_state(task, AT, ENDS, 60)["state"] in ("Killed", "StopSchedule")
+    until("nothing is left", lambda: not [p for p in s.pids("sleep") if mark.encode() in open(f"/proc/{p}/cmdline", "rb").read()], 60)
+
+
+@test
+def two_jobs_of_one_project_that_landlock_binds_do_not_signal_each_other(s):
+    landlocked(s)
+    gate = s.dir / "data" / "gate"
+    task = begin(s, f"echo $$$$ > {gate}.new; mv {gate}.new {gate}; while [ ! -e {gate}.go ]; do sleep 0.1; done", group="bound")
+    pid = until("it runs", lambda: gate.exists() and gate.read_text().strip(), 60)
+    for type_, script in (("shell", f"kill -0 {pid} && echo signals; kill -9 {pid}; cat /proc/{pid}/environ && echo reads; readlink /proc/{pid}/fd/1 && echo looks; id -u; echo over"),
+                          ("python", f"import os\nfor n in (0, 9):\n    try:\n        os.kill({pid}, n)\n        print('signals')\n    except PermissionError:\n        pass\nprint('over')")):
+        text = said(s, script, type_=type_, group="bound")
+        assert "over" in text and not re.search("signals|reads|looks", text), (type_, text)
+    assert os.stat(f"/proc/{pid}").st_uid in range(59060, 59070)
+    (s.dir / "data" / "gate.go").touch()
+    assert over(s, task)["state"] == "Succ"
+
+
 @test
 def where_the_kernel_gives_no_box_the_broker_does_not_begin_and_says_why(s):
     s.add_key("none")
     sets = s.broker_sets("none", ("shell:2",), groups="none", job_uids="59080-59089", work_dir=s.dir / "none-work", isolation="box")
     done = s.run([sys.executable, WITHOUT, str(UNSHARE), *s.argv("taskbroker", sets)])
     assert done.returncode != 0 and "isolation: box: the kernel refuses namespaces of users" in done.stderr, done
+    sets["isolation"] = "landlock"
+    done = s.run([sys.executable, WITHOUT, str(LANDLOCK), *s.argv("taskbroker", sets)])
+    assert done.returncode != 0 and "isolation: landlock: this kernel has no Landlock" in done.stderr, done
 
 
 def make():

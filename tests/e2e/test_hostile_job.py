@@ -2,6 +2,7 @@
 """A job that would have what is not its project's (nasty/tricks.py), beside another project's job with a secret:
 where the broker is root, or a launcher starts jobs for one that is not, nothing of it passes; else what passes is
 what the manual says. TAP."""
+import ctypes
 import json
 import os
 import re
@@ -22,6 +23,11 @@ BARE = re.compile(r"read_(key|machine|state|journal|epoch|output|place|file|work
                   r"|hard_link_to_the_key|move_the_victims_place|victims_|link_where"
                   r"|(kill|limits_of)_(broker|keeper|loader)$|(trace|descriptors_of|kill|limits_of|environment_of)_victim$|socket_keeper$|cgroup_"
                   r"|(mount_in|root_of)_a_namespace_of_its_own$|userfaultfd$|keyring$|calls_of_another_machine$")
+
+
+# What the kernel's Landlock stops; that a descriptor is there (victims_descriptors) it does not hide, but what it is of.
+INTO_PROCESSES = re.compile(r"(kill|trace|descriptors_of|environment_of)_|victims_(?!directory$|descriptors$)")
+LANDLOCK = 444  # landlock_create_ruleset, on every machine
 
 
 def workflow(s, project, name, script, group):
@@ -210,28 +216,46 @@ def where_a_launcher_starts_jobs_no_trick_passes_and_no_daemon_of_the_machine_is
     assert k.stop() == 0, k.logged()[-2000:]
 
 
+def add_bare(s, name, **more):
+    """A broker of a user without rights, whose jobs are that user's too."""
+    s.add_key(name)
+    for path in (s.dir / name, s.dir / f"{name}-work", s.dir / f"{name}-files"):
+        path.mkdir(0o700)
+        os.chown(path, 65534, 65534)
+    os.chown(s.dir / f"{name}.key", 65534, 65534)
+    sets = s.broker_sets(name, ("shell:8",), groups=name, work_dir=s.dir / f"{name}-work", **more)
+    sets.pop("jobs_as_root")
+    d = s.brokers[name] = Daemon(s, name, [shutil.which("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups",
+                                           *s.argv("taskbroker", sets)], r"broker\.keeper_up")
+    d.start()
+    s.wait_broker(name, ["shell"])
+
+
+@test
+def with_landlock_a_job_of_the_same_user_looks_into_and_signals_nobody_elses_processes(s):
+    """What is left is what files, limits and namespaces of that user are."""
+    if ctypes.CDLL(None).syscall(LANDLOCK, None, 0, 1) < 6:
+        raise Skip("this kernel's Landlock does not scope signals (Linux 6.12)")
+    add_bare(s, "landlock", isolation="landlock")
+    passed = tried(s, "landlock")
+    more = {p for p in passed if not BARE.match(p)}
+    assert not more and "read_key" in passed, more
+    assert not {p for p in passed if INTO_PROCESSES.match(p)}, passed
+
+
 @test
 def where_it_is_not_what_passes_is_what_the_manual_says(s):
     """Else a machine would keep less from jobs than people were told."""
-    s.add_key("bare")
-    for path in (s.dir / "bare", s.dir / "bare-work", s.dir / "bare-files"):
-        path.mkdir(0o700)
-        os.chown(path, 65534, 65534)
-    os.chown(s.dir / "bare.key", 65534, 65534)
-    sets = s.broker_sets("bare", ("shell:8",), groups="bare", work_dir=s.dir / "bare-work")
-    sets.pop("jobs_as_root")
-    d = s.brokers["bare"] = Daemon(s, "bare", [shutil.which("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups",
-                                               *s.argv("taskbroker", sets)], r"broker\.keeper_up")
-    d.start()
-    s.wait_broker("bare", ["shell"])
+    add_bare(s, "bare")
     passed = tried(s, "bare")
+    assert {p for p in passed if INTO_PROCESSES.match(p)} >= {"kill_broker", "kill_victim", "environment_of_victim", "victims_memory"}, passed
     more = {p for p in passed if not BARE.match(p)}
     assert not more and "read_key" in passed, more
 
 
 @test
 def a_box_where_projects_are_not_separated_is_refused_with_the_cure(s):
-    for sets, words in (({}, "set keeper_dir, job_uids or job_users_file"), ({"isolation": "bocks"}, "isolation is 'bocks', want uid or box")):
+    for sets, words in (({}, "set keeper_dir, job_uids or job_users_file"), ({"isolation": "bocks"}, "isolation is 'bocks', want uid, landlock or box")):
         argv = s.argv("taskbroker", dict(s.broker_sets("bare", ("shell:1",)), isolation="box") | sets)
         done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=120, env=s.env)
         assert done.returncode == 78 and words in done.stderr, done
@@ -252,7 +276,7 @@ def the_tricks_do_pass_where_jobs_are_root(s):
 
 def print_table():
     """Who gets at what: a row for each trick that passed anywhere."""
-    columns = [c for c in ("uid", "lent", "box", "lentbox", "same", "bare", "root") if c in TABLE]
+    columns = [c for c in ("uid", "lent", "box", "lentbox", "same", "landlock", "bare", "root") if c in TABLE]
     print("# trick" + " " * 40 + " ".join(f"{c:>8}" for c in columns))
     for name in sorted(set().union(*TABLE.values())):
         print(f"# {name:<44} " + " ".join(f"{'passed' if name in TABLE[c] else '-':>8}" for c in columns), flush=True)

@@ -45,8 +45,8 @@ def write(folder, name, text):
 
 CIRCLE = """workflow: w
 tasks:
-  a: {type: t, cycle: day, needs: [b]}
-  b: {type: t, cycle: day, needs: [a]}
+  a: {type: noop, cycle: day, needs: [b]}
+  b: {type: noop, cycle: day, needs: [a]}
 """
 CHAIN = """workflow: w
 project: p
@@ -54,16 +54,16 @@ timezone: Europe/Berlin
 start_date: 2026-01-01
 parameters: {db: dw}
 tasks:
-  h: {type: t, cycle: hour}
-  d: {type: t, cycle: day, fire: end, offset: 30m, needs: [h, {task: d, depend: -1}], params: {own: "${db}"}}
-  m: {type: t, cycle: month, offset: 2h, needs: [{task: d, window: "[@month-1M, @month)"}]}
+  h: {type: noop, cycle: hour}
+  d: {type: noop, cycle: day, fire: end, offset: 30m, needs: [h, {task: d, depend: -1}], params: {own: "${db}"}}
+  m: {type: noop, cycle: month, offset: 2h, needs: [{task: d, window: "[@month-1M, @month)"}]}
 """
 
 
 def checks(folder):
     code, got = answer("check", *sorted(EXAMPLES.glob("*.yaml")))
     check("the examples have no findings", (code, got) == (0, []), (code, got))
-    path = write(folder, "bad.yaml", "workflow: w\ntasks:\n  a:\n    type: t\n    cycle: day\n    priority: 11\n    retires: 1\n")
+    path = write(folder, "bad.yaml", "workflow: w\ntasks:\n  a:\n    type: noop\n    cycle: day\n    priority: 11\n    retyr: 1\n")
     code, got = answer("check", path)
     check("errors end with 1", code == 1, code)
     check("each finding has the seven fields", all(
@@ -82,11 +82,11 @@ def checks(folder):
     check("broken YAML is told with line and column", code == 1 and got[0]["code"] == "syntax"
           and got[0]["line"] == 2, got)
     code, got = answer("check", "-", stdin=json.dumps({"workflow": "w", "tasks": {"a": {
-        "type": "t", "cycle": "day", "description": "\U0001f600"}}}))
+        "type": "noop", "cycle": "day", "description": "\U0001f600"}}}))
     check("JSON is taken", (code, got) == (0, []), got)
     code, got = answer("check", write(folder, "1.yaml", CHAIN), write(
         folder, "2.yaml", "workflow: v\nproject: q\ntimezone: Europe/Berlin\nstart_date: 2026-01-01\n"
-        "tasks: {x: {type: t, cycle: day, fire: end, offset: 1h, needs: [p/w/d]}}\n"))
+        "tasks: {x: {type: noop, cycle: day, fire: end, offset: 1h, needs: [p/w/d]}}\n"))
     check("files are judged together", (code, got) == (0, []), got)
     code, got = answer("check", folder / "2.yaml")
     check("a task in no file is an error with a hint", code == 1 and got[0]["code"] == "unknown_task"
@@ -166,7 +166,7 @@ def edges(folder):
     code, out, err = run("edges", path, "--from", "2025-11-01", "--to", "2025-11-03")
     check("dates before the task's begin are told", code == 0 and
           "p/w/d: before its begin: its plan begins with 2026-01-01" in err, (out, err))
-    path = write(folder, "empty.yaml", CHAIN + '  e: {type: t, cycle: day, needs: [{task: m, window: "[@day, @day+1d)"}]}\n')
+    path = write(folder, "empty.yaml", CHAIN + '  e: {type: noop, cycle: day, needs: [{task: m, window: "[@day, @day+1d)"}]}\n')
     code, got = answer("edges", path, "--date", "2026-01-10")
     check("an empty window says so", [x["note"] for x in got if x["child"] == "p/w/e"] == ["no instance in window"], got)
 
