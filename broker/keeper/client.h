@@ -39,13 +39,12 @@ struct keeper_client_ops {
 
 /* Borrowed for keeper_client_open(), but for ops and ctx. */
 struct keeper_client_settings {
-	const char *path; /* <state>/keeper.sock */
-	const char *
-		isolation; /* as the setting: one whose kernel has not what it says is not talked to */
-	bool must_separate; /* one without a launcher is not talked to */
-	const char *who;    /* "broker" or "loader" */
-	const char *type;   /* the task type whose jobs this client gets news of; "": of all */
-	int64_t silent_ms;  /* a keeper that says nothing for so long, though asked, is away */
+	const char *path;      /* <state>/keeper.sock */
+	const char *isolation; /* the setting: who has it not is not talked to */
+	bool must_separate;    /* one without a launcher is not talked to */
+	const char *who;       /* "broker" or "loader" */
+	const char *type;      /* the task type whose jobs this client gets news of; "": of all */
+	int64_t silent_ms;     /* a keeper that says nothing for so long, though asked, is away */
 	const struct keeper_client_ops *ops;
 	void *ctx;
 };

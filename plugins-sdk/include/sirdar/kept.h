@@ -19,9 +19,8 @@ struct runner_kept {
 	uint32_t size;
 	uint32_t n;
 	const char *const *paths; /* files, and directories with all that is in them */
-	uint32_t is_root; /* not 0: this process is root and its jobs are not: see apart.h */
-	uint32_t
-		is_boxed; /* not 0: a job's process is held apart from others (a box, Landlock), and its work never leaves it */
+	uint32_t is_root;  /* not 0: this process is root and its jobs are not: see apart.h */
+	uint32_t is_boxed; /* not 0: a job's process is held apart, and its work never leaves it */
 };
 
 #ifdef __cplusplus
