@@ -7,13 +7,18 @@ report() {
 	[ "$3" -eq 0 ] || { bad=1; printf '%s\n' "$2" | head -n 60 | sed 's/^/# /'; echo "not ok $n - $1"; return; }
 	echo "ok $n - $1"
 }
-tree=$(git ls-files -co --exclude-standard | grep -v '\.[ch]$' | sort -u)
-scripts=$(echo "$tree" | while read -r f; do
-	[ -f "$f" ] && head -c 64 "$f" | head -n 1 | tr -d '\0' | grep -qE '^#!.*\b(ba)?sh\b' && echo "$f"
-done)
-pythons=$(echo "$tree" | while read -r f; do
-	[ -f "$f" ] && case "$f" in *.py) true ;; *) head -c 64 "$f" | head -n 1 | tr -d '\0' | grep -q '^#!.*python3' ;; esac && echo "$f"
-done)
+# By first lines, in one process: a few for each of two thousand files took minutes on a busy machine.
+first_line_has() {
+	git ls-files -co --exclude-standard | grep -v '\.[ch]$' | sort -u | python3 -c '
+import os, re, sys
+for name in sys.stdin.read().splitlines():
+    if os.path.isfile(name):
+        line = open(name, "rb").read(64).split(b"\n")[0].replace(b"\0", b"")
+        if re.search(sys.argv[1].encode(), line) or (sys.argv[2] and name.endswith(sys.argv[2])):
+            print(name)' "$@"
+}
+scripts=$(first_line_has '^#!.*\b(ba)?sh\b' '')
+pythons=$(first_line_has '^#!.*python3' .py)
 if command -v shellcheck >/dev/null; then
 	out=$(echo "$scripts" | xargs -r shellcheck -f gcc 2>&1)
 	report "shellcheck finds nothing" "$out" $?
