@@ -39,7 +39,8 @@ int rights__who(const struct commander *c, struct client_request *r, struct cred
 	*ret = (struct credential){ 0 };
 	if (!r->face || !r->credential)
 		return 0;
-	if (!credential_find(&c->credentials, c->docs, r->credential, actor_wall_us(c->me), ret))
+	if (!credential_find(&c->credentials, c->docs, r->credential, actor_wall_us(c->me),
+	                     actor_mono_us(c->me), ret))
 		return refuse(f, E_AUTH, "credential", "sign in again",
 		              "this session, or token, is not known, or no longer");
 	free(r->actor);
@@ -193,6 +194,29 @@ static int judge_projects(const struct giver *g, const struct jval *in, const ch
 	return 0;
 }
 
+static int want_proof(const struct giver *g, struct refusal *f)
+{
+	return refuse(f, E_PROOF, "credential", "POST /api/v1/session/proof, or sign in again",
+	              "what lets others in changes for who has shown the password within ten "
+	              "minutes: '%.64s' is to show it once more",
+	              g->actor);
+}
+
+/* What is his own: whoever has only his open session gets nothing of it that outlives that session,
+ * and no administrator's password. */
+static int judge_own(const struct giver *g, struct refusal *f)
+{
+	if (g->is_proven)
+		return 0;
+	if (g->o->kind == CK_TOKEN_SET)
+		return want_proof(g, f);
+	if (!jv_get(g->o->args, "secret"))
+		return 0;
+	return refuse(f, E_AUTH, "credential", "sign in again",
+	              "a password, or second factor, changes for who has shown the password within "
+	              "ten minutes");
+}
+
 static int judge_known(const struct giver *g, struct refusal *f)
 {
 	const struct order *o = g->o;
@@ -203,13 +227,8 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		return refuse(f, E_FORBIDDEN, "actor", "sign in with your password",
 		              "a token changes no password, person, token or secret; %.128s is one",
 		              g->actor);
-	if (g->has.person && o->ops->own && o->ops->own(g->c, o, g->name)) {
-		if (g->is_proven || role == LEAST_ADMIN || !jv_get(o->args, "secret"))
-			return 0;
-		return refuse(f, E_AUTH, "credential", "sign in again",
-		              "a password, or second factor, changes for who has shown the "
-		              "password within ten minutes");
-	}
+	if (g->has.person && o->ops->own && o->ops->own(g->c, o, g->name))
+		return judge_own(g, f);
 	if (role == LEAST_COUNT || role < least)
 		return refuse(f, E_FORBIDDEN, "kind", NULL, "%s needs the role %s, '%.128s' has %s",
 		              kind, least_name(least), g->actor,
@@ -219,10 +238,7 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		              "only an administrator says where a secret is kept outside");
 	int r = judge_projects(g, o->within, "args.within", least, right, f);
 	if (r == 0 && o->ops->about_access && !g->is_proven)
-		r = refuse(f, E_PROOF, "credential", "POST /api/v1/session/proof, or sign in again",
-		           "what lets others in changes for who has shown the password within ten "
-		           "minutes: '%.64s' is to show it once more",
-		           g->actor);
+		r = want_proof(g, f);
 	if (r < 0 || !(o->documents || o->draft))
 		return r;
 	r = judge_projects(g, o->unsafe_within, "args.unsafe_within", least, "unsafe", f);

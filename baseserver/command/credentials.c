@@ -106,19 +106,19 @@ bool session_lasts(const struct jval *session, const struct docs *docs, const ch
 }
 
 static const struct proof *proof_of(const struct credentials *x, const struct docs *docs,
-                                    const char *hex, int64_t now_us)
+                                    const char *hex, int64_t mono_us)
 {
 	for (size_t i = 0; i < PROOFS_MAX; i++) {
 		const struct proof *p = &x->proofs[i];
 
-		if (strcmp(p->hash, hex) == 0 && now_us < p->until_us)
+		if (strcmp(p->hash, hex) == 0 && mono_us < p->until_us)
 			return is_as_then(docs, p->user, p->since, p->factor) ? p : NULL;
 	}
 	return NULL;
 }
 
 static bool find_session(const struct credentials *x, const struct docs *docs, const char *hex,
-                         int64_t now_us, struct credential *ret)
+                         int64_t now_us, const struct proof *p, struct credential *ret)
 {
 	size_t at = 0;
 
@@ -130,7 +130,6 @@ static bool find_session(const struct credentials *x, const struct docs *docs, c
 			if (strcmp(jv_str(s, "hash"), hex) != 0 ||
 			    !session_lasts(s, docs, d->name, now_us))
 				continue;
-			const struct proof *p = proof_of(x, docs, hex, now_us);
 			*ret = (struct credential){ .user = d->name, .is_proven = p != NULL };
 			snprintf(ret->session, sizeof ret->session, "%s", jv_str(s, "id"));
 			return true;
@@ -160,14 +159,14 @@ static bool find_token(const struct credentials *x, const struct docs *docs, con
 }
 
 bool credential_find(const struct credentials *x, const struct docs *docs, const char *secret,
-                     int64_t now_us, struct credential *ret)
+                     int64_t now_us, int64_t mono_us, struct credential *ret)
 {
 	char hex[CREDENTIAL_HEX];
 
 	credential_hash(secret, hex);
-	if (find_session(x, docs, hex, now_us, ret) || find_token(x, docs, hex, now_us, ret))
+	const struct proof *p = proof_of(x, docs, hex, mono_us);
+	if (find_session(x, docs, hex, now_us, p, ret) || find_token(x, docs, hex, now_us, ret))
 		return true;
-	const struct proof *p = proof_of(x, docs, hex, now_us);
 	if (!p || !p->is_alone)
 		return false;
 	*ret = (struct credential){ .user = p->user, .is_proven = true };

@@ -28,7 +28,7 @@ struct proof {
 	char user[PERSON_NAME];
 	int64_t since;    /* of the person then */
 	int64_t factor;   /* the mark of his second factor then */
-	int64_t until_us; /* wall */
+	int64_t until_us; /* mono: a clock that is set back makes none last longer */
 	bool is_alone;    /* of no session: it is the credential itself, for so long */
 };
 
@@ -56,7 +56,7 @@ void credential_new(char ret_secret[CREDENTIAL_TEXT]);
 
 /* One in force. now_us: wall. False: there is none, or not any more. */
 bool credential_find(const struct credentials *x, const struct docs *docs, const char *secret,
-                     int64_t now_us, struct credential *ret);
+                     int64_t now_us, int64_t mono_us, struct credential *ret);
 /* The mark of the second factor that a person with a password of ours has confirmed, another one
  * after each; 0: he has none. */
 int64_t factor_marked(const struct docs *docs, const char *user);

@@ -223,6 +223,33 @@ def what_was_proven_before_a_change_of_the_password_changes_nothing_after_it(s):
 
 
 @test
+def an_open_session_alone_gives_nobody_a_key_that_outlives_it(s):
+    """A browser that was left open, or a face that was taken over: who has the session only makes no token of it, and no
+    administrator's password or second factor."""
+    user(s, "root", role="admin")
+    user(s, "odo")
+    page = {name: Browser(s.http, name) for name in ("root", "odo")}
+    with Face(s) as f:
+        made = {name: f.sign_in(name, WORD)[1] for name in ("root", "odo")}
+    s.base.restart(hard=True)  # nobody has proven anything to this one
+    until("the face is let in", s.up)
+    for name, p in page.items():
+        status, answer = p.ask("POST", "/api/v1/tokens", {"name": f"of-{name}", "days": 3000})
+        assert status == 403 and answer["error"]["code"] == "PROOF", (status, answer)
+    with Face(s) as f:
+        for name, of in made.items():
+            mine, change = of["session"], {"user": name, "secret": SECRET, "since": of["since"]}
+            token = {"owner": name, "role": "viewer", "created": 1, "since": of["since"]}
+            refused(f.command_by(mine, "", "token-set", token=f"by-{name}", hash="ab" * 32, **token), "PROOF")
+            refused(f.command_by(mine, "", "user-set", **change), AUTH)
+            refused(f.command_by(mine, "", "factor-begin", user=name, secret="JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"), AUTH)
+    assert not [t for t in s.get("/api/v1/tokens")["tokens"] if t["user"] in made], "a session made a token"
+    for name, p in page.items():
+        assert p.ask("POST", "/api/v1/session/proof", {"password": WORD})[0] == 200
+        assert p.ask("POST", "/api/v1/tokens", {"name": f"of-{name}"})[0] == 201
+
+
+@test
 def a_brief_sign_in_is_no_session_and_nobody_else_begins_one(s):
     with Face(s) as f:
         before = len(s.get("/api/v1/sessions?user=ann")["sessions"])
