@@ -364,6 +364,7 @@ static int channel_set(struct commander *c, struct cmd *cmd, struct refusal *f)
 	struct buf body;
 	int r = was ? channel__within(&cmd->o, "args.channel", jv_get(json, "projects"), f) : 0;
 
+	r = stored__hidden(c, DOC_CHANNEL, cmd, false, r, f);
 	if (r == 0 && !was && in_force(&c->docs[DOC_CHANNEL]) >= CHANNELS_MAX)
 		r = refuse(f, E_LIMIT, "args.channel", "sirdar channel remove",
 		           "args.channel: there are %d channels already", CHANNELS_MAX);
@@ -398,7 +399,7 @@ static int channel_remove(struct commander *c, struct cmd *cmd, struct refusal *
 		return stored__missing(DOC_CHANNEL, cmd->o.told, f);
 	int r = channel__within(&cmd->o, "args.channel", jv_get(doc_json(was), "projects"), f);
 	if (r < 0)
-		return r;
+		return stored__hidden(c, DOC_CHANNEL, cmd, true, r, f);
 	char *recipient = mem_fmt("%s:%s", jv_str(doc_json(was), "kind"), cmd->o.told);
 	rule = named_by(&c->docs[DOC_RULE], "to", recipient);
 	list = named_by(&c->docs[DOC_ONCALL], "people", recipient);

@@ -163,6 +163,7 @@ int oncall__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (!d && cmd->kind == CK_ONCALL_REMOVE)
 		return stored__missing(DOC_ONCALL, cmd->o.told, f);
 	int r = d ? channel__within(&cmd->o, "args.oncall", jv_get(was, "projects"), f) : 0;
+	r = stored__hidden(c, DOC_ONCALL, cmd, cmd->kind == CK_ONCALL_REMOVE, r, f);
 	if (r < 0 || cmd->kind == CK_ONCALL_REMOVE)
 		return r < 0 ? r : oncall_remove(c, cmd, f);
 	r = channel__within(&cmd->o, at, oncall_member(cmd, was, "projects"), f);

@@ -268,6 +268,7 @@ int rule__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (!d && cmd->kind == CK_RULE_REMOVE)
 		return stored__missing(DOC_RULE, cmd->o.told, f);
 	r = d ? may_change(&cmd->o, "args.rule", jv_str(was, "covers"), f) : 0;
+	r = stored__hidden(c, DOC_RULE, cmd, cmd->kind == CK_RULE_REMOVE, r, f);
 	if (r < 0 || cmd->kind == CK_RULE_SET)
 		return r < 0 ? r : rule_set(c, cmd, was, f);
 	rule_put(c, cmd, "{}");

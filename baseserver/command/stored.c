@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
+#include "baseserver/model/reading.h"
 #include "sched/macro.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -89,6 +90,20 @@ int stored__missing(enum store_doc_kind kind, const char *name, struct refusal *
 	snprintf(at, sizeof at, "args.%s", kinds[kind].arg);
 	return refuse(f, E_NOT_FOUND, at, kinds[kind].list, "%s: there is no %s '%.64s'", at,
 	              kinds[kind].word, name);
+}
+
+int stored__hidden(const struct commander *c, enum store_doc_kind kind, const struct cmd *cmd,
+                   bool removes, int r, struct refusal *f)
+{
+	char at[40];
+
+	if (r == 0 || !reading_is_bound(&c->docs[DOC_SETTING]))
+		return r;
+	if (removes)
+		return stored__missing(kind, cmd->o.told, f);
+	snprintf(at, sizeof at, "args.%s", kinds[kind].arg);
+	return refuse(f, E_EXISTS, at, "choose another", "%s: the name '%.64s' is taken", at,
+	              cmd->o.told);
 }
 
 int stored__unused(const struct commander *c, enum store_doc_kind kind, const char *name,

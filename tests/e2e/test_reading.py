@@ -668,6 +668,23 @@ def what_is_the_whole_installations_says_who_can_let_one_see_it(s):
 
 
 @test
+def a_name_that_another_project_has_taken_says_no_more_than_that(s):
+    for what, more in (("channel", {"kind": "file", "projects": [OTHER]}), ("oncall", {"people": ["user:zqbuser"], "projects": [OTHER]}),
+                       ("rule", {"when": ["failed"], "to": ["bell:console"], "project": OTHER})):
+        status, _, text = s.asks["zqbuser"]("POST", f"/api/v1/{what if what == 'oncall' else what + 's'}", {what: f"{what}x", **more})
+        assert status == 200, text
+    switch(s, "project")
+    oleg = s.asks["oleg"]
+    for what, more in (("channel", {"kind": "file", "projects": [MINE]}), ("oncall", {"people": ["user:vera"], "projects": [MINE]}),
+                       ("rule", {"when": ["failed"], "to": ["bell:console"], "project": MINE})):
+        gone = [oleg("POST", "/api/v1/commands", {"kind": f"{what}-remove", "args": {what: name}}) for name in (f"{what}x", f"{what}y")]
+        plain = [(status, re.sub(r'"request_id":"\w+"', "", text).replace(f"{what}x", "X").replace(f"{what}y", "X")) for status, _, text in gone]
+        assert plain[0] == plain[1] and plain[0][0] == 404 and MARK not in plain[0][1], plain
+        status, _, text = oleg("POST", f"/api/v1/{what if what == 'oncall' else what + 's'}", {what: f"{what}x", **more})
+        assert status == 409 and "is taken" in text and MARK not in text, text
+
+
+@test
 def every_query_of_the_server_has_a_row_in_the_gate_or_is_refused(s):
     """What a face passes on and the gate has no row for is for who reads all."""
     kinds = set(re.findall(r'^QUERY\(\w+,\s*"([^"]+)"', (ROOT / "schema/tbl/query.def").read_text(), re.M))
