@@ -66,6 +66,18 @@ def a_channel_made_by_command_tells_people_without_a_restart_and_its_secrets_are
 
 
 @test
+def what_was_asked_for_is_not_repeated_by_a_refusal(s):
+    """It may stand in the log of whoever runs the command: the address of a chat lets anybody write there."""
+    for url in (f"http://chat.example.org/{CANARY}", f"https://user:{CANARY}@chat.example.org/", CANARY):
+        done = s.sirdar("channel", "set", "typed", "--kind", "slack", "--ask-url", stdin=url + "\n", expect=1)
+        assert "--url" in done.stderr and CANARY not in done.stdout + done.stderr, done.stderr
+    done = s.sirdar("channel", "set", "typed", "--kind", "mail", "--url", "smtp://user@relay.example.org", expect=1)
+    assert "smtp://user@relay.example.org" in done.stderr, done.stderr  # that was said
+    done = s.sirdar("target", "set", "typed", "--kind", "postgresql", "--host", "h", "--password", stdin=CANARY * 400 + "\n", expect=None)
+    assert done.returncode and CANARY not in done.stdout + done.stderr, done
+
+
+@test
 def a_change_counts_at_once_and_what_is_not_said_stays(s):
     channel(s, "moves", kind="webhook", url=s.web.url("/before"), secret="first-secret")
     assert try_(s, "moves")["outcome"] == "sent" and s.web.taken("/before")

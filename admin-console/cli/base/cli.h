@@ -29,6 +29,7 @@ enum cli_exit {
 	CLI_LET_GO = 130, /* Ctrl-C while it waited: the work goes on */
 };
 
+struct asked;
 struct command;
 
 /* One run of the program. */
@@ -37,6 +38,7 @@ struct cli {
 	bool json;                     /* --json */
 	const char *server;            /* --server URL, or NULL */
 	const char *token_file;        /* --token-file FILE, or NULL */
+	const struct asked *asked;     /* the command line, read (verb.h); NULL: not yet */
 };
 
 struct verb;

@@ -196,6 +196,11 @@ bool password_ask(const char *what, char *ret, size_t size)
 		tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
 		fputc('\n', stderr);
 	}
+	if (got && !strpbrk(ret, "\r\n") && !feof(stdin)) { /* cut, it would be another secret */
+		explicit_bzero(ret, size);
+		cli_fail(CLI_USAGE, "%s: a line of at most %zu bytes is wanted", what, size - 2);
+		return false;
+	}
 	ret[strcspn(ret, "\r\n")] = '\0';
 	return got && ret[0] != '\0';
 }

@@ -205,6 +205,7 @@ int asked_parse(struct asked *q, int argc, char **argv)
 		most += strlen(argv[i]) + 1;
 	q->given = mem_array(most, sizeof *q->given);
 	q->body = cJSON_CreateObject();
+	q->cli->asked = q;
 	char **all = argv_dates(q, argc, argv);
 	cli_parse(q->cli, &own, argc, all, q);
 	free(all);

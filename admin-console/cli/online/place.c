@@ -38,6 +38,18 @@ static const struct opt *option_of(const struct verb *v, const char *place)
 	return NULL;
 }
 
+/* Was it said with a value? What an answer to a question, a pipe or a file put into the body may be
+ * a secret, and no message repeats it. */
+static bool is_said(const struct cli *cli, const struct opt *o)
+{
+	const struct asked *q = cli->asked;
+
+	for (size_t i = 0; q && o->arg && i < q->n; i++)
+		if (q->given[i].opt == o)
+			return true;
+	return false;
+}
+
 /* Words became these, or options did: their value says which is meant. */
 static bool is_word(const struct cli *cli, const char *place)
 {
@@ -63,7 +75,7 @@ char *place_said(const struct cli *cli, const cJSON *body, const char *place)
 	o = option_of(cli->command->verb, inner);
 	if (o && o->take == TAKE_PAIR && strchr(inner, '.'))
 		return mem_fmt("--%s %s", o->name, strchr(inner, '.') + 1);
-	if (o && cJSON_IsString(value) && value->valuestring[0])
+	if (o && is_said(cli, o) && cJSON_IsString(value) && value->valuestring[0])
 		return mem_fmt("--%s %s", o->name, value->valuestring);
 	return o ? mem_fmt("--%s", o->name) : mem_str(inner);
 }

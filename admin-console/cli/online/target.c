@@ -179,8 +179,8 @@ int secret_put(cJSON *to, const char *name, const char *file, const char *label)
 
 	if (file)
 		code = password_of_file(file, value, sizeof value);
-	else if (!password_ask(label, value, sizeof value))
-		code = CLI_USAGE;
+	else
+		password_ask(label, value, sizeof value);
 	if (code == CLI_OK && value[0] == '\0')
 		code = cli_fail(CLI_USAGE, "no %s",
 		                strcmp(name, "password") == 0 ? name : "secret");
