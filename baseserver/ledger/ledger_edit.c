@@ -87,9 +87,10 @@ void ledger__put_task(struct ledger *l, struct task *def, const struct store_tas
 	CHECK(row->id == def->id && t->unfinished >= 0);
 	bool was_known = t->def != NULL;
 	int64_t since = plan_since(def->plan);
+	if (was_known && plan_replans(t->def->plan, def->plan) &&
+	    outcomes_replan(&t->outcomes, t->def->plan, def->plan, since))
+		l->replanned = true;
 	if (was_known && since != plan_since(t->def->plan)) {
-		if (outcomes_replan(&t->outcomes, t->def->plan, def->plan, since))
-			l->replanned = true;
 		/* A version that was to begin earlier: what lies behind comes due by it. How far
 		 * the plan has come is the ledger's to know, not the edit's. */
 		if (since <= through)

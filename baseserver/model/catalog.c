@@ -125,7 +125,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 	task_ref(def);
 	c->n_aside -= is_aside(t);
 	if (t->def) {
-		if (plan_since(def->plan) != plan_since(t->def->plan))
+		if (plan_replans(t->def->plan, def->plan))
 			outcomes_replan(&t->outcomes, t->def->plan, def->plan,
 			                plan_since(def->plan));
 		map_remove(&c->by_name, map_text(t->def->name), def->id);

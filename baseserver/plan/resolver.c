@@ -120,7 +120,7 @@ static void put_def(struct resolver *r, const struct task *def, const struct sto
 	struct rtask *t = resolver__task_place(r, def->id);
 
 	drop_dependents(r, t->def);
-	if (t->def && plan_since(def->plan) != plan_since(t->def->plan))
+	if (t->def && plan_replans(t->def->plan, def->plan))
 		outcomes_replan(&t->outcomes, t->def->plan, def->plan, plan_since(def->plan));
 	task_ref(def);
 	task_unref(t->def);

@@ -102,6 +102,9 @@ int64_t plan_since(const struct plan *p);     /* INT64_MIN: the first version */
 uint32_t plan_versions(const struct plan *p); /* edits so far, as plan_follow() was told */
 /* Have both the same run_dates by definition? Their past does not count. */
 bool plan_same_dates(const struct plan *a, const struct plan *b);
+/* Has `is` dates that `was` had not, or the other way round, from plan_since(is) on? Also without a
+ * new version: before its first date has come due a plan has none. */
+bool plan_replans(const struct plan *was, const struct plan *is);
 /* Before `since` `p` is what `was` was then; a copy is kept. `p` has no past yet. */
 void plan_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial);
 /* The task was offline since what had come due last: dates that no one made lie before `since`. */

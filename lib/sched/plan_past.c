@@ -53,6 +53,11 @@ bool plan_same_dates(const struct plan *a, const struct plan *b)
 	        x->offset.days == y->offset.days && x->offset.seconds == y->offset.seconds);
 }
 
+bool plan_replans(const struct plan *was, const struct plan *is)
+{
+	return plan_since(is) != plan_since(was) || !plan_same_dates(was, is);
+}
+
 /* `depth` versions more at most: edits long ago matter to nobody who waits. */
 static void past_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial,
                         int depth)

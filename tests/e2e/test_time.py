@@ -104,6 +104,35 @@ def an_edit_of_a_calendar_never_rewrites_the_past(s):
 
 
 @test
+def what_a_backfill_ran_stays_what_it_was_under_another_zone(s):
+    """Nothing has come due by the plan itself yet: then there is no version of it, and the ranges of what had ended were read by the new one."""
+    text = """workflow: zones
+project: time
+timezone: UTC
+start_date: 2026-03-01
+tasks:
+  t: {type: noop, cycle: day}
+"""
+    def ran(expect):
+        answer = s.command_over(s.command("backfill", selection={"tasks": ["time/zones/t"], "from": "2026-03-01", "to": "2026-03-05"}))
+        assert (answer["total"], answer["failed"]) == (expect, 0), s.get(f"/api/v1/commands/{answer['command']}")
+        until("all of it has ended", lambda: all(i["state"] == "Succ" for i in s.instances("time/zones/t")), 60)
+        return sorted(i["run_date"] for i in s.instances("time/zones/t"))
+    s.apply(text)
+    assert ran(5) == [f"2026-03-0{d}T00:00:00Z" for d in range(1, 6)]
+    s.apply(text.replace("UTC", "Asia/Shanghai"))
+    shown = s.command("backfill", dry_run=True, selection={"tasks": ["time/zones/t"], "from": "2026-03-01", "to": "2026-03-05"})
+    assert shown["tasks"][0]["count"] == 10 and shown["tasks"][0]["new"] == 5, shown
+    assert ran(10) == sorted([f"2026-03-0{d}T00:00:00Z" for d in range(1, 6)] + ["2026-02-28T16:00:00Z"] + [f"2026-03-0{d}T16:00:00Z" for d in range(1, 5)])
+    for restart in (s.base.restart, lambda: s.base.restart(hard=True)):
+        restart()
+        until("the server answers", s.up)
+        assert [i["state"] for i in s.instances("time/zones/t")] == ["Succ"] * 10
+    s.apply(text)
+    assert len(ran(9)) == 10  # the first of the ten lies before the range, in UTC
+
+
+@test
 def an_earlier_version_must_be_asked_for_and_shows_its_count(s):
     more = [{"name": "few.yaml", "text": FEW % "2025-10-02, 2025-10-03, 2025-10-09"}]
     dry = s.command("apply", dry_run=True, documents=more, **{"from": "2025-10-01"})
