@@ -209,6 +209,15 @@ static void member_add(struct walk *w, struct inst_key key)
 		w->nodes[at].is_member = true;
 }
 
+/* The ends of a range have ended, also where the plan has no such date: of a task that runs when
+ * somebody asks, or that was run beside its plan. */
+static int64_t date_before(const struct plan *plan, const struct outcome_range *o, int64_t d)
+{
+	int64_t t = plan_prev(plan, d);
+
+	return t > o->lo ? t : o->lo;
+}
+
 /* Without dates the last end of each task is looked at, so that old failures do not come up. */
 static void failed_add(struct walk *w, const struct cat_task *t)
 {
@@ -219,12 +228,11 @@ static void failed_add(struct walk *w, const struct cat_task *t)
 		bool is_bad = o->state == ST_STOP || o->state == ST_KILLED;
 		if (w->from == INT64_MIN && i + 1 < all->len)
 			return;
-		for (int64_t d = plan_prev(t->def->plan, o->hi + 1);
-		     is_bad && d >= o->lo && d >= w->from && w->looked++ < DATES_MAX;
-		     d = plan_prev(t->def->plan, d)) {
+		for (int64_t d = o->hi; is_bad && d >= w->from && w->looked++ < DATES_MAX;
+		     d = date_before(t->def->plan, o, d)) {
 			if (d < w->to)
 				member_add(w, (struct inst_key){ d, t->id, 0 });
-			if (w->from == INT64_MIN)
+			if (w->from == INT64_MIN || d == o->lo)
 				break;
 		}
 	}

@@ -106,6 +106,9 @@ static int64_t lead_of(struct web *w, const struct web_link *l)
 {
 	if (l->parent == l->child && l->link->kind == LK_PREV)
 		return -1; /* its own past, however far */
+	if (l->link->kind == LK_SAME && plan_unit(l->parent) == CU_NONE &&
+	    plan_unit(l->child) == CU_NONE)
+		return 0; /* no dates of a plan, and one run all the same */
 	for (size_t i = 0; i < w->n_kept && l->link->kind != LK_WINDOW; i++) {
 		const struct web_link *k = &w->kept[i];
 		if (k->link->kind == l->link->kind && k->link->prev == l->link->prev &&

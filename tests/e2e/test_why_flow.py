@@ -107,6 +107,15 @@ def what_runs_is_the_cause_of_those_behind_it(s):
 
 
 @test
+def what_failed_beside_the_plan_is_a_cause_too(s):
+    """Of a workflow that runs when somebody asks nothing had failed, whatever had."""
+    s.apply("workflow: asked\nproject: wf\ntasks:\n  a: {type: shell, cycle: none, retry: {attempts: 1}, params: {script: 'exit 1'}}\n")
+    s.sirdar("run", "start", "wf/asked", "--wait", expect=7)
+    until("the server has it", lambda: "a failed" in s.sirdar("why", "wf/asked").stdout)
+    assert why(s, "wf/asked")["roots"][0]["kind"] == "failed"
+
+
+@test
 def a_chain_of_thousands_has_one_cause_and_stays_bounded(s):
     tasks = {"t0": run("exit 1")}
     tasks.update({f"t{i}": run("exit 0", f"t{i - 1}") for i in range(1, 3000)})

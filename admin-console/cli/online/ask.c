@@ -81,6 +81,13 @@ int online_get(struct online *o, const char *path, cJSON **ret)
 	return online_call(o, "GET", path, NULL, ret);
 }
 
+/* Of what shows nothing of its own: that it was done, and to what. */
+void done_say(const struct asked *q, const char *what)
+{
+	if (!q->cli->json && what)
+		printf("%s: done, %s\n", q->cli->command->name, what);
+}
+
 int answer_show(struct online *o, const struct asked *q, const cJSON *answer)
 {
 	const struct verb *v = q->verb;
@@ -94,6 +101,8 @@ int answer_show(struct online *o, const struct asked *q, const cJSON *answer)
 		code = v->show(o, q, answer);
 	else if (v->columns)
 		rows_show(v->columns, shown);
+	else if (v->call && strncmp(v->call, "GET ", 4) != 0)
+		done_say(q, word(q, 0));
 	if (code == CLI_OK && v->member && (v->show || v->columns) && !(shown && shown->child))
 		none_say(o->cli, v->none);
 	return code;

@@ -27,4 +27,7 @@ int pages_show(struct online *o, const char *path, bool all, const struct column
 /* An answer as the verb has it: JSON, table, or its own. */
 int answer_show(struct online *o, const struct asked *q, const cJSON *answer);
 
+/* "user set: done, ann"; nothing for programs. */
+void done_say(const struct asked *q, const char *what);
+
 #endif

@@ -109,6 +109,7 @@ static int members_tell(struct online *o, const struct asked *q, const cJSON *an
 	int code = CLI_OK;
 
 	(void)answer;
+	done_say(q, word(q, 0));
 	for (size_t i = 0; i < q->n; i++) {
 		struct buf path;
 		cJSON *root = NULL;

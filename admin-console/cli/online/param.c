@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin-console/cli/online/ask.h"
 #include "admin-console/cli/online/online.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
@@ -227,6 +228,8 @@ static int param_run(struct asked *q, enum what what)
 		if (code == CLI_OK) {
 			print_document(q, was, what == REMOVE, &text);
 			code = param_send(&o, buf_str(&text), version);
+			if (code == CLI_OK)
+				done_say(q, *project_of(q) ? project_of(q) : "all projects");
 			if (code == CLI_OK && what == SET && *project_of(q))
 				project_tell(&o, project_of(q));
 		}

@@ -698,6 +698,7 @@ static int brokers_show(struct online *o, const struct asked *q, const cJSON *ro
 }
 
 static const struct opt steer_options[] = {
+	{ "message", 'm', "TEXT", "why, kept with the command", TAKE_TEXT, "message" },
 	{ "yes", 'y' }, /* of scripts: it never asks */
 	{ 0 },
 };

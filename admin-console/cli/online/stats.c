@@ -53,9 +53,11 @@ static int stats_status(struct asked *q)
 		code = print_json(all);
 		cJSON_Delete(all);
 	} else if (code == CLI_OK) {
-		printf("sirdar %s at %s, epoch %s, %s, %s%s\n", text_of(server, "version"), o.base,
-		       text_of(server, "epoch"), plural_of(server, "tasks", "task"),
-		       plural_of(server, "brokers", "broker"),
+		bool counted = cJSON_IsNumber(json_get(server, "tasks")); /* not of projects */
+
+		printf("sirdar %s at %s, epoch %s, %s%s%s%s\n", text_of(server, "version"), o.base,
+		       text_of(server, "epoch"), counted ? plural_of(server, "tasks", "task") : "",
+		       counted ? ", " : "", plural_of(server, "brokers", "broker"),
 		       json_true(server, "recovering") ? ", recovering" : "");
 		reading_say(server);
 		print_counts("unfinished:", json_get(server, "instances"));

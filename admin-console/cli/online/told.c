@@ -84,7 +84,7 @@ static int channel_show(struct asked *q)
 		if (!found && strcmp(text_of(v, "name"), word(q, 0)) == 0)
 			found = v;
 	if (code == CLI_OK && !found)
-		code = cli_fail(CLI_REFUSED, "there is no channel '%s'", word(q, 0));
+		code = cli_fail(CLI_NOT_FOUND, "there is no channel '%s'", word(q, 0));
 	else if (code == CLI_OK)
 		code = print_json(found);
 	cJSON_Delete(answer);
