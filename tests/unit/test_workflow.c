@@ -355,9 +355,8 @@ static void a_circle_is_named_in_order(void **state)
 	          "  b: {type: t, cycle: day, needs: [{task: a, depend: -1}]}\n");
 	again();
 	/* Started by hand, they are of one run: it would never begin. */
-	const char by_hand[] = W
-		"  a: {type: t, cycle: none, needs: [{task: b, depend: 1}]}\n"
-		"  b: {type: t, cycle: none, needs: [{task: a, depend: 1}]}\n";
+	const char by_hand[] = W "  a: {type: t, cycle: none, needs: [{task: b, depend: 1}]}\n"
+				 "  b: {type: t, cycle: none, needs: [{task: a, depend: 1}]}\n";
 	workflow_set_read(set, by_hand, strlen(by_hand), "f.yaml", &d);
 	assert_int_equal(workflow_compile(set, &world, &d, &tasks, &n_tasks), E_INVALID);
 	assert_string_equal(d.items[0].message,
