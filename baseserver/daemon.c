@@ -40,6 +40,7 @@
 #include "baseserver/plan/instantiator.h"
 #include "baseserver/plan/resolver.h"
 #include "baseserver/query/query.h"
+#include "baseserver/secret/outsiders.h"
 #include "baseserver/secret/passwords.h"
 #include "baseserver/secret/secrets.h"
 #include "baseserver/settings.h"
@@ -89,6 +90,7 @@ struct daemon {
 	struct params *params;
 	struct secrets *secrets;
 	struct passwords *passwords;
+	struct outsiders *outsiders; /* NULL: no provider is set */
 	struct logkeeper *logkeeper;
 	struct commander *commander;
 	struct invites *invites;
@@ -221,6 +223,9 @@ static int make_core(struct daemon *d, struct err *err)
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
 	r = secrets_new(place_of(d, "secrets"), p, &d->secrets, err);
 	cset.passwords = d->passwords = passwords_new(place_of(d, "passwords"));
+	if (r == 0 && p->oidc_issuer[0])
+		r = outsiders_new(place_of(d, "outsiders"), p, &d->outsiders, err);
+	cset.outsiders = d->outsiders;
 	if (r == 0)
 		r = params_new(place_of(d, "params"), d->ledger, d->site->store,
 		               p->secrets_key_file, d->secrets, &d->params, err);
@@ -284,9 +289,9 @@ static int make_net(struct daemon *d, struct err *err)
  * watchdog gives them STALL_SLOW times the limit. */
 static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 {
-	static const char *const slow[] = { "store",     "registry", "lead",       "scrub",
-		                            "scrubber",  "forecast", "forecaster", "secrets",
-		                            "passwords", NULL };
+	static const char *const slow[] = { "store",     "registry",  "lead",       "scrub",
+		                            "scrubber",  "forecast",  "forecaster", "secrets",
+		                            "passwords", "outsiders", NULL };
 
 	return p->stall_ms * US_PER_MS * (near_is_one(thread, slow) ? STALL_SLOW : 1);
 }
@@ -379,7 +384,7 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 
 static int64_t abort_us(const char *thread)
 {
-	static const char *const waits[] = { "store", "registry", "secrets", NULL };
+	static const char *const waits[] = { "store", "registry", "secrets", "outsiders", NULL };
 
 	return near_is_one(thread, waits) ? ABORT_STORE_US : ABORT_US;
 }
@@ -546,6 +551,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	registrar_free(d->registrar);
 	params_free(d->params);
 	passwords_free(d->passwords);
+	outsiders_free(d->outsiders);
 	secrets_free(d->secrets);
 	maintainer_free(d->maintainer);
 	instantiator_free(d->instantiator);

@@ -1,3 +1,5 @@
+/* Settings as people write them, in the units and structs of who is told them: a function for each
+ * actor. No setting is judged here (util/param_tables.c), and none is read again. */
 #include "baseserver/settings.h"
 
 #include "util/clock.h"
@@ -17,6 +19,9 @@ struct commander_settings settings_of_commander(const struct param_baseserver *p
 		                            .tasks_max = (size_t)p->graph_tasks_max,
 		                            .commands_max = (size_t)p->person_commands_max,
 		                            .login_tries = p->login_tries_per_minute,
+		                            .oidc_issuer = p->oidc_issuer,
+		                            .oidc_client = p->oidc_client_id,
+		                            .oidc_role = p->oidc_role,
 		                            .unfinished_max = p->project_unfinished_max,
 		                            .budget = { .window = p->window_dates_max,
 		                                        .project = p->project_dates_max,

@@ -189,6 +189,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	stored__init(c);
 	progress_init(&c->progress);
 	sign_ins__init(c);
+	c->credentials.issuer = set->outsiders ? set->oidc_issuer : NULL;
 	c->vault = vault_new(set->secrets_key_file);
 	int r = commander__load(c, store, err);
 	if (r < 0) {
@@ -199,6 +200,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	c->me = actor_new(th, &ops, c);
 	c->in = stream_reader_new(ledger_stream(ledger), STREAM_OUTER, c->me);
 	budget__notice(c);
+	outside__look(c);
 	commander__resume(c);
 	*ret_commander = c;
 	return 0;

@@ -22,6 +22,7 @@ struct lead_view;
 struct letter;
 struct err;
 struct ledger;
+struct outsiders;
 struct passwords;
 struct progress_news;
 struct store;
@@ -48,6 +49,9 @@ struct commander_settings {
 	int64_t unfinished_max;                /* project_unfinished_max; 0: any */
 	struct passwords *passwords;           /* borrowed; NULL: nobody signs in */
 	int64_t login_tries;                   /* login_tries_per_minute */
+	struct outsiders *outsiders;           /* borrowed; NULL: no ID token is judged here */
+	const char *oidc_issuer, *oidc_client; /* oidc_client_id; borrowed */
+	const char *oidc_role;                 /* of who comes for the first time; borrowed */
 	const struct commander_guests *guests; /* query_guests; NULL: it takes no query */
 };
 

@@ -594,6 +594,8 @@ void sessions__renew(struct commander *c, struct cmd *cmd, const char *key, int6
 /* commander_sign_in.c */
 void sign_ins__init(struct commander *c);
 void sign_ins__done(struct commander *c);
+/* sign_outside.c: are people of a provider believed to be who a face says? In the log, at start. */
+void outside__look(struct commander *c);
 
 /* commander_target.c: target servers. On 0 target__begin() has set cmd->edit. */
 int order__parse_target(struct order *o, struct refusal *f);

@@ -289,7 +289,7 @@ static const struct kind kinds[CK_COUNT] = {
 	                       .begin = person__begin,
 	                       .own = own_thing },
 	[CK_SESSION_BEGIN] = { .keys = { "user", "session", "hash", "via", "address", "agent",
-	                                 "face", "since", "factor", "expires" },
+	                                 "face", "since", "factor", "issuer", "expires" },
 	                       .parse = session_begin_parse,
 	                       .begin = session__begin,
 	                       .hides = { "hash" },

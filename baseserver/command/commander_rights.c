@@ -6,7 +6,8 @@
  * Whom the server has no document of, the face only asserts: its own `admin`, a token of its
  * machine, somebody for whom a directory vouches. How far that goes, the document of the face says
  * (enum asserts), and the audit names the face. Of somebody for whom a directory vouches it goes to
- * his own document, and to a role below an administrator's unless the face asserts `admin`. */
+ * his own document, and to a role below an administrator's unless the face asserts `admin`; of a
+ * provider whose ID tokens the server judges (sign_outside.c) it goes nowhere. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,11 @@ static int judge_claim(const struct giver *g, struct refusal *f)
 	char source[5] = "";
 
 	memcpy(source, g->actor, sizeof source - 1);
+	if (g->c->set.outsiders && strcmp(source, "oidc") == 0)
+		return refuse(f, E_FORBIDDEN, "actor", "upgrade sirdar-cgi",
+		              "the server judges ID tokens (its oidc_issuer is set): the word of "
+		              "the face %s about '%.64s' counts for nothing",
+		              g->face, g->actor);
 	if (g->o->kind != CK_USER_SET || strcmp(g->o->user, g->name) != 0 ||
 	    strcmp(jv_str(g->o->args, "source"), source) != 0 || g->asserts == ASSERTS_NOBODY)
 		return asserted_no(g, f);

@@ -12,7 +12,7 @@
 #include "util/json_put.h"
 #include "util/json_read.h"
 
-enum { SESSIONS_EACH_MAX = 20, SESSIONS_ENDED_MAX = 100000, TEXT_MAX = 200 };
+enum { SESSIONS_EACH_MAX = 20, SESSIONS_ENDED_MAX = 100000, TEXT_MAX = 200, ISSUER_MAX = 1000 };
 
 /* --- arguments ---------------------------------------------------------------------------- */
 
@@ -29,6 +29,7 @@ static int parse_user(struct order *o, struct refusal *f)
 int session_begin_parse(struct order *o, struct refusal *f)
 {
 	static const char *const texts[] = { "session", "hash", "via", "address", "agent", "face" };
+	const char *issuer = NULL;
 	int64_t at = 0;
 	int r = parse_user(o, f);
 
@@ -37,6 +38,8 @@ int session_begin_parse(struct order *o, struct refusal *f)
 
 		r = arg_text(o->args, "args", texts[i], TEXT_MAX, &text, f);
 	}
+	if (r == 0)
+		r = arg_text(o->args, "args", "issuer", ISSUER_MAX, &issuer, f);
 	/* After a restart the record has it no more: nobody was given that session. */
 	if (r == 0 && strlen(jv_str(o->args, "hash")) != CREDENTIAL_HEX - 1)
 		r = refuse(f, E_INVALID, "args.hash", "sign in again",
@@ -95,8 +98,8 @@ static void sessions_put(struct commander *c, const struct cmd *cmd, const char 
 /* He has SESSIONS_EACH_MAX: the oldest goes, which is the first. */
 int session__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	static const char *const kept[] = { "hash",    "via",   "address", "agent",
-		                            "expires", "since", "factor",  "face" };
+	static const char *const kept[] = { "hash",  "via",    "address", "agent", "expires",
+		                            "since", "factor", "face",    "issuer" };
 	const struct jval *list = list_of(c, cmd->o.user), *args = cmd->o.args;
 	struct buf out;
 	size_t n = 0;

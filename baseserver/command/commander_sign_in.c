@@ -1,16 +1,13 @@
 /* Somebody signs in, at a face. A person's password is judged here, by the hash in his document; of
- * people whose password is kept elsewhere (LDAP, OpenID) a face asserts that they are who they say,
- * as far as its document lets it (enum asserts).
+ * people of an OpenID provider the ID token is (sign_outside.c), where the server has its settings.
+ * Of people of a directory (LDAP), and of a provider that the server is told nothing of, a face
+ * asserts that they are who they say, as far as its document lets it (enum asserts).
  *
  * A try with a password is booked before it is judged, and waits: one at a time is hashed, on a
  * thread of its own, in turns between faces, and within one between networks, so that whoever sends
  * many waits for himself. Of who has confirmed a second factor a code comes with the password: it
  * is spent (commander_factor.c) before anything is made, and without one nothing is. What comes of
- * it is
- *   - a session, answered when it is durable (commander_session.c), or
- *   - with `brief` a secret for two minutes, in memory, for what follows at once, or
- *   - with `session` nothing new: that session's person has proven himself for ten minutes.
- * A secret leaves once, in the answer; its hash is kept. */
+ * a sign-in that was right, sign_mint.c makes. */
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -19,6 +16,7 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/command/people.h"
+#include "baseserver/command/sign_in_impl.h"
 #include "baseserver/command/tries.h"
 #include "baseserver/model/grants.h"
 #include "baseserver/model/peers.h"
@@ -29,82 +27,8 @@
 #include "util/err.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
-#include "util/log.h"
-#include "util/network.h"
 
-enum { WAITING_MAX = 256, LANE_MAX = 16, TURNS = 1024, LANE_TEXT = 136, LIFE_MAX_S = 90 * 86400 };
-#define BRIEF_US  (120 * US_PER_S)
-#define PROVEN_US (600 * US_PER_S)
-
-struct sign_in {
-	struct client_request *r; /* who asks; owned */
-	const struct jval *args;  /* owned; borrowed by what follows */
-	const char *user, *via, *password, *code;
-	char network[NETWORK_TEXT];
-	char secret[CREDENTIAL_TEXT]; /* minted, not durable yet; "": not that far */
-	uint64_t came;                /* the turn at which it began to wait */
-	int64_t since;                /* of the person whose password was right */
-	int64_t factor;               /* the mark of his second factor; 0: he has none */
-	bool is_booked;
-};
-
-struct sign_ins {
-	struct tries *tries;
-	struct sign_in *waiting[WAITING_MAX]; /* as they came */
-	size_t n;
-	struct sign_in *judged;   /* its password is being hashed; NULL: none is */
-	struct sign_in **keeping; /* their codes, or sessions, become durable */
-	size_t n_keeping, cap;
-	uint64_t turn, turns[TURNS]; /* when a face, or a lane of it, had its last turn, by hash */
-};
-
-static void sign_free(struct sign_in *s)
-{
-	if (!s)
-		return;
-	if (s->code)
-		sodium_memzero((char *)(uintptr_t)s->code, strlen(s->code));
-	client_request_free(s->r);
-	jv_free(s->args);
-	sodium_memzero(s, sizeof *s);
-	free(s);
-}
-
-/* The password is in what came and in what was read of it: neither is kept. */
-static void password_wipe(struct sign_in *s)
-{
-	if (s->password)
-		sodium_memzero((char *)(uintptr_t)s->password, strlen(s->password));
-	s->password = NULL;
-	sodium_memzero(s->r->args, s->r->args_len);
-}
-
-static void sign_refuse(struct sign_in *s, struct refusal *f)
-{
-	struct client_request *r = s->r;
-
-	password_wipe(s);
-	s->r = NULL;
-	sign_free(s);
-	request_refuse(r, f);
-}
-
-static void sign_answer(struct sign_in *s, uint64_t number)
-{
-	struct client_request *r = s->r;
-	struct buf body;
-
-	buf_init(&body);
-	put_open(&body, NULL, '{');
-	if (s->secret[0])
-		put_text(&body, "session", s->secret);
-	put_int(&body, "since", s->since);
-	put_int(&body, "factor", s->factor);
-	put_close(&body, '}');
-	s->r = NULL;
-	sign_free(s);
-	request_answer(r, 0, "", &body, number);
-}
+enum { LANE_MAX = 16, LANE_TEXT = 136, WORDS_MAX = 8192 };
 
 /* --- who it is ---------------------------------------------------------------------------- */
 
@@ -146,139 +70,6 @@ static int check_asserted(const struct commander *c, const struct sign_in *s, st
 	return 0;
 }
 
-/* --- it is he ----------------------------------------------------------------------------- */
-
-/* A command of the person's own, so that it is at a standby; `then` with the answer. */
-static void give_command(struct commander *c, struct sign_in *s, enum command_kind kind,
-                         struct buf *args, void (*then)(struct letter *l, void *self))
-{
-	struct sign_ins *x = c->sign_ins;
-	struct client_request *r = client_request_new(command_kind_name(kind), buf_str(args),
-	                                              args->len);
-
-	sodium_memzero((char *)(uintptr_t)buf_str(args), args->len);
-	buf_done(args);
-	r->actor = mem_str(s->user);
-	r->request_id = mem_fmt("sign-in-%016" PRIx64 "%016" PRIx64,
-	                        (uint64_t)randombytes_random() << 32 | randombytes_random(),
-	                        (uint64_t)randombytes_random() << 32 | randombytes_random());
-	r->reply_to = c->me;
-	r->answered = then;
-	r->ctx = s;
-	x->keeping = mem_room(x->keeping, &x->cap, x->n_keeping + 1, sizeof(struct sign_in *));
-	x->keeping[x->n_keeping++] = s;
-	int code = commander_command(c, r);
-	if (code < 0) {
-		r->code = code;
-		snprintf(r->text, sizeof r->text, "%s", err_text(code));
-		then(&r->letter, c);
-	}
-}
-
-/* Whose command it was, which is answered. */
-static struct sign_in *take_answered(struct commander *c, struct client_request *r)
-{
-	struct sign_ins *x = c->sign_ins;
-	size_t at = 0;
-
-	while (at < x->n_keeping && x->keeping[at] != r->ctx)
-		at++;
-	CHECK(at < x->n_keeping);
-	x->keeping[at] = x->keeping[--x->n_keeping];
-	sodium_memzero(r->args, r->args_len);
-	return r->ctx;
-}
-
-static void session_kept(struct letter *l, void *self)
-{
-	struct commander *c = self;
-	struct client_request *r = (struct client_request *)l;
-	struct sign_in *s = take_answered(c, r);
-
-	if (r->code == 0) {
-		log_info("sign-in.done", "user=%s via=%s face=%s", s->user, s->via, s->r->face);
-		sign_answer(s, r->number);
-	} else {
-		struct refusal f = { 0 };
-
-		refuse(&f, r->code, NULL, NULL, "%s", r->text);
-		sign_refuse(s, &f);
-	}
-	client_request_free(r);
-}
-
-static void print_session(const struct commander *c, const struct sign_in *s, struct buf *out)
-{
-	int64_t life_s = jv_int(s->args, "life_s", 0);
-	char hex[CREDENTIAL_HEX], id[SESSION_ID];
-	unsigned char bytes[(SESSION_ID - 1) / 2];
-
-	randombytes_buf(bytes, sizeof bytes);
-	sodium_bin2hex(id, sizeof id, bytes, sizeof bytes);
-	credential_hash(s->secret, hex);
-	put_open(out, NULL, '{');
-	put_text(out, "user", s->user);
-	put_text(out, "session", id);
-	put_text(out, "hash", hex);
-	put_text(out, "via", s->via);
-	put_text(out, "address", jv_str(s->args, "address"));
-	put_text(out, "agent", jv_str(s->args, "agent"));
-	put_text(out, "face", s->r->face);
-	put_int(out, "since", s->since);
-	put_int(out, "factor", s->factor);
-	put_int(out, "expires",
-	        actor_wall_us(c->me) / US_PER_S +
-	                (life_s > 0 && life_s < LIFE_MAX_S ? life_s : LIFE_MAX_S));
-	put_close(out, '}');
-}
-
-/* The command is in the audit, too. */
-static void session_mint(struct commander *c, struct sign_in *s)
-{
-	struct buf args;
-
-	buf_init(&args);
-	print_session(c, s, &args);
-	give_command(c, s, CK_SESSION_BEGIN, &args, session_kept);
-}
-
-static void proof_keep(struct commander *c, const struct sign_in *s, const char *secret,
-                       bool is_alone)
-{
-	struct proof p = { .since = s->since, .factor = s->factor, .is_alone = is_alone };
-
-	credential_hash(secret, p.hash);
-	snprintf(p.user, sizeof p.user, "%s", s->user);
-	p.until_us = actor_mono_us(c->me) + (is_alone ? BRIEF_US : PROVEN_US);
-	credential_prove(&c->credentials, &p);
-}
-
-static void sign_right(struct commander *c, struct sign_in *s)
-{
-	struct credential has = { 0 };
-	struct refusal f = { 0 };
-
-	if (s->r->credential && *s->r->credential) {
-		if (credential_find(&c->credentials, c->docs, s->r->credential,
-		                    actor_wall_us(c->me), actor_mono_us(c->me), &has) &&
-		    !has.token && strcmp(has.user, s->user) == 0) {
-			proof_keep(c, s, s->r->credential, false);
-			sign_answer(s, 0);
-			return;
-		}
-		refuse(&f, E_AUTH, "session", "sign in again", "this session is over");
-		sign_refuse(s, &f);
-		return;
-	}
-	credential_new(s->secret);
-	bool is_brief = jv_true(s->args, "brief");
-	proof_keep(c, s, s->secret, is_brief);
-	if (is_brief)
-		sign_answer(s, 0);
-	else
-		session_mint(c, s);
-}
-
 /* --- a second factor ---------------------------------------------------------------------- */
 
 static void try_over(struct commander *c, const struct sign_in *s, bool is_right)
@@ -291,7 +82,7 @@ static void code_judged(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct client_request *r = (struct client_request *)l;
-	struct sign_in *s = take_answered(c, r);
+	struct sign_in *s = sign__answered(c, r);
 	struct refusal f = { 0 };
 
 	commander_fold(c);
@@ -300,12 +91,12 @@ static void code_judged(struct letter *l, void *self)
 	else
 		tries_back(c->sign_ins->tries, s->user, s->network, actor_mono_us(c->me));
 	if (r->code == 0) {
-		sign_right(c, s);
+		sign__right(c, s);
 	} else {
 		refuse(&f, r->code, "code",
 		       r->code == E_AUTH ? "wait for the next code of the device" : NULL, "%s",
 		       r->text);
-		sign_refuse(s, &f);
+		sign__refuse(s, &f);
 	}
 	client_request_free(r);
 }
@@ -319,14 +110,14 @@ static void code_ask(struct commander *c, struct sign_in *s)
 
 	if (s->r->credential && *s->r->credential) { /* that session began with a code */
 		tries_back(c->sign_ins->tries, s->user, s->network, actor_mono_us(c->me));
-		sign_right(c, s);
+		sign__right(c, s);
 		return;
 	}
 	if (!s->code || !*s->code) {
 		tries_back(c->sign_ins->tries, s->user, s->network, actor_mono_us(c->me));
 		refuse(&f, E_FACTOR, "code", "six digits of the device, or a recovery code: `code`",
 		       "the password is right; a code of the second factor is wanted too");
-		sign_refuse(s, &f);
+		sign__refuse(s, &f);
 		return;
 	}
 	buf_init(&args);
@@ -334,7 +125,7 @@ static void code_ask(struct commander *c, struct sign_in *s)
 	put_text(&args, "user", s->user);
 	put_text(&args, "code", s->code);
 	put_close(&args, '}');
-	give_command(c, s, CK_FACTOR_USE, &args, code_judged);
+	sign__command(c, s, CK_FACTOR_USE, s->user, &args, code_judged);
 }
 
 /* --- in turns ----------------------------------------------------------------------------- */
@@ -425,13 +216,9 @@ static size_t longest_last(const struct sign_ins *x, struct length *ret)
 /* It was not judged: no try of anybody. */
 static void sign_busy(struct commander *c, struct sign_in *s)
 {
-	struct refusal f = { 0 };
-
 	if (s->is_booked)
 		tries_back(c->sign_ins->tries, s->user, s->network, actor_mono_us(c->me));
-
-	refuse(&f, E_BUSY, NULL, NULL, "too many sign-ins wait for their turn, try again");
-	sign_refuse(s, &f);
+	sign__busy(s);
 }
 
 static void judge_next(struct commander *c);
@@ -455,11 +242,11 @@ static void password_judged(struct letter *l, void *self)
 		code_ask(c, s);
 	} else if (right) {
 		try_over(c, s, true);
-		sign_right(c, s);
+		sign__right(c, s);
 	} else {
 		try_over(c, s, false);
 		refuse(&f, E_AUTH, NULL, NULL, "wrong user or password");
-		sign_refuse(s, &f);
+		sign__refuse(s, &f);
 	}
 	judge_next(c);
 }
@@ -488,7 +275,7 @@ static void judge_next(struct commander *c)
 		if (p && !jv_true(p, "disabled") && !is_outside(p))
 			snprintf(q->hash, sizeof q->hash, "%s", jv_str(p, "secret"));
 		snprintf(q->password, sizeof q->password, "%s", s->password);
-		password_wipe(s);
+		sign__wipe(s);
 		x->judged = s;
 		if (passwords_ask(c->set.passwords, q) == 0)
 			continue;
@@ -500,7 +287,12 @@ static void judge_next(struct commander *c)
 
 /* --- it comes in -------------------------------------------------------------------------- */
 
-static int sign_read(struct sign_in *s, struct refusal *f)
+static bool is_by_provider(const struct sign_in *s)
+{
+	return strcmp(s->via, "oidc") == 0;
+}
+
+static int sign_read(const struct commander *c, struct sign_in *s, struct refusal *f)
 {
 	static const char *const vias[] = { "password", "ldap", "oidc", NULL };
 	int via = -1;
@@ -515,6 +307,11 @@ static int sign_read(struct sign_in *s, struct refusal *f)
 	s->user = jv_str(s->args, "user");
 	s->via = via < 0 ? "password" : vias[via];
 	network_of(jv_str(s->args, "address"), 3, s->network);
+	if (is_by_provider(s) && (outside__judges(c) || jv_true(s->args, "begin")))
+		return 0; /* who it is, its ID token says */
+	if (s->r->args_len > WORDS_MAX)
+		return refuse(f, E_TOO_BIG, NULL, NULL,
+		              "a sign-in without an ID token has %d bytes at most", WORDS_MAX);
 	if (!*s->user || strlen(s->user) >= PERSON_NAME)
 		return refuse(f, E_AUTH, NULL, NULL, "wrong user or password");
 	if (strcmp(s->via, "password") != 0)
@@ -559,6 +356,30 @@ static void sign_wait(struct commander *c, struct sign_in *s)
 	judge_next(c);
 }
 
+static void by_password(struct commander *c, struct sign_in *s)
+{
+	struct refusal f = { 0 };
+
+	if (try_take(c, s, &f) < 0)
+		sign__refuse(s, &f);
+	else
+		sign_wait(c, s);
+}
+
+static void by_assertion(struct commander *c, struct sign_in *s)
+{
+	struct refusal f = { 0 };
+
+	if (check_asserted(c, s, &f) < 0) {
+		sign__refuse(s, &f);
+		return;
+	}
+	if (is_by_provider(s))
+		outside__believed(c, s);
+	s->since = jv_int(person_of(c, s->user), "since", 0);
+	sign__right(c, s);
+}
+
 static void on_sign_in(struct letter *l, void *self)
 {
 	struct commander *c = self;
@@ -568,18 +389,17 @@ static void on_sign_in(struct letter *l, void *self)
 	commander_fold(c);
 	s->r = (struct client_request *)l;
 	CHECK(s->r->face);
-	int code = sign_read(s, &f);
-	bool by_password = code == 0 && strcmp(s->via, "password") == 0;
-	if (code == 0)
-		code = by_password ? try_take(c, s, &f) : check_asserted(c, s, &f);
-	if (code < 0) {
-		sign_refuse(s, &f);
-	} else if (by_password) {
-		sign_wait(c, s);
-	} else {
-		s->since = jv_int(person_of(c, s->user), "since", 0);
-		sign_right(c, s);
-	}
+	int code = sign_read(c, s, &f);
+	if (code < 0)
+		sign__refuse(s, &f);
+	else if (strcmp(s->via, "password") == 0)
+		by_password(c, s);
+	else if (is_by_provider(s) && jv_true(s->args, "begin"))
+		outside__begin(c, s);
+	else if (is_by_provider(s) && outside__judges(c))
+		outside__judge(c, s);
+	else
+		by_assertion(c, s);
 }
 
 int commander_sign_in(struct commander *c, struct client_request *r)
@@ -596,6 +416,7 @@ void sign_ins__init(struct commander *c)
 {
 	c->sign_ins = mem_new(sizeof *c->sign_ins);
 	c->sign_ins->tries = tries_new(c->set.login_tries);
+	c->sign_ins->outside = outside__new();
 }
 
 void sign_ins__done(struct commander *c)
@@ -605,11 +426,12 @@ void sign_ins__done(struct commander *c)
 	if (!x)
 		return;
 	for (size_t i = 0; i < x->n; i++)
-		sign_free(x->waiting[i]);
+		sign__free(x->waiting[i]);
 	for (size_t i = 0; i < x->n_keeping; i++)
-		sign_free(x->keeping[i]);
-	sign_free(x->judged);
+		sign__free(x->keeping[i]);
+	sign__free(x->judged);
 	tries_free(x->tries);
+	outside__free(x->outside);
 	free(x->keeping);
 	free(x);
 }

@@ -117,6 +117,12 @@ static const struct proof *proof_of(const struct credentials *x, const struct do
 	return NULL;
 }
 
+static bool is_believed(const struct credentials *x, const struct jval *session)
+{
+	return !x->issuer || strcmp(jv_str(session, "via"), "oidc") != 0 ||
+	       strcmp(jv_str(session, "issuer"), x->issuer) == 0;
+}
+
 static bool find_session(const struct credentials *x, const struct docs *docs, const char *hex,
                          int64_t now_us, const struct proof *p, struct credential *ret)
 {
@@ -127,7 +133,7 @@ static bool find_session(const struct credentials *x, const struct docs *docs, c
 		const struct doc *d = &docs[DOC_SESSION].items[i];
 
 		JV_EACH(s, jv_get(doc_json(d), "sessions")) {
-			if (strcmp(jv_str(s, "hash"), hex) != 0 ||
+			if (strcmp(jv_str(s, "hash"), hex) != 0 || !is_believed(x, s) ||
 			    !session_lasts(s, docs, d->name, now_us))
 				continue;
 			*ret = (struct credential){ .user = d->name, .is_proven = p != NULL };

@@ -35,6 +35,9 @@ struct proof {
 struct credentials {
 	struct map sessions, tokens; /* map_text() of a hash to the index of its document */
 	struct proof proofs[PROOFS_MAX];
+	/* The server judges ID tokens of this provider: sessions of its people that it did not
+	 * judge, of before or of another one, are over. NULL: a face is believed. Borrowed */
+	const char *issuer;
 };
 
 /* What a secret lets somebody in as; borrowed of the documents. */

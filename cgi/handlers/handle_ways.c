@@ -1,5 +1,8 @@
 /* Which ways there are to sign in, and the one by an OpenID provider. */
+#include <cjson/cJSON.h>
+#include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cgi/handlers/handle_users.h"
@@ -13,6 +16,8 @@
 #include "cgi/who/people.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"
+#include "util/err.h"
+#include "util/json_in.h"
 #include "util/json_put.h"
 #include "util/log.h"
 
@@ -70,7 +75,7 @@ static int begin_work(struct call *c, struct reader *r)
 	struct trip *t = c->extra;
 
 	(void)r;
-	return oidc_begin(ways_oidc(c->cgi->ways), &c->out, t->browser, &c->err);
+	return oidc_begin(ways_oidc(c->cgi->ways), t->keys.nonce, &c->out, t->browser, &c->err);
 }
 
 static int ways_begun(struct call *c)
@@ -85,13 +90,26 @@ static int ways_begun(struct call *c)
 	return reply_to(c, buf_str(&c->out));
 }
 
+/* The server drew the nonce, where it judges. */
+static int nonce_taken(struct call *c)
+{
+	struct trip *t = c->extra;
+
+	if (sign_in_begun(c, t->keys.nonce) < 0) {
+		log_warn("oidc.failed", "code=%s why=\"%s\"", err_name(c->err.code), c->err.text);
+		return c->err.code;
+	}
+	c->then = ways_begun;
+	return call_way(c, begin_work);
+}
+
 int oidc_get(struct call *c)
 {
 	if (oidc_check(c, no_args) < 0)
 		return c->err.code;
 	c->extra = mem_new(sizeof(struct trip));
-	c->then = ways_begun;
-	return call_way(c, begin_work);
+	return sign_in_ask(c, &(struct sign_in){ .user = "", .via = "oidc", .begin = true },
+	                   nonce_taken);
 }
 
 static int who_work(struct call *c, struct reader *r)
@@ -114,7 +132,6 @@ static int begun_read(struct call *c)
 	char csrf[AUTH_TEXT_MAX];
 
 	c->err = (struct err){ 0 }; /* without a store it is good all the same */
-	snprintf(c->user, sizeof c->user, "%s", t->outsider.name);
 	auth_session_begin(c->cgi->auth, c, t->since, "oidc", csrf);
 	log_info("login.done", "user=%s via=oidc address=%s token=", c->user, c->address);
 	c->then = go_in;
@@ -126,11 +143,63 @@ static int session_taken(struct call *c)
 	struct trip *t = c->extra;
 	int r = sign_in_taken(c, &t->since);
 
-	if (r < 0)
+	if (r < 0) {
+		log_warn("oidc.failed", "code=%s why=\"%s\"", err_name(r), c->err.text);
 		return r;
+	}
 	c->then = begun_read;
 	return call_read(c, people_work);
 }
+
+/* --- the server judges ----------------------------------------------------------------- */
+
+static int tokens_work(struct call *c, struct reader *r)
+{
+	struct trip *t = c->extra;
+
+	(void)r;
+	return oidc_tokens(ways_oidc(c->cgi->ways), t->code, &t->keys, &c->out, &c->err);
+}
+
+static void tokens_wipe(struct call *c, cJSON *said)
+{
+	cJSON *v;
+
+	cJSON_ArrayForEach(v, said)
+		sodium_memzero(v->valuestring, strlen(v->valuestring));
+	sodium_memzero((char *)(uintptr_t)buf_str(&c->out), c->out.len);
+	json_free(said);
+}
+
+/* The tokens go to the server as they are: who it is, and what he is here, is its to say. */
+static int tokens_taken(struct call *c)
+{
+	struct trip *t = c->extra;
+	cJSON *said = NULL;
+	int r = c->err.code;
+
+	if (r == 0)
+		r = json_parse(buf_str(&c->out), c->out.len, &said, &c->err);
+	if (r < 0)
+		return r;
+	char *id = mem_str(json_text(said, "id_token"));
+	char *access = mem_str(json_text(said, "access_token"));
+	tokens_wipe(c, said);
+	r = sign_in_ask(c,
+	                &(struct sign_in){ .user = "",
+	                                   .via = "oidc",
+	                                   .id_token = id,
+	                                   .access_token = access,
+	                                   .nonce = t->keys.nonce },
+	                session_taken);
+	sodium_memzero(id, strlen(id));
+	sodium_memzero(access, strlen(access));
+	free(id);
+	free(access);
+	return r;
+}
+
+/* --- the server judges nothing: this is asserted ---------------------------------------- */
 
 /* Always to the console, whatever was asked for: nobody is sent elsewhere from here. */
 static int entered(struct call *c)
@@ -199,6 +268,10 @@ int oidc_callback_get(struct call *c)
 	c->extra = t = mem_new(sizeof *t);
 	if (trip_take(c, t) < 0)
 		return c->err.code;
+	if (t->keys.is_judged) {
+		c->then = tokens_taken;
+		return call_way(c, tokens_work);
+	}
 	c->then = people_known;
 	return call_read(c, people_work);
 }

@@ -24,6 +24,13 @@ int sign_in_ask(struct call *c, const struct sign_in *s, call_fn then)
 	buf_init(&args);
 	put_open(&args, NULL, '{');
 	put_text(&args, "user", s->user);
+	if (s->begin)
+		put_bool(&args, "begin", true);
+	if (s->id_token) {
+		put_text(&args, "id_token", s->id_token);
+		put_text(&args, "access_token", s->access_token);
+		put_text(&args, "nonce", s->nonce);
+	}
 	if (s->password)
 		put_text(&args, "password", s->password);
 	if (s->code && s->code[0] != '\0')
@@ -48,6 +55,49 @@ int sign_in_ask(struct call *c, const struct sign_in *s, call_fn then)
 	return r;
 }
 
+static void answer_wipe(struct call *c)
+{
+	sodium_memzero((char *)(uintptr_t)buf_str(&c->out), c->out.len);
+	buf_clear(&c->out);
+}
+
+/* Another issuer, or client, than here would be refused at the end of the way. */
+static int check_same(struct call *c, const cJSON *root)
+{
+	const struct param_cgi *p = &c->cgi->param;
+	const char *issuer = json_text(root, "issuer"), *client = json_text(root, "client_id");
+
+	if (!issuer || !client || !json_text(root, "nonce"))
+		return call_fail(c, E_PROTOCOL, "", "the server answered without a nonce");
+	if (strcmp(issuer, p->oidc_issuer) != 0)
+		return call_fail(c, E_CONFLICT, "oidc_issuer",
+		                 "oidc_issuer is %.200s at the server and %.200s here", issuer,
+		                 p->oidc_issuer);
+	if (strcmp(client, p->oidc_client_id) != 0)
+		return call_fail(c, E_CONFLICT, "oidc_client_id",
+		                 "oidc_client_id is %.100s at the server and %.100s here", client,
+		                 p->oidc_client_id);
+	return 0;
+}
+
+int sign_in_begun(struct call *c, char ret_nonce[AUTH_TEXT_MAX])
+{
+	cJSON *root = NULL;
+	int r = c->err.code;
+
+	ret_nonce[0] = '\0';
+	if (r == 0)
+		r = json_parse(buf_str(&c->out), c->out.len, &root, &c->err);
+	if (r == 0 && json_true(root, "judged")) {
+		r = check_same(c, root);
+		if (r == 0)
+			snprintf(ret_nonce, AUTH_TEXT_MAX, "%s", json_text(root, "nonce"));
+	}
+	json_free(root);
+	answer_wipe(c);
+	return r;
+}
+
 int sign_in_taken(struct call *c, int64_t *ret_since)
 {
 	cJSON *root = NULL;
@@ -68,8 +118,9 @@ int sign_in_taken(struct call *c, int64_t *ret_since)
 		*ret_since = json_int(root, "since", 0);
 	if (r == 0)
 		c->factor = json_int(root, "factor", 0);
-	sodium_memzero((char *)(uintptr_t)buf_str(&c->out), c->out.len);
-	buf_clear(&c->out);
+	if (r == 0 && json_text(root, "user"))
+		snprintf(c->user, sizeof c->user, "%s", json_text(root, "user"));
+	answer_wipe(c);
 	json_free(root);
 	if (r == 0 && c->credential[0] == '\0')
 		return call_fail(c, E_PROTOCOL, "", "the server answered without a session");

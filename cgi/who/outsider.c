@@ -1,4 +1,4 @@
-/* What the ways in share: who an outsider is here, and two checks of their settings.
+/* What the ways in share: who an outsider is here, and a secret of their settings.
  *
  * A name belongs to the source and the subject it first came from (cgi/who rule 9). This file
  * decides and makes the arguments of the command; it sends nothing: the handlers tell the server.
@@ -39,27 +39,6 @@ int secret_line(const char *path, char **ret, struct err *err)
 	}
 	buf_done(&text);
 	return r;
-}
-
-bool url_is_loopback(const char *url)
-{
-	static const char *const hosts[] = { "127.", "localhost", "[::1]" };
-	const char *host = strstr(url, "://");
-
-	if (!host)
-		return false;
-	host += 3;
-	for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
-		size_t n = strlen(hosts[i]);
-
-		/* "127." is an address only when nothing but its numbers follows. */
-		if (i == 0)
-			n += strspn(host + (strncmp(host, hosts[i], n) == 0 ? n : 0),
-			            "0123456789.");
-		if (strncmp(host, hosts[i], strlen(hosts[i])) == 0 && strchr(":/", host[n]))
-			return true;
-	}
-	return false;
 }
 
 /* --- who comes in --- */

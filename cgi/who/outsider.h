@@ -1,5 +1,5 @@
 /* outsider.h — somebody for whom a directory or a provider vouches, and which user he is here.
- * Beside that two checks of settings that both ways share.
+ * Beside that a secret as both ways' settings name one.
  */
 #ifndef CGI_OUTSIDER_H
 #define CGI_OUTSIDER_H
@@ -35,7 +35,5 @@ int outsider_admit(struct call *c, const struct outsider *o, struct cJSON **ret_
 
 /* A secret of one line. E_INVALID */
 int secret_line(const char *path, char **ret, struct err *err);
-/* Is the host of scheme://host[:port]/... loopback? */
-bool url_is_loopback(const char *url);
 
 #endif

@@ -23,6 +23,7 @@
 #include "util/err.h"
 #include "util/log.h"
 #include "util/module.h"
+#include "util/url.h"
 
 struct ways {
 	struct cgi *cgi;

@@ -4,7 +4,9 @@
 
 #include "util/err.h"
 #include "util/log.h"
+#include "util/near.h"
 #include "util/pair_text.h"
+#include "util/url.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -196,6 +198,20 @@ static int server_keys_check(const struct param_baseserver *p, struct err *err)
 	return 0;
 }
 
+static int provider_check(const struct param_baseserver *p, struct err *err)
+{
+	static const char *const roles[] = { "none", "viewer", "developer", "operator", NULL };
+	int r = p->oidc_issuer[0] ? url_check("oidc_issuer", p->oidc_issuer, err) : 0;
+
+	if (r == 0 && p->oidc_issuer[0] && !p->oidc_client_id[0])
+		r = err_set(err, E_INVALID, "oidc_issuer wants oidc_client_id");
+	if (r == 0 && !near_is_one(p->oidc_role, roles))
+		r = err_set(err, E_INVALID,
+		            "oidc_role is '%s', want none, viewer, developer or operator",
+		            p->oidc_role);
+	return r;
+}
+
 static int baseserver_check(const void *self, struct err *err)
 {
 	const struct param_baseserver *p = self;
@@ -253,6 +269,8 @@ static int baseserver_check(const void *self, struct err *err)
 		               "in seconds",
 		               p->lead_ms, ETCD_LEAD_MS_MIN);
 	r = vault_check(p, err);
+	if (r == 0)
+		r = provider_check(p, err);
 	if (r == 0)
 		r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
 	return r < 0 ? r : level_check(p->log_level, err);

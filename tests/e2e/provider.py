@@ -57,7 +57,7 @@ class Provider:
         self.client, self.secret, self.codes, self.alg = client, secret, {}, "RS256"
         self.claims = {"sub": "u-1", "preferred_username": "olga", "name": "Olga O.", "email": "olga@example.com", "groups": []}
         self.bend = self.sign_with = self.signature = None
-        self.asked, self.away, self.issuer_said, self.hold = [], False, None, None  # hold: an Event it waits for
+        self.asked, self.away, self.issuer_said, self.hold, self.waiting = [], False, None, None, False  # hold: an Event it waits for
         # UserInfo, where it is offered: `info` what it says (None: as the token's claims), `info_status`, and whether signed.
         self.offers_info, self.info, self.info_status, self.info_signed, self.info_bend = False, None, 200, False, None
         outer = self
@@ -80,7 +80,9 @@ class Provider:
             def do_GET(self):
                 outer.asked.append(self.path)
                 if outer.hold:
+                    outer.waiting = True
                     outer.hold.wait()
+                    outer.waiting = False
                 if outer.away:
                     return self.answer(503, {})
                 if self.path == "/realm/.well-known/openid-configuration":

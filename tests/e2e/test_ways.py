@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Signing in with what others vouch for: a directory (Debian's slapd, StartTLS), an OpenID provider. TAP."""
+"""Signing in with what others vouch for: a directory (Debian's slapd, StartTLS), an OpenID provider whose ID tokens the server judges.
+Lying faces, and a server that judges none: test_provider.py. TAP."""
 import base64
 import hashlib
 import hmac
 import http.client
 import json
 import os
-import pwd
-import shutil
 import signal
 import ssl
 import subprocess
@@ -19,140 +18,10 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Daemon, Site, Skip, free_port, main, stand_still, test, until  # noqa: E402
+from harness import BIN, Daemon, free_port, main, stand_still, test, until  # noqa: E402
 from provider import Provider  # noqa: E402
-
-WORD, BIND, CLIENT = "a directory word", "canary-bind-7d1c", "canary client&secret"
-PEOPLE = ("dn: dc=x\nobjectClass: dcObject\nobjectClass: organization\no: x\ndc: x\n\n"
-          "dn: ou=people,dc=x\nobjectClass: organizationalUnit\nou: people\n\n"
-          "dn: ou=groups,dc=x\nobjectClass: organizationalUnit\nou: groups\n\n")
-
-
-def person(uid):
-    return (f"dn: uid={uid},ou=people,dc=x\nobjectClass: inetOrgPerson\nuid: {uid}\ncn: {uid.title()} of X\n"
-            f"sn: x\nmail: {uid}@example.com\nuserPassword: {WORD}\n\n")
-
-
-def ldap_group(name, *members):
-    return f"dn: cn={name},ou=groups,dc=x\nobjectClass: groupOfNames\ncn: {name}\n" + "".join(
-        f"member: uid={m},ou=people,dc=x\n" for m in members) + "\n"
-
-
-class Slapd:
-    def __init__(self, folder):
-        if not Path("/usr/sbin/slapd").exists():
-            raise Skip("no slapd")
-        self.dir, self.port = folder / "slapd", free_port()
-        (self.dir / "data").mkdir(parents=True)
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.dir / "key.pem", "-out", self.dir / "cert.pem"],
-                       check=True, capture_output=True)
-        (self.dir / "slapd.conf").write_text(
-            "include /etc/ldap/schema/core.schema\ninclude /etc/ldap/schema/cosine.schema\n"
-            "include /etc/ldap/schema/inetorgperson.schema\nmodulepath /usr/lib/ldap\nmoduleload back_mdb\n"
-            f"pidfile {self.dir}/pid\nTLSCertificateFile {self.dir}/cert.pem\nTLSCertificateKeyFile {self.dir}/key.pem\n"
-            "security simple_bind=128\nallow bind_anon_cred\n"
-            f'database mdb\nsuffix "dc=x"\nrootdn "cn=root,dc=x"\nrootpw {BIND}\ndirectory {self.dir}/data\nmaxsize 10485760\n'
-            "access to attrs=userPassword by anonymous auth by * none\naccess to * by * read\n")
-        (self.dir / "x.ldif").write_text(PEOPLE + person("lea") + person("lou") + person("ann") + ldap_group("ops", "lea"))
-        subprocess.run(["/usr/sbin/slapadd", "-f", self.dir / "slapd.conf", "-l", self.dir / "x.ldif"], check=True, capture_output=True)
-        self.owner = []
-        if os.getuid() == 0 and any(u.pw_name == "openldap" for u in pwd.getpwall()):
-            self.owner = ["-u", "openldap", "-g", "openldap"]
-            for path in [self.dir, *self.dir.rglob("*")]:
-                shutil.chown(path, "openldap", "openldap")
-        self.start()
-
-    def start(self):
-        self.proc = subprocess.Popen(["/usr/sbin/slapd", "-d", "0", "-h", f"ldap://127.0.0.1:{self.port}", "-f", self.dir / "slapd.conf",
-                                      *self.owner], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until("slapd answers", lambda: self.change("version", "").returncode == 0, 30)
-
-    def change(self, program, ldif):
-        """ldapmodify or ldapadd as root; `version`: only whether it answers."""
-        words = ["ldapwhoami"] if program == "version" else [program]
-        done = subprocess.run([*words, "-x", "-ZZ", "-H", f"ldap://127.0.0.1:{self.port}", "-D", "cn=root,dc=x", "-w", BIND],
-                              input=ldif, text=True, capture_output=True, env={**os.environ, "LDAPTLS_CACERT": str(self.dir / "cert.pem")})
-        assert done.returncode == 0 or program == "version", done.stderr
-        return done
-
-    def stop(self):
-        self.proc.send_signal(signal.SIGCONT)
-        self.proc.send_signal(signal.SIGTERM)
-        self.proc.wait(30)
-
-
-def ask(s, method, path, body=None, **headers):
-    """-> status, JSON, response; nobody's unless a header says so."""
-    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
-    link.request(method, path, None if body is None else json.dumps(body),
-                 {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}})
-    r = link.getresponse()
-    text = r.read()
-    link.close()
-    return r.status, json.loads(text) if "json" in (r.getheader("Content-Type") or "") else text, r
-
-
-def login(s, user, password, **more):
-    return ask(s, "POST", "/api/v1/login", {"user": user, "password": password, **more})
-
-
-def cookies(r):
-    return {"Cookie": "; ".join(v.split(";")[0] for k, v in r.getheaders() if k.lower() == "set-cookie")}
-
-
-class Ways(Site):
-    slapd = None
-
-    def __init__(self):
-        super().__init__("ways", secrets_key_file="/nowhere")
-        self.cgi_port = self.http
-        keys = self.dir / "secrets.keys"
-        keys.touch(0o600)
-        keys.write_text(f"one:{os.urandom(32).hex()}\n")
-        self.base_sets["secrets_key_file"] = keys
-        self.base.argv = self.argv("baseserver", self.base_sets)
-
-    def get_first(self, path):
-        """Of the cgi that this Site has its token of."""
-        other, self.http = self.http, self.cgi_port
-        try:
-            return self.get(path)
-        finally:
-            self.http = other
-
-    def close(self):
-        if self.slapd:
-            self.slapd.stop()
-        super().close()
-
-
-def begin():
-    s = Ways()
-    try:
-        s.slapd = Slapd(s.dir)
-        s.provider = Provider(s.dir, "sirdar", CLIENT)
-        for name, text in (("bind", BIND), ("client", CLIENT)):
-            (s.dir / f"{name}.secret").touch(0o600)
-            (s.dir / f"{name}.secret").write_text(text + "\n")
-        sets = {"ldap_url": f"ldap://127.0.0.1:{s.slapd.port}", "ldap_start_tls": "true", "ldap_ca_file": s.slapd.dir / "cert.pem",
-                "ldap_base": "ou=people,dc=x", "ldap_bind_dn": "cn=root,dc=x", "ldap_bind_secret_file": s.dir / "bind.secret",
-                "ldap_group_base": "ou=groups,dc=x", "ldap_timeout_ms": 3000,
-                "oidc_issuer": s.provider.issuer, "oidc_client_id": "sirdar", "oidc_client_secret_file": s.dir / "client.secret",
-                "oidc_redirect_url": f"http://127.0.0.1:{s.http}/api/v1/login/oidc/callback", "oidc_name": "House",
-                "login_tries_per_minute": 1000}
-        s.cgi.argv += [w for k, v in sets.items() for w in ("--set", f"{k}={v}")]
-        s.start().believe()
-    except BaseException:
-        s.close()
-        raise
-    return s
-
-
-def admin(s, method, path, body=None):
-    status, answer, _ = ask(s, method, path, body, Authorization=f"Bearer {s.token}")
-    assert status < 300, (path, status, answer)
-    return answer
+from ways import (BIND, CLIENT, WORD, Beside, admin, ask, back, begin, cookies, go, judge_with, login, person, refused,  # noqa: E402
+                  whole)
 
 
 @test
@@ -314,31 +183,6 @@ def a_directory_with_a_certificate_of_nobody_gets_no_password(s):
         other.stop()
 
 
-class Beside:
-    """A second cgi with other settings, which a test talks to instead."""
-
-    def __init__(self, s, **sets):
-        self.s, self.first = s, s.http
-        words = [str(w) for w in s.cgi.argv]
-        self.port, folder = free_port(), s.dir / f"cgi-{free_port()}"
-        sets = {"listen": f"127.0.0.1:{self.port}", "state_dir": folder, **sets}
-        self.cgi = Daemon(s, folder.name, words + [w for k, v in sets.items() for w in ("--set", f"{k}={v}")], r"cgi\.ready")
-
-    def __enter__(self):
-        self.cgi.start()
-        self.s.http = self.port
-        try:
-            until("the server is there", lambda: ask(self.s, "GET", "/readyz")[0] == 200)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.s.http = self.first
-        self.cgi.stop()
-
-
 @test
 def the_settings_of_the_directory_say_who_is_found_and_what_of_him(s):
     lea = "dn: uid=lea,ou=people,dc=x\nchangetype: modify\n"
@@ -379,33 +223,9 @@ def the_settings_of_the_directory_say_who_is_found_and_what_of_him(s):
 
 # --- the provider --------------------------------------------------------------------------------
 
-def go(s, jar=None):
-    """There: -> (code, state, what the browser keeps)."""
-    status, _, r = ask(s, "GET", "/api/v1/login/oidc")
-    assert status == 302, status
-    keep = r.getheader("Set-Cookie")
-    assert "HttpOnly" in keep and "SameSite=Lax" in keep, keep
-    return (*s.provider.approve(r.getheader("Location")), jar or cookies(r))
-
-
-def back(s, code, state, jar, more=""):
-    return ask(s, "GET", f"/api/v1/login/oidc/callback?code={code}&state={state}{more}", **jar)
-
-
-def whole(s):
-    return back(s, *go(s))
-
-
-def refused(s, word, **bent):
-    for k, v in bent.items():
-        setattr(s.provider, k, v)
-    try:
-        status, answer, r = whole(s)
-    finally:
-        for k in bent:
-            setattr(s.provider, k, "RS256" if k == "alg" else None)
-    assert status == 401 and word in answer["error"]["message"], (word, status, answer)
-    assert r.getheader("Set-Cookie") is None
+def again(s):
+    s.base.restart()
+    until("the cgi has the server again", s.up)
 
 
 @test
@@ -446,7 +266,7 @@ def what_the_token_does_not_say_the_provider_is_asked(s):
         refused_now = whole(s)
         assert refused_now[0] == 401 and "preferred_username" in refused_now[1]["error"]["message"], refused_now  # it offers no UserInfo
         p.offers_info = True
-        s.cgi.restart()  # what the provider says of itself is known for an hour
+        again(s)  # what the provider says of itself is known for an hour
         for signed, alg in ((False, "RS256"), (True, "RS256"), (True, "ES256")):
             p.info_signed, p.alg = signed, alg
             p.claims = {**before, "preferred_username": f"uma{alg[:1]}{signed}", "sub": f"u-{alg}-{signed}", "name": "Uma", "email": "uma@example.com"}
@@ -471,11 +291,11 @@ def what_the_token_does_not_say_the_provider_is_asked(s):
             p.info, p.info_status, p.info_signed, p.info_bend = None, 200, False, None
             assert got[0] == status and word in got[1]["error"]["message"], (bent, got)
         p.bend, p.info_status = no_mail, 403  # a mail is not worth a refusal
-        mark = s.cgi.text().count("oidc.userinfo")
-        assert whole(s)[0] == 302 and s.cgi.text().count("oidc.userinfo") == mark + 1
+        mark = s.base.text().count("oidc.userinfo")
+        assert whole(s)[0] == 302 and s.base.text().count("oidc.userinfo") == mark + 1
     finally:
         p.bend, p.info, p.info_status, p.info_signed, p.claims, p.alg, p.offers_info = None, None, 200, False, before, "RS256", False
-        s.cgi.restart()
+        again(s)
 
 
 @test
@@ -589,13 +409,37 @@ def a_provider_that_is_away_is_told(s):
     assert status == 503 and "calls itself" in answer["error"]["message"], answer
     s.provider.issuer_said = None
     assert whole(s)[0] == 302
+    again(s)  # it knows of the provider what it asks for now
+    code, state, jar = go(s)
+    s.provider.issuer_said = "https://another.example"
+    status, answer, _ = back(s, code, state, jar)
+    s.provider.issuer_said = None
+    assert status == 503 and "calls itself" in answer["error"]["message"], answer
+    assert whole(s)[0] == 302
+
+
+@test
+def a_sign_in_that_was_under_way_when_the_server_began_anew_begins_again(s):
+    code, state, jar = go(s)
+    again(s)
+    status, answer, _ = back(s, code, state, jar)
+    assert status == 401 and "too long ago" in answer["error"]["message"], answer
+    assert whole(s)[0] == 302
+
+
+@test
+def server_and_cgi_that_mean_different_providers_say_so_before_anybody_is_sent_away(s):
+    for setting, value in (("oidc_issuer", "http://127.0.0.1:1/else"), ("oidc_client_id", "another")):
+        with judge_with(s, **{setting: value}):
+            status, answer, _ = ask(s, "GET", "/api/v1/login/oidc")
+            assert status == 409 and setting in answer["error"]["message"] and value in answer["error"]["message"], answer
 
 
 @test
 def the_settings_of_the_provider_say_what_is_asked_and_what_of_it_is_taken(s):
     p, before = s.provider, dict(s.provider.claims)
     try:
-        with Beside(s, oidc_scopes="openid teams", oidc_user_claim="nick", oidc_groups_claim="teams"):
+        with judge_with(s, oidc_user_claim="nick", oidc_groups_claim="teams"), Beside(s, oidc_scopes="openid teams"):
             where = ask(s, "GET", "/api/v1/login/oidc")[2].getheader("Location")
             assert urllib.parse.parse_qs(where.split("?", 1)[1])["scope"] == ["openid teams"], where
             p.claims = {**before, "sub": "u-nick", "nick": "nicki", "groups": [], "teams": ["/dev team"]}
@@ -604,12 +448,12 @@ def the_settings_of_the_provider_say_what_is_asked_and_what_of_it_is_taken(s):
         assert "profile" in ask(s, "GET", "/api/v1/login/oidc")[2].getheader("Location")
         p.claims = {**before, "sub": "u-new", "preferred_username": "newcomer", "groups": []}
         assert whole(s)[0] == 403
-        with Beside(s, oidc_role="viewer"):
+        with judge_with(s, oidc_role="viewer"):
             assert whole(s)[0] == 302
             assert s.get_first("/api/v1/users/newcomer")["effective"]["role"] == "viewer"
         p.claims, p.bend = dict(before), lambda head, claims: claims.update(exp=int(time.time()) - 30)
         assert whole(s)[0] == 302
-        with Beside(s, oidc_skew_ms=0):
+        with judge_with(s, oidc_skew_ms=0):
             assert whole(s)[0] == 401
     finally:
         p.claims, p.bend = before, None
@@ -617,8 +461,12 @@ def the_settings_of_the_provider_say_what_is_asked_and_what_of_it_is_taken(s):
 
 @test
 def a_provider_may_take_oidc_timeout_ms(s):
-    s.provider.hold = threading.Event()
+    hold = threading.Event()
     try:
+        with judge_with(s, oidc_timeout_ms=200), Beside(s):
+            code, state, jar = go(s)
+            s.provider.hold = hold
+            assert back(s, code, state, jar)[0] in (503, 504), "by the server, which knows nothing of the provider yet"
         with Beside(s, oidc_timeout_ms=200):
             assert ask(s, "GET", "/api/v1/login/oidc")[0] in (503, 504)
         with Beside(s, oidc_timeout_ms=60000):
@@ -627,25 +475,51 @@ def a_provider_may_take_oidc_timeout_ms(s):
             t.start()
             t.join(1)
             assert t.is_alive(), got
-            s.provider.hold.set()
+            hold.set()
             t.join()
             assert got == [302], got
     finally:
-        s.provider.hold.set()
+        hold.set()
         s.provider.hold = None
+
+
+@test
+def a_provider_that_hangs_holds_nobody_else_of_the_server(s):
+    again(s)
+    code, state, jar = go(s)
+    s.provider.hold = threading.Event()
+    got = []
+    t = threading.Thread(target=lambda: got.append(back(s, code, state, jar)[0]))
+    t.start()
+    try:
+        until("the server asks it", lambda: s.provider.waiting)
+        for _ in range(3):
+            assert login(s, "ann", "her own word here")[0] == 200
+            s.command("pool-set", pool="meanwhile", size=2)
+        assert t.is_alive(), got
+    finally:
+        s.provider.hold.set()
+        t.join()
+        s.provider.hold = None
+    assert got == [302], got
 
 
 @test
 def a_provider_is_vouched_for_by_oidc_ca_file(s):
     (s.dir / "provider").mkdir()
-    p = Provider(s.dir / "provider", "sirdar", CLIENT)
+    first, p = s.provider, Provider(s.dir / "provider", "sirdar", CLIENT)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(s.slapd.dir / "cert.pem", s.slapd.dir / "key.pem")
     p.server.socket = tls.wrap_socket(p.server.socket, server_side=True)
-    p.issuer = p.issuer.replace("http:", "https:")
-    for file, status in ((s.slapd.dir / "cert.pem", 302), ("", 503)):
-        with Beside(s, oidc_issuer=p.issuer, oidc_ca_file=file):
-            assert ask(s, "GET", "/api/v1/login/oidc")[0] == status, file
+    p.issuer, p.claims = p.issuer.replace("http:", "https:"), first.claims
+    s.provider, known = p, s.slapd.dir / "cert.pem"
+    try:
+        for server, cgi, there, here in ((known, known, 302, 302), (known, "", 503, None), ("", known, 302, 503)):
+            with judge_with(s, oidc_issuer=p.issuer, oidc_ca_file=server), Beside(s, oidc_issuer=p.issuer, oidc_ca_file=cgi):
+                assert ask(s, "GET", "/api/v1/login/oidc")[0] == there, (server, cgi)
+                assert here is None or whole(s)[0] == here, (server, cgi)
+    finally:
+        s.provider = first
     p.server.shutdown()
 
 

@@ -2,7 +2,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-#include "cgi/who/jwt.h"
+#include "openid/jwt.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/json_in.h"

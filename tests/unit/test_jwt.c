@@ -14,7 +14,7 @@
 #include <gnutls/crypto.h>
 #include <sodium.h>
 
-#include "cgi/who/jwt.h"
+#include "openid/jwt.h"
 #include "util/buf.h"
 #include "util/err.h"
 

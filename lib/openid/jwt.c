@@ -1,10 +1,10 @@
 /* One ID token judged: its form, its signature by a key of the issuer's set, what it claims.
  *
  * Pure: the caller gives the keys and the time. RS256 and ES256 are all there is, whatever the
- * header names, and a key serves its own kind alone (cgi/who rule 10). A key that is not in the
+ * header names, and a key serves its own kind alone (lib/openid rule 1). A key that is not in the
  * set is E_NOT_FOUND, so that the caller can ask for the set anew.
  */
-#include "cgi/who/jwt.h"
+#include "openid/jwt.h"
 
 #include <cjson/cJSON.h>
 #include <gnutls/abstract.h>

@@ -4,8 +4,8 @@
  * `none` and signatures by a shared secret are refused whatever the set holds, and each key
  * serves its own kind.
  */
-#ifndef CGI_JWT_H
-#define CGI_JWT_H
+#ifndef OPENID_JWT_H
+#define OPENID_JWT_H
 
 #include <stdint.h>
 

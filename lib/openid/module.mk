@@ -1,0 +1,1 @@
+$(eval $(call library,openid,lib/openid))
