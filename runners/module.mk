@@ -12,7 +12,7 @@ RUNNER_HTTP := run text json guard fetch request
 $(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP) probe),-lcurl -lcjson))
 $(B)/runners/http.so: $(wildcard runners/common/*.h)
 # With the clients of the databases, linked only here.
-RUNNER_DB := run text json guard values db db_values db_dial db_open db_claim db_mysql db_postgres db_sqlite place apart
+RUNNER_DB := run text json guard values db db_values db_dial db_open db_claim db_clear db_mysql db_postgres db_sqlite place apart
 RUNNER_DB_LIBS := -lmariadb -lpq -lsqlite3 -lcjson
 $(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) rows csv probe),$(RUNNER_DB_LIBS)))
 $(B)/runners/sql.so: $(wildcard runners/common/*.h)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "runners/common/db_clear.h"
 #include "runners/common/db_impl.h"
 #include "runners/common/run.h"
 
@@ -17,6 +18,7 @@
 #define LOST_FIRST    2000  /* the connector's own errors */
 #define LOST_LAST     2999
 #define ER_NO_SERVERS 1040 /* too many connections */
+#define NOT_ALLOWED   5010 /* of the connector: a plugin that is not in its list */
 
 struct my {
 	struct db db; /* first */
@@ -32,6 +34,10 @@ static struct my *my_of(struct db *db)
 	return (struct my *)db;
 }
 
+/* Plugins that answer a challenge and show the password to nobody. Those that are left out send it
+ * as it is, over TLS, or sealed with a key that the server names. */
+#define CHALLENGES "mysql_native_password,client_ed25519"
+
 static void set_options(MYSQL *conn, const struct db_where *w, unsigned timeout_s)
 {
 	const unsigned off = 0;
@@ -40,6 +46,8 @@ static void set_options(MYSQL *conn, const struct db_where *w, unsigned timeout_
 	mysql_optionsv(conn, MYSQL_OPT_CONNECT_TIMEOUT, &timeout_s);
 	mysql_optionsv(conn, MYSQL_OPT_LOCAL_INFILE, &off);
 	mysql_optionsv(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	if (db_clear_is_wanted(w) && w->password && w->password[0])
+		mysql_optionsv(conn, MARIADB_OPT_RESTRICTED_AUTH, CHALLENGES);
 	if (w->tls == DB_TLS_OFF)
 		return;
 	mysql_optionsv(conn, MYSQL_OPT_SSL_ENFORCE, &yes);
@@ -141,6 +149,9 @@ static int mysql_fail(struct my *m)
 
 	if (m->is_stopped)
 		return DB_STOPPED;
+	/* The connector's own sentence names no plugin where the server changed to another. */
+	if (code == NOT_ALLOWED)
+		return db_clear_refuse(&m->db, "not by a challenge");
 	return db__set(&m->db, is_away ? DB_AWAY : DB_FAILED, "%u %s", code, mysql_error(m->conn));
 }
 

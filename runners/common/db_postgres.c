@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runners/common/db_clear.h"
 #include "runners/common/db_impl.h"
 #include "runners/common/run.h"
 
@@ -14,6 +15,7 @@
 struct pg {
 	struct db db; /* first */
 	PGconn *conn;
+	struct db_clear clear;
 	int64_t told_ms;
 	bool is_stopped, is_up;
 };
@@ -73,11 +75,13 @@ static int postgres_await(struct pg *p, short events, int64_t end_ms)
 	}
 }
 
-static int pg_open(struct db *db, const struct db_where *w)
+static PGconn *start(const struct db_where *w, bool *ret_is_bound)
 {
-	static const char *const modes[] = { "prefer", "require", "verify-full" };
-	struct pg *p = pg_of(db);
 	char port[16] = "";
+	const char *mode, *binding;
+
+	db_clear_modes(w, &mode, &binding);
+	*ret_is_bound = binding;
 	const char *const names[] = { "host",
 		                      "port",
 		                      "user",
@@ -87,35 +91,66 @@ static int pg_open(struct db *db, const struct db_where *w)
 		                      "sslrootcert",
 		                      "application_name",
 		                      "client_encoding",
+		                      "channel_binding",
 		                      NULL };
 	const char *const values[] = { w->host ? w->host : "127.0.0.1",
 		                       port,
 		                       w->user,
 		                       w->password,
 		                       w->database,
-		                       modes[w->tls],
+		                       mode,
 		                       w->ca_file,
 		                       "sirdar",
 		                       "UTF8",
+		                       binding,
 		                       NULL };
-	int64_t end_ms = run_now_ms() + CONNECT_MS;
 
 	if (w->port)
 		snprintf(port, sizeof port, "%d", (int)w->port);
-	p->conn = PQconnectStartParams(names, values, 0);
-	if (!p->conn)
-		return db__set(db, DB_FAILED, "out of memory");
-	PQsetNoticeProcessor(p->conn, on_notice, p);
+	return PQconnectStartParams(names, values, 0);
+}
+
+/* Libpq ends the connection where it wants SCRAM bound to it, and is asked otherwise. */
+static int connect_fail(struct pg *p)
+{
+	if (p->clear.is_bound && strstr(PQerrorMessage(p->conn), "channel binding"))
+		return db_clear_refuse(&p->db, "not by SCRAM that is bound to TLS");
+	return postgres_fail(p);
+}
+
+static int connect_wait(struct pg *p, int64_t end_ms)
+{
 	for (PostgresPollingStatusType s = PGRES_POLLING_WRITING; s != PGRES_POLLING_OK;) {
 		int code;
 
+		if (!db_clear_passes(&p->clear))
+			return db_clear_refuse(&p->db, "in clear text");
 		if (s == PGRES_POLLING_FAILED || PQstatus(p->conn) == CONNECTION_BAD)
-			return postgres_fail(p);
+			return connect_fail(p);
 		code = postgres_await(p, s == PGRES_POLLING_READING ? POLLIN : POLLOUT, end_ms);
 		if (code < 0)
 			return code;
 		s = PQconnectPoll(p->conn);
 	}
+	return DB_OK;
+}
+
+static int pg_open(struct db *db, const struct db_where *w)
+{
+	struct pg *p = pg_of(db);
+	bool is_bound;
+	int code;
+
+	p->conn = start(w, &is_bound);
+	if (!p->conn)
+		return db__set(db, DB_FAILED, "out of memory");
+	PQsetNoticeProcessor(p->conn, on_notice, p);
+	if (db_clear_is_wanted(w) && db_clear_begin(&p->clear, p->conn, is_bound) < 0)
+		return db__set(db, DB_FAILED, "out of memory");
+	code = connect_wait(p, run_now_ms() + CONNECT_MS);
+	db_clear_end(&p->clear);
+	if (code < 0)
+		return code;
 	p->is_up = true;
 	return PQsetnonblocking(p->conn, 1) < 0 ? postgres_fail(p) : DB_OK;
 }

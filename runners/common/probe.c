@@ -10,6 +10,7 @@ static const struct {
 	const char *words;
 	int outcome;
 } rows[] = {
+	{ "asks for the password itself", RUNNER_PROBE_TLS },
 	{ "to database '", RUNNER_PROBE_DATABASE }, /* MySQL: no right to it */
 	{ "Unknown database", RUNNER_PROBE_DATABASE },
 	{ "FATAL:  database \"", RUNNER_PROBE_DATABASE },

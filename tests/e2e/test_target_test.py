@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BIN, RUNNERS, Site, Skip, free_port, main, test, until  # noqa: E402
 import databases  # noqa: E402
 import mariadb  # noqa: E402
+import redirected  # noqa: E402
 
 CANARY = "canary-of-the-tested"
 WRONG = "canary-of-the-wrong-word"
@@ -147,6 +148,17 @@ def a_file_whose_writer_died_is_looked_at_and_nothing_beside_it_changes(s):
     target(s, "hot", kind="sqlite", database=str(folder / "hot.db"))
     assert outcome(s, "hot") == "other"
     assert {f: (folder / f).read_bytes() for f in os.listdir(folder)} == before, os.listdir(folder)
+
+
+@test
+def a_server_that_asks_for_the_password_itself_is_named_and_not_told(s):
+    for server, kind in ((redirected.MySQL("mysql_clear_password"), "mysql"), (redirected.MySQL("caching_sha2_password"), "mysql"),
+                         (redirected.PostgreSQL("clear"), "postgresql")):
+        target(s, "asks", kind=kind, host="127.0.0.1", port=server.port, user="job", database="d", password=CANARY)
+        one = tried(s, "asks")
+        assert server.asked and CANARY.encode() not in server.got, (kind, server.got, one)
+        assert one["outcome"] == "tls" and "not sent" in one["text"] and "set tls to verify" in one["text"], (kind, one)
+        server.close()
 
 
 @test
