@@ -222,6 +222,7 @@ static int make_core(struct daemon *d, struct err *err)
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
 	r = secrets_new(place_of(d, "secrets"), p, &d->secrets, err);
+	cset.secrets = d->secrets;
 	cset.passwords = d->passwords = passwords_new(place_of(d, "passwords"));
 	if (r == 0 && p->oidc_issuer[0])
 		r = outsiders_new(place_of(d, "outsiders"), p, &d->outsiders, err);

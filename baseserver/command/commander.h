@@ -24,6 +24,7 @@ struct err;
 struct ledger;
 struct outsiders;
 struct passwords;
+struct secrets;
 struct progress_news;
 struct store;
 struct thread;
@@ -48,6 +49,7 @@ struct commander_settings {
 	size_t commands_max;                   /* person_commands_max; 0: any */
 	int64_t unfinished_max;                /* project_unfinished_max; 0: any */
 	struct passwords *passwords;           /* borrowed; NULL: nobody signs in */
+	const struct secrets *secrets;         /* borrowed; NULL: any source may be named */
 	int64_t login_tries;                   /* login_tries_per_minute */
 	struct outsiders *outsiders;           /* borrowed; NULL: no ID token is judged here */
 	const char *oidc_issuer, *oidc_client; /* oidc_client_id; borrowed */

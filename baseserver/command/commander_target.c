@@ -10,6 +10,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/pools.h"
 #include "baseserver/model/vault.h"
+#include "baseserver/secret/secrets.h"
 #include "baseserver/secret/source.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
@@ -513,7 +514,39 @@ int targets__seal_again(struct commander *c, struct cmd *cmd, struct err *err)
 	return r;
 }
 
+/* A place that no setting allows would hold back each job. */
+static int judge_source(const struct commander *c, const struct jval *ref, const char *at,
+                        struct refusal *f)
+{
+	const char *from = jv_is(ref, JV_OBJECT) ? jv_str(ref, "from") : NULL;
+	const char *lack = from && c->set.secrets ? secrets_lack(c->set.secrets, from) : NULL;
+
+	if (!lack)
+		return 0;
+	return refuse(f, E_CONFLICT, at, "the manual, Target servers",
+	              "%s: the server asks no source '%.20s', for its setting %s is empty: set it "
+	              "in the baseserver's settings, and start the server again",
+	              at, from, lack);
+}
+
+static int judge_sources(const struct commander *c, const struct jval *args, struct refusal *f)
+{
+	const struct jval *all = jv_get(args, "secrets");
+	int r = judge_source(c, jv_get(args, TARGET_PASSWORD), "args." TARGET_PASSWORD, f);
+	char at[100];
+
+	for (const struct jval *v = jv_first(all); v && r == 0; v = v->next) {
+		snprintf(at, sizeof at, "args.secrets.%.60s", v->key);
+		r = judge_source(c, v, at, f);
+	}
+	return r;
+}
+
 int target__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
+	int r = cmd->kind == CK_SERVER_SET ? judge_sources(c, cmd->o.args, f) : 0;
+
+	if (r < 0)
+		return r;
 	return cmd->kind == CK_SERVER_SET ? target_set(c, cmd, f) : take_away(c, cmd, f);
 }

@@ -5,14 +5,19 @@
  * less than half of that time left, so that it can ask again while it starts. What failed is not
  * tried again before a pause that doubles, up to SECRET_WAIT_MAX_US: who asks meanwhile is told
  * why, at once. A source that is one place and cannot be had at all (E_IO, E_TIMEOUT, E_AUTH)
- * pauses as a whole, a path of a file or of a program alone: what does not answer keeps this thread
- * for one timeout a pause, and the others work on. */
+ * pauses as a whole, a path of a file or of a program alone.
+ *
+ * A value is fetched by a thread of its own (fetch.h), so this one never waits, and whoever asks
+ * for the same value meanwhile gets the same answer. A source has so many threads at once and no
+ * more, and half of them for what failed before: many that do not answer leave room for the rest.
+ * A question with several values asks for all of them, and is answered when none is under way. */
 #include "baseserver/secret/secrets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/secret/fetch.h"
 #include "baseserver/secret/source.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -23,12 +28,13 @@
 #include "util/param.h"
 #include "util/utf8.h"
 
-enum { SOURCES_MAX = 8, KEPT_MAX = 4096 };
+enum { SOURCES_MAX = 8, KEPT_MAX = 4096, AT_WORK_MAX = 8 };
 #define PAUSE_US US_PER_S /* the first */
 
 /* Tried in vain: when again. */
 struct trouble {
 	int64_t pause_us, until_us; /* pause 0: it went well */
+	int64_t noted_us;
 	char why[300];
 };
 
@@ -37,12 +43,21 @@ struct kept {
 	char *value; /* NULL: none now */
 	int64_t got_us, end_us;
 	struct trouble trouble;
+	uint64_t turn; /* of those that wait for a thread, the lowest is next; 0: it does not */
+	bool is_at_work;
 };
 
 struct open_source {
 	const struct source *source;
 	void *self; /* NULL: no setting allows it */
 	struct trouble trouble;
+	size_t n_at_work, n_again; /* threads; of these for what failed before */
+};
+
+/* A question that waits for values, in order of arrival. */
+struct waiting {
+	struct waiting *next;
+	struct secret_question *q;
 };
 
 struct secrets {
@@ -52,6 +67,9 @@ struct secrets {
 	size_t n_sources;
 	struct kept *kept;
 	size_t n, cap;
+	uint64_t turns;
+	struct waiting *first, **end;
+	struct fetch *at_work; /* a list */
 };
 
 static void text_wipe(char *text)
@@ -98,6 +116,10 @@ static void kept_expire(struct secrets *s, int64_t now)
 			text_wipe(k->value);
 			k->value = NULL;
 		}
+		if (k->turn || k->is_at_work) {
+			s->kept[n++] = *k;
+			continue;
+		}
 		int64_t end = k->value ? k->end_us : k->trouble.until_us + SECRET_WAIT_MAX_US;
 		if (!k->value && (!k->trouble.pause_us || now >= end)) {
 			kept_done(k);
@@ -110,15 +132,23 @@ static void kept_expire(struct secrets *s, int64_t now)
 	actor_alarm(s->me, next);
 }
 
-/* The one of that reference, made when it is not there. NULL: there are too many. */
-static struct kept *kept_of(struct secrets *s, const struct secret_wish *w)
+static struct kept *kept_find(struct secrets *s, const struct secret_ref *w)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->kept[i].path, w->path) == 0 && strcmp(s->kept[i].key, w->key) == 0 &&
 		    strcmp(s->kept[i].from, w->from) == 0)
 			return &s->kept[i];
-	if (s->n == KEPT_MAX)
-		return NULL;
+	return NULL;
+}
+
+/* The one of that reference, made when it is not there. NULL: there are too many. */
+static struct kept *kept_of(struct secrets *s, const struct secret_wish *w)
+{
+	const struct secret_ref ref = { w->from, w->path, w->key };
+	struct kept *k = kept_find(s, &ref);
+
+	if (k || s->n == KEPT_MAX)
+		return k;
 	s->kept = mem_room(s->kept, &s->cap, s->n + 1, sizeof *s->kept);
 	s->kept[s->n] = (struct kept){ .from = mem_str(w->from),
 		                       .path = mem_str(w->path),
@@ -134,6 +164,7 @@ static void trouble_note(struct trouble *t, int64_t now, const char *why)
 	              : t->pause_us < SECRET_WAIT_MAX_US / 2 ? 2 * t->pause_us
 	                                                     : SECRET_WAIT_MAX_US;
 	t->until_us = now + t->pause_us;
+	t->noted_us = now;
 	snprintf(t->why, sizeof t->why, "%.*s", (int)sizeof t->why - 1, why);
 }
 
@@ -175,48 +206,100 @@ static int64_t kept_for(const struct secrets *s, int64_t lease_us)
 	return lease_us && most_us < keep_us ? most_us : keep_us;
 }
 
-static int fetch_one(struct secrets *s, struct open_source *o, struct kept *k, struct err *err)
+static void kept_take(struct secrets *s, struct kept *k, const struct fetch *f)
 {
-	const struct secret_ref ref = { k->from, k->path, k->key };
-	int64_t lease_us = 0;
-	struct buf value;
-
-	buf_init(&value);
-	int r = source_check(&ref, err); /* what is stored is not believed */
-	if (r == 0)
-		r = o->source->fetch(o->self, &ref, &value, &lease_us, err);
-	if (r == 0)
-		r = value_judge(&value, err);
-	if (r == 0) {
-		text_wipe(k->value);
-		k->value = mem_strn((const char *)buf_at(&value), value.len);
-		k->got_us = clock_steady_us();
-		k->end_us = k->got_us + kept_for(s, lease_us);
-	}
-	source_wipe(&value);
-	buf_done(&value);
-	return r;
+	text_wipe(k->value);
+	k->value = mem_strn((const char *)buf_at(&f->value), f->value.len);
+	k->got_us = clock_steady_us();
+	k->end_us = k->got_us + kept_for(s, f->lease_us);
 }
 
-static void fetch(struct secrets *s, struct open_source *o, struct kept *k)
+/* What was begun before the trouble was known says nothing new. */
+static void fetch_failed(struct open_source *o, struct kept *k, const struct fetch *f, int r)
 {
-	struct err err = { 0 };
+	struct trouble *t = is_of_all(o, r) ? &o->trouble : &k->trouble;
+
+	if (!t->pause_us || t->noted_us <= f->began_us)
+		trouble_note(t, clock_steady_us(), f->err.text);
+	log_warn("secret.failed", "from=%s path=%s text=\"%s\"", k->from, k->path, f->err.text);
+}
+
+static void fetch_judge(struct secrets *s, struct open_source *o, struct kept *k, struct fetch *f)
+{
 	bool was_away = o->trouble.pause_us > 0;
-	int r = fetch_one(s, o, k, &err);
-	int64_t now = clock_steady_us();
+	int r = f->r == 0 ? value_judge(&f->value, &f->err) : f->r;
 
 	if (r < 0) {
-		trouble_note(is_of_all(o, r) ? &o->trouble : &k->trouble, now, err.text);
-		log_warn("secret.failed", "from=%s path=%s text=\"%s\"", k->from, k->path,
-		         err.text);
-	}
-	if (r == 0)
+		fetch_failed(o, k, f, r);
+	} else {
+		kept_take(s, k, f);
 		trouble_end(&k->trouble);
-	if (r == 0 || !is_of_all(o, r)) {
+	}
+	if (!is_of_all(o, r) && o->trouble.noted_us <= f->began_us) {
 		trouble_end(&o->trouble);
 		if (was_away)
 			log_info("secret.source_back", "from=%s", k->from);
 	}
+}
+
+static void on_fetched(struct letter *l, void *self);
+
+/* What failed before has half of the threads. */
+static bool has_thread(const struct open_source *o, const struct kept *k)
+{
+	return o->n_at_work < AT_WORK_MAX && (!k->trouble.pause_us || o->n_again < AT_WORK_MAX / 2);
+}
+
+static bool fetch_start(struct secrets *s, struct open_source *o, struct kept *k)
+{
+	const struct secret_ref ref = { k->from, k->path, k->key };
+	struct fetch *f;
+	struct err err = { 0 };
+
+	k->turn = 0;
+	int r = source_check(&ref, &err); /* what is stored is not believed */
+	if (r == 0)
+		r = fetch_begin(o->source, o->self, &ref, s->me, on_fetched, &f, &err);
+	if (r < 0) {
+		trouble_note(&k->trouble, clock_steady_us(), err.text);
+		return false;
+	}
+	f->is_again = k->trouble.pause_us > 0;
+	o->n_at_work++;
+	o->n_again += f->is_again;
+	k->is_at_work = true;
+	f->next = s->at_work;
+	s->at_work = f;
+	return true;
+}
+
+/* Who waits longest begins, of each source. False: one of them could not. */
+static bool fetches_start(struct secrets *s)
+{
+	bool is_good = true;
+
+	for (;;) {
+		struct kept *next = NULL;
+
+		for (size_t i = 0; i < s->n; i++) {
+			struct kept *k = &s->kept[i];
+
+			if (k->turn && (!next || k->turn < next->turn) &&
+			    has_thread(source_of(s, k->from), k))
+				next = k;
+		}
+		if (!next)
+			return is_good;
+		is_good &= fetch_start(s, source_of(s, next->from), next);
+	}
+}
+
+/* Where the place is away, who waits for it is told so, and nothing begins. */
+static void turns_end(struct secrets *s, const struct open_source *o)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->kept[i].from, o->source->name) == 0)
+			s->kept[i].turn = 0;
 }
 
 /* --- questions --------------------------------------------------------------------------- */
@@ -234,47 +317,131 @@ static int refuse_wish(struct secret_question *q, const struct secret_wish *w, c
 	return E_SECRET;
 }
 
-static int wish_fill(struct secrets *s, struct secret_question *q, struct secret_wish *w)
+/* Of a source that is not there, or of more than are kept. */
+static int refuse_unkept(struct secret_question *q, const struct secret_wish *w,
+                         const struct open_source *o)
+{
+	char why[120];
+
+	snprintf(why, sizeof why, "%s%s",
+	         !o         ? "there is no such source"
+	         : !o->self ? "the server's setting is empty: "
+	                    : "too many secrets are in use",
+	         o && !o->self ? o->source->setting : "");
+	return refuse_wish(q, w, why, 0);
+}
+
+/* False: its value is under way. */
+static bool wish_fill(struct secrets *s, struct secret_question *q, struct secret_wish *w)
 {
 	struct open_source *o = source_of(s, w->from);
 	struct kept *k = o && o->self ? kept_of(s, w) : NULL;
 	int64_t now = clock_steady_us();
-	char why[120];
 
 	if (!k) {
-		snprintf(why, sizeof why, "%s",
-		         !o         ? "there is no such source"
-		         : !o->self ? "the server's setting is empty: "
-		                    : "too many secrets are in use");
-		if (o && !o->self)
-			snprintf(why + strlen(why), sizeof why - strlen(why), "%s",
-			         o->source->setting);
-		return refuse_wish(q, w, why, 0);
+		q->code = q->code ? q->code : refuse_unkept(q, w, o);
+		return true;
 	}
-	if (!is_fresh(k, now, q->is_ahead) && now >= o->trouble.until_us &&
-	    now >= k->trouble.until_us)
-		fetch(s, o, k);
-	now = clock_steady_us();
-	if (!is_fresh(k, now, false)) {
-		const struct trouble *t = o->trouble.pause_us ? &o->trouble : &k->trouble;
-		return refuse_wish(q, w, t->why, t->until_us - now);
+	if (k->turn || k->is_at_work)
+		return false;
+	if (!w->is_asked && !is_fresh(k, now, q->is_ahead) && now >= o->trouble.until_us &&
+	    now >= k->trouble.until_us) {
+		w->is_asked = true;
+		k->turn = ++s->turns;
+		return false;
 	}
-	w->value = mem_str(k->value);
-	return 0;
+	if (is_fresh(k, now, false)) {
+		w->value = mem_str(k->value);
+		return true;
+	}
+	const struct trouble *t = o->trouble.pause_us ? &o->trouble : &k->trouble;
+	q->code = q->code ? q->code : refuse_wish(q, w, t->why, t->until_us - now);
+	return true;
+}
+
+/* False: it waits for a value still. */
+static bool question_fill(struct secrets *s, struct secret_question *q)
+{
+	bool is_over = true;
+
+	for (size_t i = 0; i < q->n; i++)
+		if (!q->wishes[i].is_filled)
+			is_over &= q->wishes[i].is_filled = wish_fill(s, q, &q->wishes[i]);
+	return is_over;
+}
+
+static void question_answer(struct secret_question *q)
+{
+	q->letter.deliver = q->answered;
+	if (actor_post_credit(q->reply_to, &q->letter) < 0)
+		q->discard(&q->letter);
+}
+
+static void questions_fill(struct secrets *s)
+{
+	struct waiting **at = &s->first, *w;
+
+	while ((w = *at)) {
+		if (!question_fill(s, w->q)) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		question_answer(w->q);
+		free(w);
+	}
+	s->end = at;
+}
+
+/* Values came, or will not, or somebody asks. What cannot begin is told in the next round. */
+static void questions_go_on(struct secrets *s)
+{
+	do
+		questions_fill(s);
+	while (!fetches_start(s));
+	kept_expire(s, clock_steady_us());
 }
 
 static void on_question(struct letter *l, void *self)
 {
 	struct secret_question *q = (struct secret_question *)l;
 	struct secrets *s = self;
+	struct waiting *w = mem_new(sizeof *w);
 
 	CHECK(q->code == 0);
-	for (size_t i = 0; i < q->n && q->code == 0; i++)
-		q->code = wish_fill(s, q, &q->wishes[i]);
-	kept_expire(s, clock_steady_us());
-	q->letter.deliver = q->answered;
-	if (actor_post_credit(q->reply_to, &q->letter) < 0)
-		q->discard(&q->letter);
+	w->q = q;
+	*s->end = w;
+	s->end = &w->next;
+	questions_go_on(s);
+}
+
+static void fetch_forget(struct secrets *s, struct fetch *f)
+{
+	struct fetch **at = &s->at_work;
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	fetch_free(f);
+}
+
+static void on_fetched(struct letter *l, void *self)
+{
+	struct fetch *f = (struct fetch *)l;
+	struct secrets *s = self;
+	const struct secret_ref ref = { f->from, f->path, f->key };
+	struct open_source *o = source_of(s, f->from);
+	struct kept *k = kept_find(s, &ref);
+
+	CHECK(o && k && k->is_at_work && o->n_at_work > 0);
+	k->is_at_work = false;
+	o->n_at_work--;
+	o->n_again -= f->is_again;
+	fetch_judge(s, o, k, f);
+	if (o->trouble.pause_us)
+		turns_end(s, o);
+	fetch_forget(s, f);
+	questions_go_on(s);
 }
 
 int secrets_ask(struct secrets *s, struct secret_question *q)
@@ -290,9 +457,32 @@ static void secrets_alarm(void *self)
 	kept_expire(self, clock_steady_us());
 }
 
-static const struct actor_ops ops = { .name = "secrets",
-	                              .letters_max = 4096,
-	                              .alarm = secrets_alarm };
+/* Nobody waits any more, but for threads: each ends within secret_timeout_ms of every step. */
+static void secrets_fini(void *self)
+{
+	struct secrets *s = self;
+
+	for (struct fetch *f = s->at_work; f; f = f->next)
+		fetch_join(f);
+	for (struct waiting *w; (w = s->first);) {
+		s->first = w->next;
+		w->q->discard(&w->q->letter);
+		free(w);
+	}
+	s->end = &s->first;
+}
+
+const char *secrets_lack(const struct secrets *s, const char *from)
+{
+	for (size_t i = 0; i < s->n_sources; i++)
+		if (strcmp(s->sources[i].source->name, from) == 0)
+			return s->sources[i].self ? NULL : s->sources[i].source->setting;
+	return NULL;
+}
+
+static const struct actor_ops ops = {
+	.name = "secrets", .letters_max = 4096, .alarm = secrets_alarm, .fini = secrets_fini
+};
 
 int secrets_new(struct thread *th, const struct param_baseserver *p, struct secrets **ret,
                 struct err *err)
@@ -306,6 +496,7 @@ int secrets_new(struct thread *th, const struct param_baseserver *p, struct secr
 	int r = 0;
 
 	s->p = p;
+	s->end = &s->first;
 	for (size_t i = 0; i < sizeof names / sizeof names[0] && r == 0; i++) {
 		struct open_source *o = &s->sources[s->n_sources++];
 
@@ -326,6 +517,8 @@ void secrets_free(struct secrets *s)
 {
 	if (!s)
 		return;
+	while (s->at_work)
+		fetch_forget(s, s->at_work);
 	for (size_t i = 0; i < s->n_sources; i++)
 		if (s->sources[i].source)
 			s->sources[i].source->close(s->sources[i].self);

@@ -1,7 +1,7 @@
 /* secrets.h — values of secrets that are kept outside, fetched when a job needs them.
  *
- * An actor with a thread of its own: it waits for files, programs and a vault, so that nobody else
- * does.
+ * An actor with a thread of its own, whose helpers wait for files, programs and a vault, so that
+ * nobody else does.
  */
 #ifndef BASESERVER_SECRETS_H
 #define BASESERVER_SECRETS_H
@@ -16,9 +16,10 @@ struct secrets;
 
 /* One value. Texts are heap, and the question's. */
 struct secret_wish {
-	char *from, *path, *key; /* source.h */
-	char *what;              /* "the secret password of target server w", for people */
-	char *value;             /* answered */
+	char *from, *path, *key;  /* source.h */
+	char *what;               /* "the secret password of target server w", for people */
+	char *value;              /* answered */
+	bool is_asked, is_filled; /* ours: begin with false */
 };
 
 /* The very letter comes back through `answered`, with all values or with a code. */
@@ -48,5 +49,7 @@ void secrets_free(struct secrets *s); /* NULL is fine */
  *   errors  E_BUSY, E_CLOSED
  *   thread  any */
 int secrets_ask(struct secrets *s, struct secret_question *q);
+/* The setting that is empty and would allow that source; NULL: it is allowed. Thread: any. */
+const char *secrets_lack(const struct secrets *s, const char *from);
 
 #endif

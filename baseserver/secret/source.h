@@ -30,7 +30,8 @@ struct source {
 	/* At start. *ret stays NULL where no setting allows it. */
 	int (*open)(const struct param_baseserver *p, void **ret, struct err *err);
 	void (*close)(void *self);
-	/* The value, appended. It may block, for secret_timeout_ms a step.
+	/* The value, appended. It may block, for secret_timeout_ms a step. Thread: any, and
+	 * several at once.
 	 *
 	 *   ret_lease_us  how long the value is good; 0: as long as it is kept
 	 *   errors        E_IO, E_TIMEOUT, E_AUTH: of one place (is_one), nothing can be had there

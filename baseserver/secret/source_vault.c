@@ -10,6 +10,7 @@
  * redirect, 429, 5xx and a refused sign-in are about the vault, which is then left alone a while
  * (secrets.c). */
 #include <cjson/cJSON.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,12 @@ struct vault_client {
 	struct buf token; /* empty: not signed in */
 	bool is_renewable;
 	int64_t renew_us, end_us; /* steady; end: 0 never */
+};
+
+/* Several threads ask at once, each with a copy of the token. */
+struct vault {
+	pthread_mutex_t mu; /* guards client; held while it signs in */
+	struct vault_client client;
 };
 
 /* --- answers ----------------------------------------------------------------------------- */
@@ -336,7 +343,7 @@ static enum way way_of(const char *name)
 static int vault_open_client(const struct param_baseserver *p, void **ret, struct err *err)
 {
 	const void *found = NULL;
-	struct vault_client *v;
+	struct vault *v;
 	int r = p->vault_url[0] ? module_load(FETCH_FILE, "the module for a vault", FETCH_SYMBOL,
 	                                      &found, err)
 	                        : 0;
@@ -344,23 +351,26 @@ static int vault_open_client(const struct param_baseserver *p, void **ret, struc
 	if (r < 0 || !found)
 		return r;
 	*ret = v = mem_new(sizeof *v);
-	v->fetch = found;
-	v->p = p;
-	v->way = way_of(p->vault_auth);
-	buf_init(&v->token);
-	if (v->fetch->abi != FETCH_ABI || v->fetch->ask_size != sizeof(struct fetch_ask))
+	pthread_mutex_init(&v->mu, NULL);
+	v->client.fetch = found;
+	v->client.p = p;
+	v->client.way = way_of(p->vault_auth);
+	buf_init(&v->client.token);
+	if (v->client.fetch->abi != FETCH_ABI ||
+	    v->client.fetch->ask_size != sizeof(struct fetch_ask))
 		return err_set(err, E_ABI, FETCH_FILE " was built for another version of Sirdar");
 	return 0;
 }
 
 static void vault_close_client(void *self)
 {
-	struct vault_client *v = self;
+	struct vault *v = self;
 
 	if (!v)
 		return;
-	vault_forget_token(v);
-	buf_done(&v->token);
+	vault_forget_token(&v->client);
+	buf_done(&v->client.token);
+	pthread_mutex_destroy(&v->mu);
 	free(v);
 }
 
@@ -383,30 +393,65 @@ static int value_take(const cJSON *answer, const struct secret_ref *ref, struct 
 	return 0;
 }
 
+/* The token for one question, in *ret_mine, which is wiped by vault_leave(). Who signs in meanwhile
+ * is waited for. */
+static int vault_enter(struct vault *v, struct vault_client *ret_mine, bool *ret_is_new,
+                       struct err *err)
+{
+	pthread_mutex_lock(&v->mu);
+	int r = token_have(&v->client, ret_is_new, err);
+
+	*ret_mine = v->client;
+	buf_init(&ret_mine->token);
+	buf_put(&ret_mine->token, buf_at(&v->client.token), v->client.token.len);
+	pthread_mutex_unlock(&v->mu);
+	return r;
+}
+
+static void vault_leave(struct vault_client *mine)
+{
+	source_wipe(&mine->token);
+	buf_done(&mine->token);
+}
+
+/* It was refused: nobody uses it any more, unless there is another one since. */
+static void token_refused(struct vault *v, const struct vault_client *mine)
+{
+	struct buf *now = &v->client.token;
+
+	pthread_mutex_lock(&v->mu);
+	if (now->len == mine->token.len && memcmp(buf_at(now), buf_at(&mine->token), now->len) == 0)
+		vault_forget_token(&v->client);
+	pthread_mutex_unlock(&v->mu);
+}
+
 static int vault_fetch(void *self, const struct secret_ref *ref, struct buf *out,
                        int64_t *ret_lease_us, struct err *err)
 {
-	struct vault_client *v = self;
+	struct vault *v = self;
+	struct vault_client mine;
 	cJSON *answer = NULL;
 	bool is_new;
 	long status = 0;
-	int r = token_have(v, &is_new, err);
+	int r = vault_enter(v, &mine, &is_new, err);
 
 	if (r == 0)
-		r = vault_call(v, ref->path, NULL, &status, &answer, err);
+		r = vault_call(&mine, ref->path, NULL, &status, &answer, err);
 	if (r == 0 && status == 403 &&
 	    !is_new) { /* of the token, perhaps: revoked, or at its end */
 		tree_free(answer);
 		answer = NULL;
-		vault_forget_token(v);
-		r = token_have(v, &is_new, err);
+		token_refused(v, &mine);
+		vault_leave(&mine);
+		r = vault_enter(v, &mine, &is_new, err);
 		if (r == 0)
-			r = vault_call(v, ref->path, NULL, &status, &answer, err);
+			r = vault_call(&mine, ref->path, NULL, &status, &answer, err);
 	}
 	if (r == 0)
 		r = status == 200 ? value_take(answer, ref, out, ret_lease_us, err)
-		                  : answer_refused(v, status, ref->path, answer, err);
+		                  : answer_refused(&mine, status, ref->path, answer, err);
 	tree_free(answer);
+	vault_leave(&mine);
 	return r;
 }
 
