@@ -12,11 +12,13 @@
 #define STEPS_BETWEEN 5000 /* of SQLite's machine, between looks */
 #define LOCK_WAIT_MS  20
 #define LOCK_WAITS    3000
+#define TEST_WAITS    25 /* of who only looks whether it opens */
 
 struct lite {
 	struct db db; /* first */
 	sqlite3 *conn;
 	bool is_stopped;
+	int lock_waits;
 	char kept[DB_WHY_BYTES]; /* why a file was not attached */
 };
 
@@ -36,7 +38,7 @@ static int on_lock(void *ctx, int times)
 {
 	struct lite *l = ctx;
 
-	return times < LOCK_WAITS && !l->db.run->host->pause(l->db.run->job, LOCK_WAIT_MS);
+	return times < l->lock_waits && !l->db.run->host->pause(l->db.run->job, LOCK_WAIT_MS);
 }
 
 static int sqlite_fail(struct lite *l)
@@ -114,6 +116,7 @@ static int lite_open(struct db *db, const struct db_where *w)
 		               : db__set(db, DB_FAILED, "out of memory");
 	sqlite3_set_authorizer(l->conn, sqlite_may, l);
 	sqlite3_progress_handler(l->conn, STEPS_BETWEEN, on_steps, l);
+	l->lock_waits = w->is_read_only ? TEST_WAITS : LOCK_WAITS;
 	sqlite3_busy_handler(l->conn, on_lock, l);
 	return DB_OK;
 }

@@ -151,6 +151,20 @@ def a_file_whose_writer_died_is_looked_at_and_nothing_beside_it_changes(s):
 
 
 @test
+def a_file_that_another_one_locked_is_said_at_once_and_holds_up_no_test(s):
+    path = s.dir / "locked.db"
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("create table t (n int)")
+    writer.execute("begin exclusive")
+    target(s, "locked", kind="sqlite", database=str(path))
+    one = tried(s, "locked")
+    assert one["outcome"] == "other" and "database is locked" in one["text"], one
+    writer.execute("rollback")
+    assert outcome(s, "locked") == "connected"
+    writer.close()
+
+
+@test
 def a_server_that_asks_for_the_password_itself_is_named_and_not_told(s):
     for server, kind in ((redirected.MySQL("mysql_clear_password"), "mysql"), (redirected.MySQL("caching_sha2_password"), "mysql"),
                          (redirected.PostgreSQL("clear"), "postgresql")):
