@@ -165,6 +165,8 @@ install: all
 	for f in $(B)/runners/*.so; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/lib/sirdar/runners; done
 	install -d $(DESTDIR)$(prefix)/share/sirdar/types
 	for f in $(B)/types/*.yaml; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/share/sirdar/types; done
+	install -d $(DESTDIR)$(prefix)/share/sirdar/schema
+	for f in $(B)/schema/*.json; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/share/sirdar/schema; done
 	for f in plugins-sdk/include/sirdar/*.h; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/include/sirdar; done
 	install -d $(DESTDIR)$(prefix)/share/sirdar/sdk
 	tar -C plugins-sdk --exclude='__pycache__' --exclude='*.pyc' --exclude='*.so' --exclude='*.class' --exclude='*.jar' --exclude=build \

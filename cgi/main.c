@@ -33,6 +33,7 @@
 #include "etcd/member.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
+#include "util/beside.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -110,9 +111,9 @@ static int certificates_read(struct cgi *cgi, struct err *err)
 }
 
 /* A console or a manual that is not there is no failure: the status page serves, /docs/ says so. */
-static int folder_load(const char *dir, struct pages **ret, struct err *err)
+static int folder_load(const char *dir, const char *first, struct pages **ret, struct err *err)
 {
-	int r = dir[0] == '\0' ? E_NOT_FOUND : pages_load(dir, ret, err);
+	int r = dir[0] == '\0' ? E_NOT_FOUND : pages_load(dir, first, ret, err);
 
 	if (r != E_NOT_FOUND)
 		return r;
@@ -120,13 +121,25 @@ static int folder_load(const char *dir, struct pages **ret, struct err *err)
 	return 0;
 }
 
+/* They came with this program: there is no setting for where. */
+static int schemas_load(struct cgi *cgi, struct err *err)
+{
+	char *dir = beside_program("schema");
+	int r = dir ? folder_load(dir, "document.json", &cgi->schemas, err) : 0;
+
+	free(dir);
+	return r;
+}
+
 static int console_load(struct cgi *cgi, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
-	int r = folder_load(p->web_dir, &cgi->pages, err);
+	int r = folder_load(p->web_dir, "index.html", &cgi->pages, err);
 
 	if (r == 0)
-		r = folder_load(p->docs_dir, &cgi->docs, err);
+		r = folder_load(p->docs_dir, "index.html", &cgi->docs, err);
+	if (r == 0)
+		r = schemas_load(cgi, err);
 	if (r < 0)
 		return r;
 	if (!cgi->pages && p->web_dir[0] != '\0')
@@ -228,6 +241,7 @@ static void cgi_stop(struct cgi *cgi)
 	people_free(cgi->people);
 	pages_free(cgi->pages);
 	pages_free(cgi->docs);
+	pages_free(cgi->schemas);
 	buf_done(&cgi->certificate);
 	if (cgi->certificate_key.data)
 		sodium_memzero(cgi->certificate_key.data, cgi->certificate_key.cap);

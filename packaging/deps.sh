@@ -16,7 +16,7 @@ libunistring-dev cmark-gfm"
 run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
 php-cli mariadb-server mariadb-client postgresql galera-4 etcd-server etcd-client libfaketime nftables iproute2 abigail-tools
-default-jdk-headless slapd ldap-utils openssl"
+default-jdk-headless slapd ldap-utils openssl python3-jsonschema python3-yaml"
 heavy="systemd prometheus gcovr debootstrap golang-go qemu-system-x86 e2fsprogs"
 real="maven python3-pip"
 browser="chromium fonts-noto-cjk"

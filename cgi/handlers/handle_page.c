@@ -134,3 +134,21 @@ int manual_get(struct call *c)
 	return call_fail(c, E_NOT_FOUND, "docs_dir",
 	                 "the manual is not installed here: make book builds it");
 }
+
+/* --- the schemas of documents ----------------------------------------------------------------- */
+
+int schema_get(struct call *c)
+{
+	static const char *const no_args[] = { NULL };
+	char file[CALL_PARAM_BYTES + sizeof ".json"];
+
+	if (call_args_only(c, no_args) < 0)
+		return c->err.code;
+	snprintf(file, sizeof file, "%s.json", c->params[0]);
+	const struct page *p = c->cgi->schemas ? pages_find(c->cgi->schemas, file) : NULL;
+
+	if (p)
+		return page_reply(c, p);
+	return call_fail(c, E_NOT_FOUND, "kind", "no schema of documents of the kind '%s'",
+	                 c->params[0]);
+}

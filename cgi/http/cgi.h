@@ -67,6 +67,7 @@ struct cgi {
 
 	struct pages *pages;     /* cgi/http/pages.h; NULL: not built */
 	struct pages *docs;      /* the manual; NULL: not built */
+	struct pages *schemas;   /* KIND.json of sched/schema.h; NULL: not built */
 	struct people *people;   /* cgi/who/people.h; has its own lock */
 	struct fresh *fresh;     /* cgi/server/fresh.h; has its own lock */
 	struct names *names;     /* cgi/server/names.h; has its own lock */

@@ -135,13 +135,13 @@ out:
 	return r;
 }
 
-int pages_load(const char *dir, struct pages **ret_pages, struct err *err)
+int pages_load(const char *dir, const char *first, struct pages **ret_pages, struct err *err)
 {
 	struct pages *p = mem_new(sizeof *p);
 	int r = folder_load(p, dir, "", 0, err);
 
-	if (r == 0 && !pages_find(p, "index.html"))
-		r = err_set(err, E_NOT_FOUND, "%s has no index.html", dir);
+	if (r == 0 && !pages_find(p, first))
+		r = err_set(err, E_NOT_FOUND, "%s has no %s", dir, first);
 	if (r < 0) {
 		pages_free(p);
 		return r;

@@ -27,9 +27,10 @@ struct page {
 
 /* Everything below `dir`.
  *
- *   errors  E_NOT_FOUND there is no index.html: not built; E_TOO_BIG, E_IO
+ *   first   the page that is there when the folder was built
+ *   errors  E_NOT_FOUND it is not; E_TOO_BIG, E_IO
  */
-int pages_load(const char *dir, struct pages **ret_pages, struct err *err);
+int pages_load(const char *dir, const char *first, struct pages **ret_pages, struct err *err);
 void pages_free(struct pages *p); /* NULL is fine */
 
 /* NULL: there is none. */

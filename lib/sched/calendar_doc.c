@@ -18,7 +18,7 @@
 #include "util/err.h"
 #include "util/yaml.h"
 
-enum { YEAR_LOW = 1, DESCRIPTION_MAX = 10000 };
+enum { YEAR_LOW = 1 };
 
 struct calendar_doc {
 	struct yaml_doc *doc;
@@ -275,15 +275,17 @@ static void read_years(struct reader *r)
 	r->first_year = r->last_year = 2000; /* no second complaint about each date */
 }
 
+const char *const calendar_weekdays[CALENDAR_WEEK] = { "monday",   "tuesday", "wednesday",
+	                                               "thursday", "friday",  "saturday",
+	                                               "sunday" };
+
 /* 0 Monday .. 6 Sunday; -1 none. */
 static int weekday_of(const char *text)
 {
-	static const char *const names[] = { "monday", "tuesday",  "wednesday", "thursday",
-		                             "friday", "saturday", "sunday" };
-
-	for (int i = 0; i < 7; i++)
-		if (strcmp(text, names[i]) == 0 ||
-		    (strlen(text) == 3 && strncmp(text, names[i], 3) == 0))
+	for (int i = 0; i < CALENDAR_WEEK; i++)
+		if (strcmp(text, calendar_weekdays[i]) == 0 ||
+		    (strlen(text) == CALENDAR_SHORT &&
+		     strncmp(text, calendar_weekdays[i], CALENDAR_SHORT) == 0))
 			return i;
 	return -1;
 }
@@ -360,7 +362,7 @@ static void read_names(struct reader *r)
 	if (!text)
 		return;
 	doc_at(r, "description");
-	if (text->kind == YAML_SCALAR && text->n <= DESCRIPTION_MAX)
+	if (text->kind == YAML_SCALAR && text->n <= CALENDAR_TEXT_MAX)
 		r->c->description = text->text;
 	else
 		doc_wrong(r, text, "a text of at most 10000 bytes");
@@ -368,8 +370,10 @@ static void read_names(struct reader *r)
 
 static void check_keys(struct reader *r)
 {
-	static const char *const keys[] = { "calendar", "description", "years",    "weekends",
-		                            "working",  "holidays",    "workdays", "dates" };
+	static const char *const keys[] = {
+#define CALENDAR_KEY(key, shape, help) key,
+#include "sched/calendar_keys.def"
+	};
 	size_t n = sizeof keys / sizeof *keys;
 
 	for (size_t i = 0; i < r->root->n; i++) {

@@ -22,6 +22,10 @@ struct diags;
 struct yaml_doc;
 struct yaml_node;
 
+enum { CALENDAR_WEEK = 7, CALENDAR_SHORT = 3 /* letters */, CALENDAR_TEXT_MAX = 10000 };
+/* Monday first; their first letters name them too. */
+extern const char *const calendar_weekdays[CALENDAR_WEEK];
+
 /* Is it meant as a calendar? (A workflow may name one under the same key.) */
 bool calendar_doc_is(const struct yaml_node *root);
 

@@ -16,6 +16,11 @@
 
 enum { NAME_WHY_BYTES = 200 };
 
+/* As regular expressions of ECMA 262, without ^ and $: all words and no other; all names and some
+ * other texts, for a script cannot be judged so. */
+#define WORD_PATTERN "[A-Za-z_][A-Za-z0-9_.-]*"
+#define NAME_PATTERN "[^\\u0000-@\\[-\\^`{-\\u007f][^\\u0000-,/:-@\\[-\\^`{-\\u007f]*"
+
 /* Why `text` is no name, to stand behind "'TEXT' is not a name: "; NULL: it is one. */
 const char *name_wrong(const char *text, char ret_why[NAME_WHY_BYTES]);
 bool name_ok(const char *text);

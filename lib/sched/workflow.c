@@ -168,7 +168,7 @@ static void read_steps(struct wf_reader *r, const struct yaml_node *root)
 		size_t length = wf__push_index(r, i);
 		const struct yaml_node *n = steps->items[i];
 		read_task(r, NULL, WT_STEP, n, &wf->base);
-		if (n->kind == YAML_MAP && !yaml_get(n, "name"))
+		if (n->kind == YAML_MAP && !wf__has_must(WT_STEP, n))
 			diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 			           "a step needs a `name`");
 		wf__pop(r, length);

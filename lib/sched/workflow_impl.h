@@ -164,6 +164,9 @@ struct workflow {
 	size_t n;
 };
 
+/* Of a map of parameters; bytes of a text in a list. */
+enum { WORKFLOW_PARAMS_MAX = 1000, WORKFLOW_LISTED_MAX = 500 };
+
 /* --- reading */
 
 struct wf_reader {
@@ -181,10 +184,13 @@ struct wf_key {
 	             void *field);
 	const char *want;
 	int64_t min, max;
+	const char *help; /* what a value does, for people */
 };
 
 struct wf_table {
+	const char *id;   /* of its schema: "task" */
 	const char *what; /* "a task" */
+	const char *must; /* keys that must be there, separated by |; "" for none */
 	const struct wf_key *keys;
 	size_t n;
 };
@@ -212,6 +218,21 @@ enum wf_table_id {
 };
 
 extern const struct wf_table wf_tables[WT_COUNT];
+/* Does a map have the keys that its table says it must? */
+bool wf__has_must(enum wf_table_id table, const struct yaml_node *n);
+
+/* What readers compare with; the schema is made of the same words. Each ends with a row, or a word,
+ * that is NULL. */
+struct wf_unit {
+	const char *name;
+	enum cycle_unit unit;
+	bool has_step;
+};
+extern const struct wf_unit wf_units[];
+extern const char *const wf_strategies[];  /* by enum link_strategy; a number follows a blank */
+extern const char *const wf_events[];      /* of `when` */
+extern const char *const wf_recipients[];  /* kinds of channels, before the colon */
+extern const char *const wf_of_projects[]; /* one of these makes a project's document */
 
 /* Read a map into a struct, by a table; what is wrong goes to the diags. */
 void wf__read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n,
@@ -264,6 +285,14 @@ READER(alerts);
 READER(silences);
 READER(baselines);
 READER(node);
+/* The same, each with a shape of its own in the schema. */
+READER(defaults);
+READER(tasks);
+READER(shared_tasks);
+READER(steps);
+READER(hook);
+READER(events);
+READER(recipients);
 #undef READER
 
 /* Is `tasks` what a document of its kind needs? */

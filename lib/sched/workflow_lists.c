@@ -119,7 +119,7 @@ static struct wf_pairs inherit(struct wf_reader *r, const struct wf_pairs *from,
 	return all;
 }
 
-enum { PARAMS_MAX = 1000, TEXT_BYTES_MAX = 500 };
+enum { PARAMS_MAX = WORKFLOW_PARAMS_MAX, TEXT_BYTES_MAX = WORKFLOW_LISTED_MAX };
 
 void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                     void *field)
@@ -235,7 +235,7 @@ static void read_need(struct wf_reader *r, const struct yaml_node *n, struct wf_
 		need->task = (struct wf_text){ n->text, n };
 	} else if (n->kind == YAML_MAP) {
 		wf__read_map(r, WT_NEED, n, need);
-		if (!need->task.node && !yaml_get(n, "task"))
+		if (!wf__has_must(WT_NEED, n))
 			diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 			           "a need says which `task`");
 	} else {
@@ -262,41 +262,60 @@ void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yam
 	*(struct wf_needs *)field = all;
 }
 
-/* "mail:me@example.org": a type of schema/tbl/channel.def, and who. */
-static bool is_recipient(const char *text)
-{
-	static const char *const types[] = {
+const char *const wf_recipients[] = {
 #define CHANNEL(name, text, needs, payload, answer, made) text,
 #include "tbl/channel.def"
 #undef CHANNEL
-		"oncall",
-	};
+	"oncall",
+	NULL,
+};
+
+/* "mail:me@example.org": a kind of channel, and who. */
+static bool is_recipient(const char *text)
+{
 	size_t n = strcspn(text, ":");
 
 	if (!text[n] || !text[n + 1] || strpbrk(text, "\r\n"))
 		return false;
-	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-		if (strlen(types[i]) == n && strncmp(types[i], text, n) == 0)
+	for (size_t i = 0; wf_recipients[i]; i++)
+		if (strlen(wf_recipients[i]) == n && strncmp(wf_recipients[i], text, n) == 0)
 			return true;
 	return false;
 }
 
-static const char *const alert_words[] = {
+void wf_read_recipients(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                        void *field)
+{
+	struct wf_texts *to = field;
+
+	read_texts(r, k, n, false, to);
+	for (size_t i = 0; i < to->n; i++)
+		if (!is_recipient(to->items[i].text))
+			diag_error(r->d, wf__here(r, to->items[i].node), "wrong_value", NULL,
+			           "'%.80s' is nobody to tell, want mail:ADDRESS, or webhook:, "
+			           "dingtalk:, "
+			           "wecom:, feishu:, slack:, telegram:, pagerduty:, alertmanager: "
+			           "or script: and the name of a channel, or oncall: and a list's",
+			           to->items[i].text);
+}
+
+const char *const wf_events[] = {
 #define ALERT(name, word, severity, lasts, en, zh) word,
 #define ALERT_OTHER(...)
 #include "tbl/alert.def"
 #undef ALERT
+	NULL,
 };
 
-static void check_alert_word(struct wf_reader *r, const struct wf_text *word)
+static void check_event(struct wf_reader *r, const struct wf_text *word)
 {
 	struct nearest near = nearest_to(word->text);
 	char hint[NEAREST_HINT_BYTES];
 
-	for (size_t i = 0; i < sizeof alert_words / sizeof alert_words[0]; i++) {
-		if (strcmp(alert_words[i], word->text) == 0)
+	for (size_t i = 0; wf_events[i]; i++) {
+		if (strcmp(wf_events[i], word->text) == 0)
 			return;
-		nearest_try(&near, alert_words[i]);
+		nearest_try(&near, wf_events[i]);
 	}
 	diag_error(r->d, wf__here(r, word->node), "wrong_value", nearest_hint(&near, hint),
 	           "'%.80s' is nothing to be told of, want failed, retried, late, long, killed, "
@@ -304,23 +323,22 @@ static void check_alert_word(struct wf_reader *r, const struct wf_text *word)
 	           word->text);
 }
 
+void wf_read_events(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                    void *field)
+{
+	struct wf_texts *when = field;
+
+	read_texts(r, k, n, true, when);
+	for (size_t i = 0; i < when->n; i++)
+		check_event(r, &when->items[i]);
+}
+
 static void check_alert(struct wf_reader *r, void *item, const struct yaml_node *n)
 {
-	const struct wf_alert *a = item;
-
-	if (!yaml_get(n, "when") || !yaml_get(n, "to"))
+	(void)item;
+	if (!wf__has_must(WT_ALERT, n))
 		diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 		           "an alert says `when` and `to`");
-	for (size_t i = 0; i < a->when.n; i++)
-		check_alert_word(r, &a->when.items[i]);
-	for (size_t i = 0; i < a->to.n; i++)
-		if (!is_recipient(a->to.items[i].text))
-			diag_error(r->d, wf__here(r, a->to.items[i].node), "wrong_value", NULL,
-			           "'%.80s' is nobody to tell, want mail:ADDRESS, or webhook:, "
-			           "dingtalk:, "
-			           "wecom:, feishu:, slack:, telegram:, pagerduty:, alertmanager: "
-			           "or script: and the name of a channel, or oncall: and a list's",
-			           a->to.items[i].text);
 }
 
 /* Read each map of a list into its place of `items`, `bytes` each, and check it. */
@@ -367,18 +385,18 @@ static void check_silence(struct wf_reader *r, void *item, const struct yaml_nod
 {
 	struct wf_silence *s = item;
 
-	if (!s->until.node || !s->reason.node) {
+	if (!wf__has_must(WT_SILENCE, n)) {
 		diag_error(r->d, wf__here(r, n), "missing_key", NULL,
 		           "a silence says `until` when, and the `reason`");
 		return;
 	}
+	if (!s->until.node)
+		return; /* complained about */
 	s->until_s = read_instant(r, &s->until);
 	s->from_s = s->from.node ? read_instant(r, &s->from) : INT64_MIN;
 	if (s->until_s && s->from_s >= s->until_s)
 		diag_error(r->d, wf__here(r, s->until.node), "wrong_value", NULL,
 		           "it ends before it begins");
-	for (size_t i = 0; i < s->when.n; i++)
-		check_alert_word(r, &s->when.items[i]);
 }
 
 void wf_read_silences(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
@@ -407,8 +425,7 @@ void wf_read_baselines(struct wf_reader *r, const struct wf_key *k, const struct
 		b->node = n->items[i];
 		wf__read_map(r, WT_BASELINE, n->items[i], b);
 		check_reference(r, &b->task);
-		if (n->items[i]->kind == YAML_MAP &&
-		    (!yaml_get(n->items[i], "task") || !yaml_get(n->items[i], "committed")))
+		if (n->items[i]->kind == YAML_MAP && !wf__has_must(WT_BASELINE, n->items[i]))
 			diag_error(r->d, wf__here(r, n->items[i]), "missing_key", NULL,
 			           "a baseline says `task` and `committed`");
 		wf__pop(r, length);

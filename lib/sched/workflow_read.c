@@ -79,6 +79,19 @@ void wf_read_node(struct wf_reader *r, const struct wf_key *k, const struct yaml
 	*(struct wf_text *)field = (struct wf_text){ "", n };
 }
 
+#define NODE_READER(name) \
+	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, \
+	                    const struct yaml_node *n, void *field) \
+	{ \
+		wf_read_node(r, k, n, field); \
+	}
+NODE_READER(defaults)
+NODE_READER(tasks)
+NODE_READER(shared_tasks)
+NODE_READER(steps)
+NODE_READER(hook)
+#undef NODE_READER
+
 /* Which of the words separated by |; -1 for none. */
 static int read_choose(const char *words, const char *text)
 {
@@ -220,19 +233,15 @@ void wf_read_clock(struct wf_reader *r, const struct wf_key *k, const struct yam
 		*(struct wf_number *)field = (struct wf_number){ hour * 3600 + minute * 60, n };
 }
 
+const struct wf_unit wf_units[] = {
+	{ "minute", CU_MINUTE, true }, { "hour", CU_HOUR, true },   { "day", CU_DAY, true },
+	{ "week", CU_WEEK, true },     { "month", CU_MONTH, true }, { "year", CU_YEAR, true },
+	{ "once", CU_ONCE, false },    { "none", CU_NONE, false },  { 0 },
+};
+
 void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                    void *field)
 {
-	static const struct {
-		const char *name;
-		enum cycle_unit unit;
-		bool has_step;
-	} units[] = {
-		{ "minute", CU_MINUTE, true }, { "hour", CU_HOUR, true },
-		{ "day", CU_DAY, true },       { "week", CU_WEEK, true },
-		{ "month", CU_MONTH, true },   { "year", CU_YEAR, true },
-		{ "once", CU_ONCE, false },    { "none", CU_NONE, false },
-	};
 	const char *text = n->kind == YAML_SCALAR ? n->text : "";
 	size_t digits = strspn(text, "0123456789");
 	int32_t step = digits ? 0 : 1;
@@ -240,12 +249,12 @@ void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yam
 	for (size_t i = 0; i < digits && digits <= 5; i++) /* of more it stays 0 */
 		step = step * 10 + (text[i] - '0');
 	const char *unit = text + digits + strspn(text + digits, " ");
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		if (strcmp(units[i].name, unit) != 0 || step < 1)
+	for (const struct wf_unit *u = wf_units; u->name; u++) {
+		if (strcmp(u->name, unit) != 0 || step < 1)
 			continue;
-		if (digits && !units[i].has_step)
+		if (digits && !u->has_step)
 			break;
-		*(struct wf_cycle *)field = (struct wf_cycle){ units[i].unit, step, n };
+		*(struct wf_cycle *)field = (struct wf_cycle){ u->unit, step, n };
 		return;
 	}
 	wf__wrong(r, n, k->want);
@@ -278,22 +287,24 @@ void wf_read_depend(struct wf_reader *r, const struct wf_key *k, const struct ya
 		wf__wrong(r, n, k->want);
 }
 
+const char *const wf_strategies[] = { [LS_ALL] = "all",
+	                              [LS_ANY] = "any",
+	                              [LS_FIRST] = "first ",
+	                              [LS_LAST] = "last ",
+	                              [LS_AT_LEAST] = "at_least ",
+	                              NULL };
+
 /* The field is wf_need.strategy; its number is beside it. */
 void wf_read_strategy(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                       void *field)
 {
-	static const char *const words[] = { [LS_ALL] = "all",
-		                             [LS_ANY] = "any",
-		                             [LS_FIRST] = "first ",
-		                             [LS_LAST] = "last ",
-		                             [LS_AT_LEAST] = "at_least " };
 	struct wf_need *need = (struct wf_need *)(void *)((char *)field -
 	                                                  offsetof(struct wf_need, strategy));
 
-	for (size_t i = 0; n->kind == YAML_SCALAR && i < sizeof words / sizeof *words; i++) {
-		size_t length = strlen(words[i]);
+	for (size_t i = 0; n->kind == YAML_SCALAR && wf_strategies[i]; i++) {
+		size_t length = strlen(wf_strategies[i]);
 		int64_t value = 0;
-		if (strncmp(n->text, words[i], length) != 0)
+		if (strncmp(n->text, wf_strategies[i], length) != 0)
 			continue;
 		struct yaml_node rest = { .kind = YAML_SCALAR,
 			                  .is_plain = true,
@@ -338,7 +349,7 @@ void wf_read_dispatch(struct wf_reader *r, const struct wf_key *k, const struct 
 		return;
 	}
 	wf__read_map(r, WT_DISPATCH, n, t);
-	if (n->n == 0)
+	if (!wf__has_must(WT_DISPATCH, n) && n->n == 0)
 		diag_error(r->d, wf__here(r, n), "missing_key", "least: running / slots + cpu",
 		           "dispatch needs `least`, an expression");
 }

@@ -23,7 +23,7 @@ bool wf__is_scope(const struct yaml_node *root)
 
 static void name_pool(struct workflow_scope *s, struct wf_reader *r)
 {
-	if (!yaml_get(s->node, "slots"))
+	if (!wf__has_must(WT_POOL, s->node))
 		diag_error(r->d, wf__here(r, s->node), "missing_key", NULL,
 		           "a pool says how many `slots` it has");
 	char *name = mem_fmt(WORKFLOW_POOL "%s", s->project.text);
@@ -38,13 +38,12 @@ void wf__scope_free(struct workflow_scope *s)
 	free(s);
 }
 
+const char *const wf_of_projects[] = { "title", "parameters", "quota", "alerts", "silences", NULL };
+
 static bool says_something(const struct yaml_node *root)
 {
-	static const char *const of_projects[] = { "title", "parameters", "quota", "alerts",
-		                                   "silences" };
-
-	for (size_t i = 0; i < sizeof of_projects / sizeof *of_projects; i++)
-		if (yaml_get(root, of_projects[i]))
+	for (size_t i = 0; wf_of_projects[i]; i++)
+		if (yaml_get(root, wf_of_projects[i]))
 			return true;
 	return false;
 }

@@ -120,7 +120,7 @@ static void read_shared_task(struct wf_reader *r, const struct yaml_node *n)
 		return;
 	}
 	wf__read_map(r, WT_SHARED, n, &t);
-	if (n->kind == YAML_MAP && !yaml_get(n, "type"))
+	if (n->kind == YAML_MAP && !wf__has_must(WT_SHARED, n))
 		diag_error(r->d, wf__here(r, n), "missing_key", "type: shell, for one",
 		           "a task of a library needs a `type`");
 }

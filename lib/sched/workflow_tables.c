@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW(type, key, field, read, want, min, max) \
-	{ key, offsetof(struct type, field), wf_read_##read, want, min, max },
+#define ROW(type, key, field, read, want, min, max, help) \
+	{ key, offsetof(struct type, field), wf_read_##read, want, min, max, help },
 
 static const struct wf_key workflow_keys[] = {
 #define WORKFLOW_KEY(...) ROW(workflow, __VA_ARGS__)
@@ -85,30 +85,44 @@ static const struct wf_key global_keys[] = {
 #include "sched/workflow_keys.def"
 };
 
-#define TABLE(what, keys) \
+#define TABLE(id, what, must, keys) \
 	{ \
-		what, keys, sizeof keys / sizeof *keys \
+		id, what, must, keys, sizeof keys / sizeof *keys \
 	}
 const struct wf_table wf_tables[WT_COUNT] = {
-	[WT_WORKFLOW] = TABLE("a workflow", workflow_keys),
-	[WT_PIPELINE] = TABLE("a pipeline", pipeline_keys),
-	[WT_TASK] = TABLE("a task", task_keys),
-	[WT_NEED] = TABLE("a need", need_keys),
-	[WT_RETRY] = TABLE("retry", retry_keys),
-	[WT_CATCHUP] = TABLE("catchup", catchup_keys),
-	[WT_DISPATCH] = TABLE("dispatch", dispatch_keys),
-	[WT_QUOTA] = TABLE("quota", quota_keys),
-	[WT_ALERT] = TABLE("an alert", alert_keys),
-	[WT_SILENCE] = TABLE("a silence", silence_keys),
-	[WT_BASELINE] = TABLE("a baseline", baseline_keys),
-	[WT_STEP] = TABLE("a step", step_keys),
-	[WT_HOOK] = TABLE("a hook", hook_keys),
-	[WT_LIBRARY] = TABLE("a library", library_keys),
-	[WT_SHARED] = TABLE("a task of a library", shared_keys),
-	[WT_PROJECT] = TABLE("a project", project_keys),
-	[WT_POOL] = TABLE("a pool", pool_keys),
-	[WT_GLOBAL] = TABLE("the document of all", global_keys),
+	[WT_WORKFLOW] = TABLE("workflow", "a workflow", "workflow|tasks", workflow_keys),
+	[WT_PIPELINE] = TABLE("pipeline", "a pipeline", "pipeline|steps", pipeline_keys),
+	[WT_TASK] = TABLE("task", "a task", "", task_keys),
+	[WT_NEED] = TABLE("need", "a need", "task", need_keys),
+	[WT_RETRY] = TABLE("retry", "retry", "", retry_keys),
+	[WT_CATCHUP] = TABLE("catchup", "catchup", "", catchup_keys),
+	[WT_DISPATCH] = TABLE("dispatch", "dispatch", "least", dispatch_keys),
+	[WT_QUOTA] = TABLE("quota", "quota", "", quota_keys),
+	[WT_ALERT] = TABLE("alert", "an alert", "when|to", alert_keys),
+	[WT_SILENCE] = TABLE("silence", "a silence", "until|reason", silence_keys),
+	[WT_BASELINE] = TABLE("baseline", "a baseline", "task|committed", baseline_keys),
+	[WT_STEP] = TABLE("step", "a step", "name", step_keys),
+	[WT_HOOK] = TABLE("hook", "a hook", "", hook_keys),
+	[WT_LIBRARY] = TABLE("library", "a library", "library|tasks", library_keys),
+	[WT_SHARED] = TABLE("library_task", "a task of a library", "type", shared_keys),
+	[WT_PROJECT] = TABLE("project", "a project", "project", project_keys),
+	[WT_POOL] = TABLE("pool", "a pool", "pool|slots", pool_keys),
+	[WT_GLOBAL] = TABLE("global", "the document of all", "global", global_keys),
 };
+
+bool wf__has_must(enum wf_table_id table, const struct yaml_node *n)
+{
+	char key[YAML_KEY_BYTES_MAX];
+
+	for (const char *must = wf_tables[table].must; *must; must += *must == '|') {
+		size_t length = strcspn(must, "|");
+		snprintf(key, sizeof key, "%.*s", (int)length, must);
+		if (!yaml_get(n, key))
+			return false;
+		must += length;
+	}
+	return true;
+}
 
 size_t wf__push(struct wf_reader *r, const char *key)
 {

@@ -64,6 +64,8 @@ bool yaml_bool(const struct yaml_node *n, bool *ret_value);
 /* `90s 5m 2h30m 1d 1w`, units in falling order, also `ms`; `0` alone is fine. */
 bool yaml_duration_us(const struct yaml_node *n, int64_t *ret_us);
 bool duration_parse_us(const char *text, int64_t *ret_us);
+/* Append the regular expression (ECMA 262) of what the two read. */
+void duration_put_pattern(struct buf *out);
 
 /* The same content? Order of keys does not count, nor does style, but "5" is not 5. */
 bool yaml_same(const struct yaml_node *a, const struct yaml_node *b);

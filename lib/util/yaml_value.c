@@ -1,6 +1,8 @@
 /* What a scalar means, and whether two trees mean the same. */
 #include "util/yaml.h"
 
+#include "util/buf.h"
+
 #include <string.h>
 
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
@@ -73,13 +75,24 @@ bool yaml_bool(const struct yaml_node *n, bool *ret_value)
 	return true;
 }
 
+static const struct {
+	const char *name;
+	int64_t us;
+} units[] = { { "w", 604800000000 }, { "d", 86400000000 }, { "h", 3600000000 },
+	      { "m", 60000000 },     { "s", 1000000 },     { "ms", 1000 } };
+
+enum { DURATION_DIGITS_MAX = 12 };
+
+void duration_put_pattern(struct buf *out)
+{
+	buf_puts(out, "^(0|(?=.)");
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		buf_printf(out, "([0-9]{1,%d}%s)?", DURATION_DIGITS_MAX, units[i].name);
+	buf_puts(out, ")$");
+}
+
 bool duration_parse_us(const char *text, int64_t *ret_us)
 {
-	static const struct {
-		const char *name;
-		int64_t us;
-	} units[] = { { "w", 604800000000 }, { "d", 86400000000 }, { "h", 3600000000 },
-		      { "m", 60000000 },     { "s", 1000000 },     { "ms", 1000 } };
 	int64_t sum = 0;
 	size_t unit = 0;
 
@@ -92,7 +105,7 @@ bool duration_parse_us(const char *text, int64_t *ret_us)
 	while (*text) {
 		size_t digits = strspn(text, "0123456789"), letters;
 		int64_t count = 0;
-		if (digits == 0 || digits > 12)
+		if (digits == 0 || digits > DURATION_DIGITS_MAX)
 			return false;
 		for (size_t i = 0; i < digits; i++)
 			count = count * 10 + (text[i] - '0');

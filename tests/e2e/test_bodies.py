@@ -187,7 +187,7 @@ def each_argument_of_each_query_refuses_what_it_cannot_be(s):
     for path, arguments in queries().items():
         if not path.startswith("/api/v1/") or path.startswith("/api/v1/login/oidc"):
             continue
-        where = path.replace("{name}", NAMES.get(path, "p/w/t")).replace("{id}", "7" if "commands" in path else "1.1772323200")
+        where = path.replace("{kind}", "document").replace("{name}", NAMES.get(path, "p/w/t")).replace("{id}", "7" if "commands" in path else "1.1772323200")
         for name, kind in arguments + [("zz", "unknown")]:
             wrong = WRONG_QUERY.get(kind) or (["1"] if kind == "unknown" else WRONG_TEXT[name])
             others = {"name": "name=p/w/t", "task": "task=p/w/t", "run_date": "run_date=2026-03-01T00:00:00Z"}

@@ -226,5 +226,18 @@ def the_manual_is_served_below_docs_and_its_links_lead_to_pages(s):
         assert fetch(s, path)[0].status == 404, path
 
 
+@test
+def the_schemas_of_documents_are_served_to_everybody_as_the_command_prints_them(s):
+    for kind in s.sirdar("schema").stdout.split():
+        answer, body = fetch(s, f"/api/v1/schema/{kind}")
+        assert answer.status == 200 and answer.getheader("Content-Type").startswith("application/json"), (kind, answer.status)
+        assert body.decode() == s.sirdar("schema", kind).stdout, kind
+    tag = answer.getheader("ETag")
+    assert fetch(s, f"/api/v1/schema/{kind}", If_None_Match=tag)[0].status == 304
+    for path in ("workflow.json", "none", "..%2Ftypes%2Fshell"):
+        assert fetch(s, f"/api/v1/schema/{path}")[0].status == 404, path
+    assert fetch(s, "/api/v1/schema/workflow?zz=1")[0].status == 400
+
+
 if __name__ == "__main__":
     sys.exit(main(make_site))

@@ -43,8 +43,8 @@ static void a_folder_without_a_first_page_is_no_console(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(pages_load("/nowhere/at/all", &p, &err), E_NOT_FOUND);
-	assert_int_equal(pages_load(dir, &p, &err), E_NOT_FOUND);
+	assert_int_equal(pages_load("/nowhere/at/all", "index.html", &p, &err), E_NOT_FOUND);
+	assert_int_equal(pages_load(dir, "index.html", &p, &err), E_NOT_FOUND);
 	assert_non_null(strstr(err.text, "index.html"));
 	assert_null(p);
 }
@@ -61,7 +61,7 @@ static void files_are_found_by_their_path_with_type_and_tags(void **state)
 	put("assets/a-1.js.gz", "packed");
 	put("assets/b-2.js", "let a = 2");
 	put(".hidden", "no");
-	assert_int_equal(pages_load(dir, &p, &err), 0);
+	assert_int_equal(pages_load(dir, "index.html", &p, &err), 0);
 	one = pages_find(p, "assets/a-1.js");
 	assert_non_null(one);
 	assert_string_equal(one->type, "text/javascript; charset=utf-8");

@@ -25,8 +25,14 @@ static const struct {
 	const char *name;
 	enum shape shape;
 } members[] = {
-	{ "kind", TEXT },     { "host", TEXT },          { "port", NUMBER }, { "user", TEXT },
-	{ "database", TEXT }, { "concurrency", NUMBER }, { "extra", MAP },   { "projects", LIST },
+#define TARGET_KEY(key, shape, help) { key, shape },
+#include "sched/target_keys.def"
+};
+
+static const char *const keys[] = {
+#define TARGET_KEY(key, shape, help) key,
+#define TARGET_OWN(key, shape, help) key,
+#include "sched/target_keys.def"
 };
 
 #define N_MEMBERS (sizeof members / sizeof members[0])
@@ -104,7 +110,7 @@ static void check_keys(const struct reading *r, const struct yaml_node *root)
 		const char *key = root->keys[i]->text;
 		size_t k = 0;
 
-		while (k < N_MEMBERS && strcmp(members[k].name, key) != 0)
+		while (k < sizeof keys / sizeof keys[0] && strcmp(keys[k], key) != 0)
 			k++;
 		if (strcmp(key, "password") == 0 && root->items[i]->kind != YAML_MAP)
 			diag_error(
@@ -114,9 +120,7 @@ static void check_keys(const struct reading *r, const struct yaml_node *root)
 				"secret",
 				"password_file: FILE, or password: {from: vault, path: P, key: K}",
 				"a document has no password in it");
-		else if (k == N_MEMBERS && strcmp(key, "target") != 0 &&
-		         strcmp(key, "password") != 0 && strcmp(key, "password_file") != 0 &&
-		         strcmp(key, "secrets") != 0)
+		else if (k == sizeof keys / sizeof keys[0])
 			diag_error(r->d,
 			           (struct place){ r->file, root->keys[i]->line,
 			                           root->keys[i]->column, key },

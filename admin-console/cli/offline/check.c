@@ -1,7 +1,6 @@
 /* sirdar check */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "admin-console/cli/base/answer.h"
 #include "admin-console/cli/documents/files.h"
@@ -13,14 +12,12 @@
 #include "sched/task.h"
 #include "sched/type.h"
 #include "util/alloc.h"
+#include "util/beside.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/diag.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
-
-/* Where they are from the folder of this program: as installed, under any prefix, and as built. */
-static const char *const types_dirs[] = { "../share/sirdar/types", "../types" };
 
 static void put_json(const struct diags *d, struct buf *out)
 {
@@ -279,24 +276,6 @@ static int check_judge(const struct asked *q, const struct type_set *types, cons
 	return read ? code : CLI_REFUSED;
 }
 
-/* The folder of the manifests that came with this program; "" when there is none. */
-static char *types_beside(void)
-{
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-
-	self[n > 0 ? n : 0] = '\0';
-	char *slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < sizeof types_dirs / sizeof types_dirs[0]; i++) {
-		char *dir = mem_fmt("%.*s/%s", (int)(slash - self), self, types_dirs[i]);
-		char *real = realpath(dir, NULL);
-		free(dir);
-		if (real)
-			return real;
-	}
-	return mem_str("");
-}
-
 static int offline_check_check(struct asked *q)
 {
 	const char *said = given(q, "types");
@@ -304,7 +283,8 @@ static int offline_check_check(struct asked *q)
 	struct type_set *asked = type_set_new();
 	int code = CLI_OK;
 
-	char *dir = said || online ? mem_str(said ? said : "") : types_beside();
+	char *beside = said || online ? NULL : beside_program("types");
+	char *dir = beside ? beside : mem_str(said ? said : "");
 	struct manifests *manifests = manifests_new(dir);
 	const struct type_set *types = manifests_types(manifests);
 	files_print_diags(manifests_wrong(manifests), stderr);
