@@ -1,4 +1,5 @@
 /* sirdar: finds the command and hands over. */
+#include "admin-console/cli/base/output.h"
 #include "admin-console/cli/base/verb.h"
 #include "admin-console/cli/complete/complete.h"
 
@@ -71,7 +72,7 @@ static void print_commands(FILE *out, const char *group)
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: sirdar COMMAND [arguments] [--json]\n", out);
+	fputs("usage: sirdar COMMAND [arguments] [--output FORMAT]\n", out);
 	print_commands(out, NULL);
 	fputs("\nsirdar COMMAND --help says more. Exit: 0 done, 1 refused or errors found, 2 wrong "
 	      "use,\n"
@@ -176,6 +177,8 @@ int main(int argc, char **argv)
 		return cli.command->verb->run_line(argc - words, argv + words);
 	struct asked q = { .cli = &cli, .verb = cli.command->verb };
 	int code = asked_parse(&q, argc - words, argv + words);
+	if (q.verb->columns)
+		output_named_by(q.verb->columns->key);
 	if (code == CLI_OK)
 		code = q.verb->run(&q);
 	asked_done(&q);

@@ -25,7 +25,7 @@ DATE = "2026-03-01T00:00:00Z"
 
 
 def env(s, **more):
-    return dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token"), TERM="xterm", **more)
+    return dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token"), TERM="xterm", NO_COLOR="1", **more)  # colours of states are test_output.py's
 
 
 def seen(s, *words, colours=False, expect=None, **more):

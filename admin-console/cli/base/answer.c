@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/output.h"
 #include "util/buf.h"
 #include "util/json_in.h"
 
@@ -83,7 +84,7 @@ const char *label_in(const cJSON *o)
 
 int print_json(const cJSON *root)
 {
-	char *text = cJSON_Print(root);
+	char *text = output_is(OUTPUT_JSON) ? cJSON_Print(root) : cJSON_PrintUnformatted(root);
 	struct buf out;
 	int code;
 

@@ -19,6 +19,8 @@ const char *date_of(const cJSON *o, const char *key);
 const char *label_in(const cJSON *o);
 /* A state's name as people say it ("queued"); what is none stays. */
 const char *word_of_state(const char *name);
+/* The colour of a word of a state, to be steered by; NULL: none. */
+const char *color_of_state(const char *word);
 const char *state_in(const cJSON *o, const char *key);
 /* "queued,failed" as names of states; what is no word stays as it is. Owned. */
 char *states_named(const char *words);

@@ -35,7 +35,7 @@ struct command;
 /* One run of the program. */
 struct cli {
 	const struct command *command; /* the row that was asked for */
-	bool json;                     /* --json */
+	bool json;                     /* what is printed is data: base/output.h turns it */
 	const char *server;            /* --server URL, or NULL */
 	const char *token_file;        /* --token-file FILE, or NULL */
 	const struct asked *asked;     /* the command line, read (verb.h); NULL: not yet */

@@ -1,5 +1,6 @@
 /* Options that all commands have, words, output. */
 #include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/output.h"
 
 #include "rt/zones.h"
 #include "sched/when.h"
@@ -17,10 +18,14 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { KEY_JSON = 0x1000, KEY_SERVER, KEY_TOKEN_FILE };
+enum { KEY_JSON = 0x1000, KEY_SERVER, KEY_TOKEN_FILE, KEY_OUTPUT, KEY_COLOR };
 
 const struct argp_option cli_options[] = {
-	{ "json", KEY_JSON, NULL, 0, "print JSON, for programs", 90 },
+	{ "output", KEY_OUTPUT, "FORMAT", 0,
+	  "table, wide (all columns), json, yaml, or name: what other commands take back", 90 },
+	{ "json", KEY_JSON, NULL, 0, "the same as --output json", 90 },
+	{ "color", KEY_COLOR, "COLOR", 0, "states in colour: auto (on terminals), always, never",
+	  90 },
 	{ "server", KEY_SERVER, "URL", 0, "where sirdar-cgi listens", 90 },
 	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "file with the token to sign in with", 90 },
 	{ 0 },
@@ -43,14 +48,31 @@ const struct command *command_find(const struct command *all, int n, const char 
 	return NULL;
 }
 
+static void output_take(struct cli *cli, const char *word, struct argp_state *state)
+{
+	enum output is = OUTPUT_TABLE;
+
+	if (!output_set(word, &is))
+		argp_error(state, "--output is '%s', want table, wide, json, yaml or name", word);
+	cli->json = is >= OUTPUT_JSON;
+	if (cli->json)
+		screen_data(stdout);
+}
+
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
 	struct cli *cli = state->input;
 
 	switch (key) {
 	case KEY_JSON:
-		cli->json = true;
-		screen_data(stdout);
+		output_take(cli, "json", state);
+		return 0;
+	case KEY_OUTPUT:
+		output_take(cli, arg, state);
+		return 0;
+	case KEY_COLOR:
+		if (!color_set(arg))
+			argp_error(state, "--color is '%s', want auto, always or never", arg);
 		return 0;
 	case KEY_SERVER:
 		cli->server = arg;
@@ -132,6 +154,8 @@ void cli_line(FILE *to, const char *fmt, ...)
 
 int cli_print(struct buf *out)
 {
+	if (!output_turn(out))
+		return CLI_REFUSED;
 	if (out->len && buf_at(out)[out->len - 1] != '\n')
 		buf_putc(out, '\n');
 	size_t n = out->len ? fwrite(buf_at(out), 1, out->len, stdout) : 0;

@@ -6,6 +6,7 @@
 
 #include "admin-console/cli/base/answer.h"
 #include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/output.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -69,6 +70,11 @@ void none_say(const struct cli *cli, const char *words)
 		cli_fail(0, "no %.*s", (int)strcspn(name, " "), name);
 }
 
+static bool is_shown(const struct column *c)
+{
+	return !c->wide || output_is(OUTPUT_WIDE);
+}
+
 void rows_show(const struct column *columns, const cJSON *items)
 {
 	rows_more(columns, items, false);
@@ -82,11 +88,15 @@ void rows_more(const struct column *columns, const cJSON *items, bool more)
 
 	for (const struct column *c = columns; c->title; c++) {
 		CHECK(t.columns < TABLE_COLUMNS_MAX);
-		t.titles[t.columns++] = c->title;
+		t.is_state[t.columns] = c->put == cell_state_word;
+		if (is_shown(c))
+			t.titles[t.columns++] = c->title;
 	}
 	buf_init(&cell);
 	cJSON_ArrayForEach(item, items)
 		for (const struct column *c = columns; c->title; c++) {
+			if (!is_shown(c))
+				continue;
 			buf_clear(&cell);
 			cell_put(item, c, &cell);
 			table_add(&t, buf_str(&cell));

@@ -32,6 +32,22 @@ const char *word_of_state(const char *name)
 	return name;
 }
 
+const char *color_of_state(const char *word)
+{
+	static const struct {
+		const char *word, *color;
+	} colors[] = {
+		{ "succeeded", "\033[32m" }, { "failed", "\033[31m" },  { "killed", "\033[31m" },
+		{ "hanged", "\033[31m" },    { "running", "\033[34m" }, { "retrying", "\033[33m" },
+		{ "killing", "\033[33m" },   { "skipped", "\033[2m" },
+	};
+
+	for (size_t i = 0; i < sizeof colors / sizeof *colors; i++)
+		if (strcmp(colors[i].word, word) == 0)
+			return colors[i].color;
+	return NULL;
+}
+
 const char *state_in(const cJSON *o, const char *key)
 {
 	return word_of_state(text_of(o, key));

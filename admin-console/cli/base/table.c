@@ -1,11 +1,14 @@
 /* Aligned columns, by the cells that a terminal gives each character. */
 #include "admin-console/cli/base/table.h"
 
+#include "admin-console/cli/base/answer.h"
 #include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/output.h"
 
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
+#include "util/screen.h"
 #include "util/visible.h"
 
 #include <stdarg.h>
@@ -81,19 +84,33 @@ static void pad(struct buf *out, size_t n)
 		buf_putc(out, ' ');
 }
 
+/* A cell past the filter of the screen, in its colour; what stands before it is out. */
+static void color_cell(struct buf *out, const char *text, size_t n, const char *color)
+{
+	fwrite(buf_at(out), 1, out->len, stdout);
+	buf_clear(out);
+	screen_steer(stdout, color);
+	fwrite(text, 1, n, stdout);
+	screen_steer(stdout, "\033[0m");
+}
+
 static void put_cell(struct buf *out, const char *text, size_t n, size_t wide, bool right,
-                     bool last)
+                     bool last, const char *color)
 {
 	size_t gap = wide - width(text, n);
 
 	if (right)
 		pad(out, gap);
-	buf_put(out, text, n);
+	if (color)
+		color_cell(out, text, n, color);
+	else
+		buf_put(out, text, n);
 	if (!last)
 		pad(out, (right ? 0 : gap) + 2);
 }
 
-void table_print(const struct table *t, struct buf *out)
+/* `colors`: onto stdout, which then has what was in `out` first. */
+static void table_put(const struct table *t, bool colors, struct buf *out)
 {
 	size_t wide[TABLE_COLUMNS_MAX] = { 0 };
 
@@ -112,10 +129,18 @@ void table_print(const struct table *t, struct buf *out)
 		bool right = t->titles[c][0] == '>';
 		const char *text = i < t->columns ? t->titles[c] + right : t->cells[i - t->columns];
 		size_t n = i < t->columns ? strcspn(text, "|") : strlen(text);
-		put_cell(out, text, n, wide[c], right, c + 1 == t->columns);
+		const char *color = colors && i >= t->columns && t->is_state[c]
+		                            ? color_of_state(text)
+		                            : NULL;
+		put_cell(out, text, n, wide[c], right, c + 1 == t->columns, color);
 		if (c + 1 == t->columns)
 			buf_putc(out, '\n');
 	}
+}
+
+void table_print(const struct table *t, struct buf *out)
+{
+	table_put(t, false, out);
 }
 
 void table_show(struct table *t)
@@ -123,7 +148,7 @@ void table_show(struct table *t)
 	struct buf out;
 
 	buf_init(&out);
-	table_print(t, &out);
+	table_put(t, color_is_on(), &out);
 	cli_print(&out);
 	buf_done(&out);
 	table_done(t);

@@ -13,7 +13,8 @@ enum { TABLE_COLUMNS_MAX = 16 };
 struct table {
 	const char *titles[TABLE_COLUMNS_MAX];
 	size_t columns;
-	char **cells; /* row by row */
+	char **cells;                     /* row by row */
+	bool is_state[TABLE_COLUMNS_MAX]; /* columns of words of states: they may have colours */
 	size_t cells_n, cells_cap;
 	bool bare; /* no titles: they were printed */
 };
@@ -34,6 +35,7 @@ struct column {
 	const char *title; /* as of table_init() */
 	const char *key;   /* of the item; "a.b": of the object a in it */
 	cell_fn *put;      /* NULL: the member as text */
+	bool wide;         /* with --output wide only */
 };
 
 cell_fn cell_time, cell_label;

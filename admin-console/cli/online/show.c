@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin-console/cli/base/output.h"
 #include "admin-console/cli/online/ask.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -115,15 +116,17 @@ int pages_show(struct online *o, const char *path, bool all, const struct column
 			any = any || items->child;
 			if (more)
 				code = more(o, items);
-			if (o->cli->json)
+			if (output_is(OUTPUT_JSON))
 				json_lines(items, &first);
+			else if (o->cli->json)
+				print_json(items);
 			else
 				rows_more(columns, items, pages++ > 0);
 		}
 		cJSON_Delete(root);
 		buf_done(&page);
 	} while (code == CLI_OK && all && cursor);
-	if (code == CLI_OK && o->cli->json)
+	if (code == CLI_OK && output_is(OUTPUT_JSON))
 		puts(first ? "[]" : "]");
 	if (cursor && !o->cli->json)
 		fputs("there are more: --limit, --all\n", stderr);
@@ -171,6 +174,10 @@ static const struct column run_columns[] = {
 	{ "Ended", "ended", cell_time },
 	{ "Failure", "failure", cell_failure },
 	{ "Id", "id" },
+	{ "Due", "due", cell_time, .wide = true },
+	{ ">Priority", "priority", .wide = true },
+	{ ">Generation", "generation", .wide = true },
+	{ "Origin", "origin", .wide = true },
 	{ 0 },
 };
 
