@@ -154,8 +154,10 @@ void cli_line(FILE *to, const char *fmt, ...)
 
 int cli_print(struct buf *out)
 {
-	if (!output_turn(out))
-		return CLI_REFUSED;
+	char why[OUTPUT_WHY_BYTES];
+
+	if (!output_turn(out, why))
+		return cli_fail(CLI_REFUSED, "%s", why);
 	if (out->len && buf_at(out)[out->len - 1] != '\n')
 		buf_putc(out, '\n');
 	size_t n = out->len ? fwrite(buf_at(out), 1, out->len, stdout) : 0;

@@ -1,14 +1,13 @@
 /* JSON is YAML, so a command's JSON is read as YAML and printed as that, or its items' names are.
  * One choice for the program's one command line. A name is what other commands take back: an id
- * that is a text (of an instance), else the name, else the first column of the command's table, else
- * the cause, the task or what stands first. */
+ * that is a text (of an instance), else the name, else the first column of the command's table,
+ * else the cause, the task or what stands first. */
 #include "admin-console/cli/base/output.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "admin-console/cli/base/cli.h"
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/yaml.h"
@@ -105,7 +104,7 @@ static void names_put(const struct yaml_node *root, struct buf *out)
 			names_put(root->items[i], out);
 }
 
-bool output_turn(struct buf *json)
+bool output_turn(struct buf *json, char why[OUTPUT_WHY_BYTES])
 {
 	struct yaml_doc **docs = NULL;
 	struct diags d;
@@ -116,8 +115,8 @@ bool output_turn(struct buf *json)
 	diags_init(&d);
 	bool read = yaml_read(buf_str(json), json->len, "the answer", &d, &docs, &n) == 0;
 	if (!read)
-		cli_fail(0, "--output %s: %s; --output json has it", output_words[output],
-		         d.n ? d.items[0].message : "it does not read");
+		snprintf(why, OUTPUT_WHY_BYTES, "--output %s: %s; --output json has it",
+		         output_words[output], d.n ? d.items[0].message : "it does not read");
 	buf_clear(json);
 	for (size_t i = 0; i < n; i++) {
 		if (output == OUTPUT_YAML)

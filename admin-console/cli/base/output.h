@@ -24,8 +24,9 @@ bool color_set(const char *word);
 bool output_is(enum output is);
 /* What names an item that has no id of its own: a member of it. NULL: not known. */
 void output_named_by(const char *key);
-/* JSON as --output wants it. False, and a line on stderr: it is too large to be turned. */
-bool output_turn(struct buf *json);
+enum { OUTPUT_WHY_BYTES = 300 };
+/* JSON as --output wants it. False: it is too large to be turned; why says so. */
+bool output_turn(struct buf *json, char why[OUTPUT_WHY_BYTES]);
 /* May a table on stdout have colours? */
 bool color_is_on(void);
 
