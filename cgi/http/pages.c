@@ -38,6 +38,7 @@ static const struct {
 	{ ".png", "image/png" },
 	{ ".ico", "image/x-icon" },
 	{ ".txt", "text/plain; charset=utf-8" },
+	{ ".woff2", "font/woff2" },
 };
 
 static bool ends_with(const char *s, const char *end)

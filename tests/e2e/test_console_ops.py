@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import console  # noqa: E402
-from harness import B  # noqa: E402
+from harness import B, until  # noqa: E402
 
 @console.act
 def plugins_of_another_broker(site):
@@ -21,6 +21,13 @@ def plugins_of_another_broker(site):
         sums[version] = hashlib.sha256(one).hexdigest()
     site.add_broker("b2", types=("odd:4",), runners_dir=folder)
     return sums
+
+
+@console.act
+def forget_proofs(site):
+    """The server begins anew: who has shown a password lately is in memory alone."""
+    site.base.restart()
+    until("the face is back", site.up)
 
 
 @console.act

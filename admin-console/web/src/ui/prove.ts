@@ -33,6 +33,9 @@ function ask(): Promise<boolean> {
 	button(form, w('go'), 'submit')
 	const no = button(form, w('no'), 'button')
 	dialog.append(form)
+	/* A dialog of the page may lie below, which takes hands and keys outside of it for its own end. */
+	dialog.style.pointerEvents = 'auto'
+	for (const of of ['keydown', 'pointerdown', 'focusin']) dialog.addEventListener(of, e => e.stopPropagation())
 	document.body.append(dialog)
 	dialog.showModal()
 	return new Promise(done => {
