@@ -182,7 +182,7 @@ static void proof_keep(struct commander *c, const struct sign_in *s, const char 
 
 	credential_hash(secret, p.hash);
 	snprintf(p.user, sizeof p.user, "%s", s->user);
-	p.until_us = actor_wall_us(c->me) + (is_alone ? BRIEF_US : PROVEN_US);
+	p.until_us = actor_mono_us(c->me) + (is_alone ? BRIEF_US : PROVEN_US);
 	credential_prove(&c->credentials, &p);
 }
 
@@ -193,7 +193,7 @@ void sign__right(struct commander *c, struct sign_in *s)
 
 	if (s->r->credential && *s->r->credential) {
 		if (credential_find(&c->credentials, c->docs, s->r->credential,
-		                    actor_wall_us(c->me), &has) &&
+		                    actor_wall_us(c->me), actor_mono_us(c->me), &has) &&
 		    !has.token && strcmp(has.user, s->user) == 0) {
 			proof_keep(c, s, s->r->credential, false);
 			sign_answer(s, 0);

@@ -7,9 +7,11 @@ import re
 import sys
 from pathlib import Path
 
-import yaml
-
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import packaged  # noqa: E402
+
+packaged.want("yaml")
+import yaml  # noqa: E402
 from harness import BIN, Site, main, test  # noqa: E402
 from terminal import on_terminal  # noqa: E402
 

@@ -11,11 +11,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-import jsonschema
-import yaml
+import packaged
 
-import recipes
-import test_fields
+packaged.want("jsonschema", "yaml")
+import jsonschema  # noqa: E402
+import yaml  # noqa: E402
+
+import recipes  # noqa: E402
+import test_fields  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("B", "build/gcc")
