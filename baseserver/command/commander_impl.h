@@ -411,8 +411,8 @@ void stored__change(struct commander *c, const struct cmd *cmd, struct edit *e,
                     const struct store_doc *d);
 int stored__missing(enum store_doc_kind kind, const char *name,
                     struct refusal *f); /* E_NOT_FOUND */
-/* `r` refuses a document of other projects, and says whose it is. Where reading is bound to projects
- * its removal is answered as what is not there, its change as a name that is taken. */
+/* `r` refuses a document of other projects, and says whose it is. Where reading is bound to
+ * projects its removal is answered as what is not there, its change as a name that is taken. */
 int stored__hidden(const struct commander *c, enum store_doc_kind kind, const struct cmd *cmd,
                    bool removes, int r, struct refusal *f);
 /* E_CONFLICT: a task depends on it. */

@@ -290,7 +290,7 @@ static int no_role(const char *name, struct refusal *f)
 }
 
 /* The server knows him as he is; he comes in if he is anything here. */
-static void enter(struct commander *c, struct sign_in *s)
+static void let_in(struct commander *c, struct sign_in *s)
 {
 	struct grantee g = { .name = s->user,
 		             .person = known_as(c, s->user),
@@ -331,7 +331,7 @@ static void person_kept(struct letter *l, void *self)
 	arrival_free(x->keeping);
 	x->keeping = NULL;
 	if (r->code == 0) {
-		enter(c, s);
+		let_in(c, s);
 	} else {
 		refuse(&f, r->code, NULL, NULL, "%s", r->text);
 		sign__refuse(s, &f);
@@ -341,7 +341,7 @@ static void person_kept(struct letter *l, void *self)
 }
 
 /* a->s is taken. */
-static void decide(struct commander *c, struct arrival *a)
+static void arrival_decide(struct commander *c, struct arrival *a)
 {
 	const struct jval *p = known_as(c, a->who.name);
 	struct sign_in *s = a->s;
@@ -370,7 +370,7 @@ static void decide(struct commander *c, struct arrival *a)
 	if (r < 0)
 		sign__refuse(s, &f);
 	else
-		enter(c, s);
+		let_in(c, s);
 }
 
 static void decide_all(struct commander *c)
@@ -381,7 +381,7 @@ static void decide_all(struct commander *c)
 		struct arrival *a = x->arrivals;
 
 		x->arrivals = a->next;
-		decide(c, a);
+		arrival_decide(c, a);
 	}
 }
 
