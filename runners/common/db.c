@@ -83,7 +83,7 @@ static char *read_password(const struct reader *f, const char *server)
 
 static int read_where(const struct reader *f, const char *server, struct db_where *w)
 {
-	static const char *const tls[] = { "off", "on", "verify", NULL };
+	static const char *const tls[] = { "off", "on", "verify", "trusted", NULL };
 	const char *extra = server ? "extra.tls" : "tls";
 	char name[120];
 	size_t i;

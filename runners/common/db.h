@@ -16,7 +16,8 @@ struct run;
 struct db;
 
 enum db_kind { DB_MYSQL, DB_MARIADB, DB_POSTGRESQL, DB_SQLITE };
-enum db_tls { DB_TLS_OFF, DB_TLS_ON, DB_TLS_VERIFY };
+/* TRUSTED: as OFF, and whoever answers may have the password. */
+enum db_tls { DB_TLS_OFF, DB_TLS_ON, DB_TLS_VERIFY, DB_TLS_TRUSTED };
 
 /* Negative results; db_why() has the sentence. */
 enum {

@@ -22,16 +22,18 @@
 
 bool db_clear_is_wanted(const struct db_where *w)
 {
-	return w->tls != DB_TLS_VERIFY && !(w->host && w->host[0] == '/');
+	return w->tls != DB_TLS_VERIFY && w->tls != DB_TLS_TRUSTED &&
+	       !(w->host && w->host[0] == '/');
 }
 
 int db_clear_refuse(struct db *db, const char *way)
 {
-	return db__set(db, DB_FAILED,
-	               "the server asks for the password itself (%.60s), which whoever answers "
-	               "there would get; it was not sent: set tls to verify (of a target server "
-	               "extra.tls, extra.ca_file)",
-	               way);
+	return db__set(
+		db, DB_FAILED,
+		"the server asks for the password itself (%.60s), which whoever answers "
+		"there would get; it was not sent: set tls to verify (of a target server "
+		"extra.tls, extra.ca_file), or to trusted where nobody else can answer there",
+		way);
 }
 
 /* Of messages of SCRAM, by PostgreSQL's server: its first one, bound to TLS and not, its last one
@@ -54,7 +56,7 @@ static size_t length_of(const char *password)
 
 void db_clear_modes(const struct db_where *w, const char **ret_mode, const char **ret_binding)
 {
-	static const char *const modes[] = { "prefer", "require", "verify-full" };
+	static const char *const modes[] = { "prefer", "require", "verify-full", "prefer" };
 	const bool is_alike = db_clear_is_wanted(w) && w->password &&
 	                      is_of_scram(length_of(w->password));
 

@@ -48,7 +48,7 @@ static void set_options(MYSQL *conn, const struct db_where *w, unsigned timeout_
 	mysql_optionsv(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	if (db_clear_is_wanted(w) && w->password && w->password[0])
 		mysql_optionsv(conn, MARIADB_OPT_RESTRICTED_AUTH, CHALLENGES);
-	if (w->tls == DB_TLS_OFF)
+	if (w->tls == DB_TLS_OFF || w->tls == DB_TLS_TRUSTED)
 		return;
 	mysql_optionsv(conn, MYSQL_OPT_SSL_ENFORCE, &yes);
 	mysql_optionsv(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
@@ -58,7 +58,7 @@ static void set_options(MYSQL *conn, const struct db_where *w, unsigned timeout_
 /* The connector goes on in clear text when the server has no TLS, whatever it was told. */
 static bool is_safe(MYSQL *conn, const struct db_where *w)
 {
-	return w->tls == DB_TLS_OFF || mysql_get_ssl_cipher(conn);
+	return w->tls == DB_TLS_OFF || w->tls == DB_TLS_TRUSTED || mysql_get_ssl_cipher(conn);
 }
 
 /* A host that begins with a slash is a socket. */

@@ -92,6 +92,15 @@ def a_server_of_postgresql_that_asks_for_the_password_as_it_is_does_not_get_it(s
 
 
 @test
+def whoever_answers_at_an_address_that_is_said_to_be_trusted_is_told(s):
+    for server, kind in ((redirected.MySQL("mysql_clear_password"), "mysql"), (redirected.PostgreSQL("clear"), "postgresql")):
+        server.bye = True
+        done = job(s, server, kind, tls="trusted")
+        assert SECRET.encode() in server.got, (kind, server.got, done)
+        server.close()
+
+
+@test
 def neither_do_checks_transfers_and_sensors_tell_it(s):
     for runner in ("check", "transfer", "sensor"):
         for server, kind in ((redirected.MySQL("mysql_clear_password"), "mariadb"), (redirected.PostgreSQL("clear"), "postgresql")):

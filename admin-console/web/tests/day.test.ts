@@ -1,11 +1,11 @@
+/* The shape of a day and what is oldest at a gate, as functions of rows: slots of a quarter of an
+ * hour between two midnights of the reader's zone, what ended in each, and what is yet to come.
+ * No page is drawn here; journeys look at those. */
+
 import { describe, expect, it, vi } from 'vitest'
 import { day, flow, midnight, shape, SLOT, type Ran } from '@/domain/day'
 import { oldestOf } from '@/domain/gates'
 import { learn } from '@/stores/ran'
-
-/* The shape of a day and what is oldest at a gate, as functions of rows: slots of a quarter of an
- * hour between two midnights of the reader's zone, what ended in each, and what is yet to come.
- * No page is drawn here; journeys look at those. */
 
 /* What asks the server knows the browser. */
 vi.mock('../src/stores/resource', () => ({ useResource: () => null }))
