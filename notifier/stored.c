@@ -384,7 +384,7 @@ const char *stored_duty(const struct stored *s, const char *list, int64_t at, si
 	v = jv_first(jv_get(l->json, "people"));
 	while (v && i-- > 0)
 		v = v->next;
-	return jv_is(v, JV_TEXT) ? v->text : NULL;
+	return v && jv_is(v, JV_TEXT) ? v->text : NULL;
 }
 
 const struct stored_rule *stored_rule_at(const struct stored *s, size_t i)

@@ -248,14 +248,15 @@ static int next_secrets(struct commander *c, const struct cmd *cmd, const struct
 	for (size_t i = 0; channel_secrets[i] && r == 0; i++) {
 		const struct jval *now = jv_get(cmd->o.args, channel_secrets[i]);
 		const struct jval *old = jv_get(kept, channel_secrets[i]);
-		const char *text = jv_is(now, JV_TEXT) ? now->text : "";
+		const char *text = now && jv_is(now, JV_TEXT) ? now->text : "";
 		bool is_url = i == 0;
 
 		if (!now && is_url && where)
 			n->where = mem_str(where);
 		if (!now && jv_is(old, JV_TEXT))
 			n->sealed[i] = mem_str(old->text);
-		n->ref[i] = jv_is(now ? now : old, JV_OBJECT) ? (now ? now : old) : NULL;
+		const struct jval *next = now ? now : old;
+		n->ref[i] = jv_is(next, JV_OBJECT) ? next : NULL;
 		if (is_url && *text)
 			r = check_url(n, text, f);
 		if (is_url && is_mail(n)) /* a relay's is no secret */

@@ -72,7 +72,7 @@ static int check_known(const struct commander *c, const char *place, const char 
 	                                personal ? "mail" : text + n + 1);
 	const struct jval *projects = d ? jv_get(doc_json(d), "projects") : NULL;
 
-	if (!jv_is(projects, JV_LIST) || !projects->first || jv_has(projects, "*") ||
+	if (!projects || !jv_is(projects, JV_LIST) || !projects->first || jv_has(projects, "*") ||
 	    (project && jv_has(projects, project)))
 		return 0;
 	return refuse(f, E_FORBIDDEN, place, "args.project",

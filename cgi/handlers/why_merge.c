@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "util/check.h"
 #include "util/json_in.h"
 
 static bool same_text(const cJSON *a, const cJSON *b, const char *key)
@@ -57,6 +58,7 @@ static void number_add(cJSON *cause, const char *key, int64_t n)
 {
 	cJSON *value = cJSON_GetObjectItemCaseSensitive(cause, key);
 
+	CHECK(value); /* cause_begin() gave it to each */
 	cJSON_SetNumberValue(value, value->valuedouble + (double)n);
 }
 

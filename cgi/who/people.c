@@ -102,7 +102,7 @@ int people_refresh(struct people *p, struct reader *r, struct err *err)
 	reader_see(r, sight);
 	if (code < 0 || same)
 		return code;
-	CHECK(fresh->refs == 1); /* nobody has seen it: it never changes from now on */
+	CHECK(fresh && fresh->refs == 1); /* nobody has seen it: it never changes from now on */
 	memcpy(fresh->changes, changes,
 	       sizeof changes); /* of before: what came since is read again */
 	pthread_mutex_lock(&p->mu);
