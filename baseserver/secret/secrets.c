@@ -253,7 +253,7 @@ static bool has_thread(const struct open_source *o, const struct kept *k)
 static bool fetch_start(struct secrets *s, struct open_source *o, struct kept *k)
 {
 	const struct secret_ref ref = { k->from, k->path, k->key };
-	struct fetch *f;
+	struct fetch *f = NULL;
 	struct err err = { 0 };
 
 	k->turn = 0;
@@ -264,6 +264,7 @@ static bool fetch_start(struct secrets *s, struct open_source *o, struct kept *k
 		trouble_note(&k->trouble, clock_steady_us(), err.text);
 		return false;
 	}
+	CHECK(f);
 	f->is_again = k->trouble.pause_us > 0;
 	o->n_at_work++;
 	o->n_again += f->is_again;

@@ -432,15 +432,17 @@ static const struct {
 
 void schema__key(const struct wf_key *k, struct buf *out)
 {
+	const size_t n = sizeof shapes / sizeof *shapes;
 	char text[600];
-	size_t i = 0;
+	size_t at = n;
 
-	while (i < sizeof shapes / sizeof *shapes && shapes[i].read != k->read)
-		i++;
-	CHECK(i < sizeof shapes / sizeof *shapes); /* a reader without a shape */
-	snprintf(text, sizeof text, shapes[i].says_want ? "%s Write %s." : "%s", k->help, k->want);
+	for (size_t i = 0; i < n; i++)
+		if (shapes[i].read == k->read)
+			at = i;
+	CHECK(at < n); /* a reader without a shape */
+	snprintf(text, sizeof text, shapes[at].says_want ? "%s Write %s." : "%s", k->help, k->want);
 	put_open(out, k->key, '{');
 	put_text(out, "description", text);
-	shapes[i].put(k, out);
+	shapes[at].put(k, out);
 	put_close(out, '}');
 }

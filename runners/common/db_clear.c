@@ -193,10 +193,8 @@ bool db_clear_passes(struct db_clear *c)
 	if (c->real >= 0) {
 		bool is_held = is_still_held(c);
 
-		if (is_held && !let_go(c))
-			c->is_asked = true;
-		else if (is_held && dup3(c->real, c->fd, O_CLOEXEC) < 0)
-			c->is_asked = true;
+		c->is_asked = c->is_asked ||
+		              (is_held && (!let_go(c) || dup3(c->real, c->fd, O_CLOEXEC) < 0));
 		held_close(c);
 	}
 	/* Its startup message was traced; if not, the trace is not what it was. */
