@@ -409,7 +409,7 @@ static void of_hook(const struct wf_key *k, struct buf *out)
 
 #define SHAPE(name)  { wf_read_##name, of_##name, true },
 #define CHOICE(name) { wf_read_##name, of_choice, false },
-static const struct {
+static const struct shape {
 	void (*read)(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
 	             void *field);
 	void (*put)(const struct wf_key *k, struct buf *out);
@@ -432,17 +432,16 @@ static const struct {
 
 void schema__key(const struct wf_key *k, struct buf *out)
 {
-	const size_t n = sizeof shapes / sizeof *shapes;
+	const struct shape *of = NULL;
 	char text[600];
-	size_t at = n;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		if (shapes[i].read == k->read)
-			at = i;
-	CHECK(at < n); /* a reader without a shape */
-	snprintf(text, sizeof text, shapes[at].says_want ? "%s Write %s." : "%s", k->help, k->want);
+			of = &shapes[i];
+	CHECK(of); /* a reader without a shape */
+	snprintf(text, sizeof text, of->says_want ? "%s Write %s." : "%s", k->help, k->want);
 	put_open(out, k->key, '{');
 	put_text(out, "description", text);
-	shapes[at].put(k, out);
+	of->put(k, out);
 	put_close(out, '}');
 }
