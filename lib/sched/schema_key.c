@@ -430,15 +430,20 @@ static const struct shape {
 #undef SHAPE
 #undef CHOICE
 
-void schema__key(const struct wf_key *k, struct buf *out)
+static const struct shape *shape_of(const struct wf_key *k)
 {
-	const struct shape *of = NULL;
-	char text[600];
-
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		if (shapes[i].read == k->read)
-			of = &shapes[i];
-	CHECK(of); /* a reader without a shape */
+			return &shapes[i];
+	CHECK(!"a reader without a shape");
+	return shapes;
+}
+
+void schema__key(const struct wf_key *k, struct buf *out)
+{
+	const struct shape *of = shape_of(k);
+	char text[600];
+
 	snprintf(text, sizeof text, of->says_want ? "%s Write %s." : "%s", k->help, k->want);
 	put_open(out, k->key, '{');
 	put_text(out, "description", text);
