@@ -243,6 +243,7 @@ int keeper_client_open(struct ev_loop *loop, const struct keeper_client_settings
 	k->pause_s = RETRY_MIN_S;
 	k->silent_ms = (uint32_t)set->silent_ms;
 	k->must_separate = set->must_separate;
+	CHECK(set->isolation);
 	k->must_box = strcmp(set->isolation, "box") == 0;
 	k->must_landlock = strcmp(set->isolation, "landlock") == 0;
 	k->peer_fd = -1;

@@ -640,8 +640,10 @@ static int lent_open_keeper(struct lent *n, struct err *err)
 	const struct param_taskbroker *p = n->loader->settings;
 	bool is_others = p->keeper_dir[0];
 	char *path = mem_fmt("%s/keeper.sock", is_others ? p->keeper_dir : p->state_dir);
+	/* In a box nobody else's jobs have room: a guest is of all jobs of its project. */
+	const char *isolation = strcmp(p->isolation, "box") == 0 ? "uid" : p->isolation;
 	const struct keeper_client_settings set = {
-		path, false, is_others, "loader", n->lane, p->loader_silent_ms, &ops, n,
+		path, isolation, is_others, "loader", n->lane, p->loader_silent_ms, &ops, n,
 	};
 	int r = keeper_client_open(n->loop, &set, &n->keeper, err);
 
