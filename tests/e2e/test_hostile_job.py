@@ -266,7 +266,7 @@ def the_tricks_do_pass_where_jobs_are_root(s):
     """Else that none passes would say nothing."""
     s.add_broker("root", types=("shell:8",), groups="root", work_dir=s.dir / "root-work")
     passed = tried(s, "root")
-    want = {f"read_{what}" for what in ("key", "keys_file", "store", "vault", "cgi", "joblogs", "journal", "file", "secrets", "output")}
+    want = {f"read_{what}" for what in ("key", "keys_file", "store", "vault", "cgi", "joblogs", "journal", "file", "secrets")}  # output: gone once it is handed in
     want |= {"victims_environment", "victims_memory", "victims_descriptors", "victims_directory", "kill_server", "kill_keeper", "kill_victim",
              "write_state", "write_base", "socket_keeper", "hard_link_to_the_key", "move_the_victims_place", "setuid", "root_already",
              "accounts", "at_and_cron", "keyring", "userfaultfd", "mount_in_a_namespace_of_its_own", "limits_of_victim", "environment_of_broker"}

@@ -141,6 +141,7 @@ def where_its_service_has_a_group_each_job_has_one_too(k, a):
     pid, uid = sleeper(k, a, 1, script="trap '' TERM; env -i setsid sh -c 'sleep 600 &' & sleep 600; sleep 600")
     with open(f"/proc/{pid}/cgroup", encoding="ascii") as f:
         assert f"{os.path.basename(k.group)}/sirdar-jobs-" in f.read()
+    assert until(lambda: len(of_user(uid)) >= 3), of_user(uid)  # it has its trap by then
     other, _ = sleeper(k, a, 2, script="exec sleep 600")
     a.kill(1, grace_us=50000)
     assert a.wait("exited", 1)["exit_code"] == -9

@@ -37,7 +37,9 @@ def site_with_targets():
     site.keys = site.dir / "secrets.keys"
     site.keys.touch(0o600)
     site.keys.write_text(key("one"))
-    site.base_sets.update(types_dir=site.dir / "types", secrets_key_file=site.keys)
+    outside = site.dir / "outside"
+    outside.mkdir(0o700)
+    site.base_sets.update(types_dir=site.dir / "types", secrets_key_file=site.keys, secret_files_dir=outside, secret_env_prefix="SIRDAR_SECRET_")
     site.base.argv = site.argv("baseserver", site.base_sets)
     return site.start(types=("odd:8", "noop:2", "sql:2"), runners_dir=plugins)
 
