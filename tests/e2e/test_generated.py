@@ -232,8 +232,8 @@ def what_is_made_from_the_description_is_answered_as_described(s):
         spoil = n % 2 == 1
         target, body, must = walker.request(method, path, op, spoil)
         said = target + str(body.decode("utf-8", "replace") if isinstance(body, bytes) else body or "")
-        if "tokens" in path and "test-" in said:
-            continue  # our own is neither removed nor made somebody's
+        if method != "get" and f"test-{os.getpid()}" in said:
+            continue  # our own token is neither removed nor given to somebody, an app or a person
         walker.judge(method, path, op, target, body, must)
     good = {op for op, codes in walker.seen.items() if any(c < 300 for c in codes)}
     never = {f"{m} {p}" for m, p, _ in all_ops} - {f"{m} {p}" for m, p in good}
