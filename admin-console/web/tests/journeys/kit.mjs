@@ -192,6 +192,7 @@ export const tell = text => console.log('# ' + text)
 
 async function afterwards() {
 	provoke()
+	await page.unrouteAll()
 	for (const p of browser.pages()) if (p !== page) await p.close()
 	await page.setViewportSize(wide)
 	await prefer(usual)
