@@ -78,6 +78,8 @@ def a_kill_has_its_grace_and_leaves_nothing(s):
 
 @test
 def a_warm_interpreter_forks_no_job_out_of_its_box(s):
+    if BIN.resolve().is_relative_to("/tmp"):
+        raise Skip("this build is below /tmp, which a box hides, and the type's program with it")
     text = said(s, "import os\nprint('procs', len([p for p in os.listdir('/proc') if p.isdigit()]), 'parent', os.getppid())", type_="python")
     assert re.search(r"procs [23] parent [012]", text), text
 

@@ -112,7 +112,9 @@ export default {
 		await page.route('**/api/v1/forecast*', away)
 		await open('/')
 		await page.waitForSelector('.needs li')
-		const cells = page.locator('.strip .cell', { has: page.locator('.state-icon.state-running, .state-icon.state-ready') })
+		const cells = page.locator('.strip .cell', {
+			has: page.locator('.state-icon.state-running, .state-icon.state-ready'),
+		})
 		const figures = await cells.locator('.figure').allInnerTexts()
 		is('running and waiting are unknown: ' + figures, figures.join() === '–,–')
 		await page.waitForSelector('[data-next] .whole, [data-next] p, [data-next] ul')
