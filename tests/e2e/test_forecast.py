@@ -6,7 +6,10 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Daemon, Site, main, seconds_of, test, until  # noqa: E402
+import openapi  # noqa: E402
+from harness import ROOT, Daemon, Site, main, seconds_of, test, until  # noqa: E402
+
+API = openapi.load(ROOT / "schema/openapi.yaml")
 
 NOW = datetime.datetime.now(datetime.timezone.utc)
 TODAY = NOW.strftime("%Y-%m-%d")
@@ -110,6 +113,8 @@ def a_promise_is_at_risk_by_name_and_its_history_says_so(s):
 def rows_of(s, name, **args):
     more = "".join(f"&{k}={v}" for k, v in args.items())
     f = s.get(f"/api/v1/forecast?name={name}{more}")
+    bad = openapi.wrong(API, {"$ref": "#/components/schemas/Forecast"}, f)
+    assert not bad, bad
     return {r["task"].split("/")[2]: r for r in f["instances"]}
 
 

@@ -11,6 +11,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import stand_still  # noqa: E402
 from keeper_client import Keeper, boottime_us, carriers, checksum, rewrite_journal, until, varint  # noqa: E402
 
 ROOT = os.environ.get("SIRDAR_ROOT") or os.path.abspath(os.path.dirname(__file__) + "/../..")
@@ -150,7 +151,7 @@ def a_token_is_never_started_twice(k, a):
 def what_a_loader_left_unread_is_void_once_its_successor_greets(k, a):
     """Run later, it would be in nobody's list and run a second time elsewhere."""
     old, other = k.link("t", who="loader"), k.link("u", who="loader")
-    k.process.send_signal(signal.SIGSTOP)
+    stand_still(k.process.pid)
     new = k.link("t", who="loader", greeted=lambda: k.process.send_signal(signal.SIGCONT))
     try:
         old.start(900, ["sh", "-c", f"echo x >> {k.state}/ledger"], type="t")
@@ -386,7 +387,7 @@ def a_keeper_that_was_frozen_past_a_lease_kills_when_it_wakes(k, a):
     at = boottime_us() + 300000
     a.start(45, forever(), deadline_us=at)
     a.wait("started", 45)
-    k.process.send_signal(signal.SIGSTOP)
+    stand_still(k.process.pid)
     assert until(lambda: boottime_us() > at + 200000)
     k.process.send_signal(signal.SIGCONT)
     assert a.wait("exited", 45)["why"] == 2

@@ -12,6 +12,7 @@ import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import stand_still  # noqa: E402
 from keeper_client import until  # noqa: E402
 from lent import BROKER, FIRST, KEEPER, LAUNCH, Lent, as_user, group_make, missing, of_user, options, status  # noqa: E402
 
@@ -178,15 +179,17 @@ def what_jobs_of_an_account_left_ends_with_the_launcher_or_before_the_next_begin
     try:
         for is_launcher_killed in (True, False):
             script = "(setsid sh -c 'env -i sleep 600 & echo $$ $! >left.new; mv left.new left; exec sleep 600' &) ; sleep 600"
-            sleeper(k, a, 1 + is_launcher_killed, project="lined", script=f"rm -f left; {script}")
             left = f"{k.base}/jobs/nobody/left"
+            if os.path.exists(left):  # of the round before: its processes are gone
+                os.unlink(left)
+            sleeper(k, a, 1 + is_launcher_killed, project="lined", script=script)
             assert until(lambda left=left: os.path.exists(left)), k.logged()
             with open(left, encoding="ascii") as f:
                 pids = [int(word) for word in f.read().split()]
             assert all(os.path.exists(f"/proc/{pid}") for pid in pids), pids
             if is_launcher_killed:
                 launcher = k.launcher()
-                os.kill(k.process.pid, signal.SIGSTOP)  # neither sees the other go
+                stand_still(k.process.pid)  # neither sees the other go
                 os.kill(launcher, signal.SIGKILL)
                 k.murder()
                 assert all(os.path.exists(f"/proc/{pid}") for pid in pids), pids
@@ -205,7 +208,7 @@ def what_jobs_of_an_account_left_ends_with_the_launcher_or_before_the_next_begin
 def a_launcher_waits_for_the_former_one_which_kills_all_there_is_of_its_numbers(k, a):
     pid, uid = sleeper(k, a, 1)
     former = k.launcher()
-    os.kill(former, signal.SIGSTOP)
+    stand_still(former)
     k.murder()
     k.up()
     assert until(lambda: len(k.children()) == 1), k.logged()
@@ -304,7 +307,7 @@ def a_service_manager_hears_of_a_keeper_while_it_turns_and_after_an_upgrade_too(
         m.hears("WATCHDOG_USEC=300000")
         m.hears("WATCHDOG=1", 4)
         assert said(k, k.link(), 2, "env | grep -c -e NOTIFY -e WATCHDOG || true") == ["0"]
-        os.kill(k.process.pid, signal.SIGSTOP)
+        stand_still(k.process.pid)
         assert until(lambda: status(k.process.pid)["State"][0] == "T")
         while not m.is_silent(0.2):  # what it said before
             pass
