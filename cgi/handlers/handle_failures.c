@@ -77,8 +77,10 @@ static int task_take(void *ctx, const struct store_task *t)
 	struct call *c = ctx;
 	struct failures *q = c->extra;
 
-	if (q->n_tasks == TASKS_MAX)
-		return err_set(&c->err, E_LIMIT, "more than %d tasks match", TASKS_MAX);
+	if (q->n_tasks == TASKS_MAX) {
+		snprintf(c->hint, sizeof c->hint, "name fewer: PROJECT/WORKFLOW/*");
+		return err_set(&c->err, E_INVALID, "more than %d tasks match", TASKS_MAX);
+	}
 	q->tasks = mem_room(q->tasks, &q->cap_tasks, q->n_tasks + 1, sizeof *q->tasks);
 	q->tasks[q->n_tasks++] = t->id;
 	names_set_task(c->cgi->names, t);

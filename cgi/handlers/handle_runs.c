@@ -164,8 +164,10 @@ static int members_read(struct call *c, struct reader *r, struct members *m)
 	q->name[n - 1] = '*';
 	if (code == 0 && m->n == 0)
 		return call_fail(c, E_NOT_FOUND, "task", "no task matches '%s'", q->name);
-	if (code == E_LIMIT)
-		return call_fail(c, code, "task", "more than %d tasks match", READ_TASKS_MAX);
+	if (code == E_LIMIT) { /* of the question, not of the moment: again it is the same */
+		snprintf(c->hint, sizeof c->hint, "name fewer: PROJECT/WORKFLOW/*");
+		return call_fail(c, E_INVALID, "task", "more than %d tasks match", READ_TASKS_MAX);
+	}
 	return code;
 }
 

@@ -36,7 +36,7 @@ def alive(s):
 def judge(s, load, lost_allowed=False):
     """No instance lost, none run twice, no job disturbed, no exit status lost."""
     s.instances("e2e/chaos*")  # the cgi learns the names of what is new after an answer without them
-    rows = s.wait_all_over("e2e/chaos*", load.total(), 120)
+    rows = load.all_over(120)
     by_key, ends, wrong = {}, {}, []
     for line in load.lines():
         kind, task, date, generation, attempt, token, what = line

@@ -262,8 +262,7 @@ def judge_log(s, i, started):
 
 
 def judge(s, work):
-    s.instances("e2e/gray*")
-    rows = s.wait_all_over("e2e/gray*", work.total(), 300)
+    rows = work.all_over(300)
     starts, ends = ran(work)
     wrong = [] if len(rows) == work.total() else [f"{len(rows)} rows of {work.total()}"]
     for i in rows:

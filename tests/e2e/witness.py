@@ -83,8 +83,15 @@ class Load:
             raise Late(f"the workflow is not taken: {self.last}") from None
         self.rounds += 1
 
+    def each(self):
+        return 3 * self.minutes + self.minutes // self.fails
+
     def total(self):
-        return self.rounds * (3 * self.minutes + self.minutes // self.fails)
+        return self.rounds * self.each()
+
+    def all_over(self, seconds):
+        """-> every instance, once all are final: a workflow after the other, for one question has a thousand tasks at most."""
+        return [i for n in range(self.rounds) for i in self.s.wait_all_over(f"e2e/{self.name}{n}/*", self.each(), seconds)]
 
     def lines(self):
         """word, task, date, generation, attempt, token, and what: free or OVERLAP, or the exit code."""
