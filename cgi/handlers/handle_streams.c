@@ -7,7 +7,6 @@
 #include "cgi/handlers/handle_streams.h"
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
-#include "cgi/http/call_impl.h"
 #include "cgi/http/cgi.h"
 #include "cgi/http/feed.h"
 #include "cgi/server/list.h"

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cgi/http/call_impl.h"
 #include "cgi/http/cgi.h"
 #include "sched/name.h"
 #include "util/alloc.h"
@@ -172,6 +171,21 @@ int call_json(struct call *c)
 
 /* --- waiting --- */
 
+void call_resume(struct call *c)
+{
+	CHECK(c->suspended); /* exactly once, by the actor that has it */
+	MHD_resume_connection(c->conn);
+}
+
+/* The letter of a call that no actor took: the wait ends with E_CLOSED. */
+static void call_discard(struct letter *l)
+{
+	struct call *c = (struct call *)l;
+
+	err_set(&c->err, E_CLOSED, "%s", err_text(E_CLOSED));
+	call_resume(c);
+}
+
 /* Suspended first, posted then: the answer may come before actor_post() returns. */
 static int call_wait(struct call *c, enum waits_for what)
 {
@@ -181,7 +195,7 @@ static int call_wait(struct call *c, enum waits_for what)
 	CHECK(to->post || (to->actor && to->deliver));
 	CHECK(c->streaming || (!c->suspended && !c->answered)); /* a call waits for one */
 	c->letter.deliver = to->deliver;
-	c->letter.discard = call__discard;
+	c->letter.discard = call_discard;
 	c->deadline_us = clock_mono_us(&clock_machine) +
 	                 param_now(c->cgi->param.request_ms) * US_PER_MS;
 	c->suspended = true;
@@ -193,20 +207,6 @@ static int call_wait(struct call *c, enum waits_for what)
 	if (r < 0)
 		call_resume(c);
 	return 0;
-}
-
-void call_resume(struct call *c)
-{
-	CHECK(c->suspended); /* exactly once, by the actor that has it */
-	MHD_resume_connection(c->conn);
-}
-
-void call__discard(struct letter *l)
-{
-	struct call *c = (struct call *)l;
-
-	err_set(&c->err, E_CLOSED, "%s", err_text(E_CLOSED));
-	call_resume(c);
 }
 
 /* The store knew what is to be asked about: it is asked now. */

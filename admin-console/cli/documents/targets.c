@@ -1,22 +1,21 @@
-/* Documents of target servers in files of workflows. They are taken out of the text before it
- * is sent, with empty lines in their place so that findings keep their lines, and go to the
- * server as commands of their own. A document names the file of its password, or where it is kept
- * outside, which is no secret; the password is
- * read only when it is sent, and never shown or compared: a server that has one keeps it unless
- * it is asked for again. */
+/* Documents of target servers in files of workflows: read, compared with what the server has,
+ * printed. They are taken out of the text before it is sent, with empty lines in their place so
+ * that findings keep their lines, and go to the server as commands of their own (online/target.c).
+ * A document names the file of its password, or where the password is kept outside, which is no
+ * secret; the password itself is never shown or compared: a server that has one keeps it unless
+ * somebody asks for it again. */
 #include "admin-console/cli/documents/targets.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin-console/cli/base/answer.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/json_in.h"
 #include "util/yaml.h"
-
-enum { PASSWORD_MAX = 4097 };
 
 enum shape { TEXT, NUMBER, MAP, LIST };
 
@@ -370,73 +369,25 @@ static void compare_secrets(const cJSON *is, const cJSON *wanted, cJSON *fields)
 	}
 }
 
-static const cJSON *server_of(const cJSON *servers, const char *name)
-{
-	const cJSON *s;
-
-	cJSON_ArrayForEach(s, json_get(servers, "servers"))
-		if (strcmp(text_of(s, "server"), name) == 0)
-			return s;
-	return NULL;
-}
-
-static int targets_set(struct online *o, const cJSON *wanted, bool with_password)
-{
-	cJSON *body = cJSON_CreateObject(), *args = cJSON_Duplicate(wanted, true), *answer = NULL;
-	char password[PASSWORD_MAX] = "", request_id[33];
-	int code = CLI_OK;
-
-	cJSON_DeleteItemFromObject(args, "password_file");
-	if (with_password)
-		code = password_of_file(text_of(wanted, "password_file"), password,
-		                        sizeof password);
-	if (code == CLI_OK && with_password)
-		cJSON_AddStringToObject(args, "password", password);
-	explicit_bzero(password, sizeof password);
-	request_id_new(request_id);
-	cJSON_AddStringToObject(body, "kind", "server-set");
-	cJSON_AddItemToObject(body, "args", args);
-	cJSON_AddStringToObject(body, "request_id", request_id);
-	if (code == CLI_OK)
-		code = online_call(o, "POST", "/api/v1/commands", body, &answer);
-	cJSON_Delete(answer);
-	cJSON_Delete(body);
-	return code;
-}
-
-static int send_one(struct online *o, const cJSON *is, const cJSON *wanted, bool dry, bool again,
-                    cJSON *changes)
+cJSON *target_change(const cJSON *is, const cJSON *wanted, bool again, bool *ret_password)
 {
 	cJSON *change = cJSON_CreateObject(), *fields = cJSON_CreateArray();
-	bool with_password = json_text(wanted, "password_file") &&
-	                     (again || !is || !json_true(is, "has_password"));
 
+	*ret_password = json_text(wanted, "password_file") &&
+	                (again || !is || !json_true(is, "has_password"));
 	targets_compare(is, wanted, fields);
 	compare_ref(is, wanted, fields);
 	compare_secrets(is, wanted, fields);
-	if (with_password)
+	if (*ret_password)
 		add_field(fields, "password", "", text_of(wanted, "password_file"));
-	bool same = is && !fields->child;
 	cJSON_AddStringToObject(change, "kind", "target");
 	cJSON_AddStringToObject(change, "name", text_of(wanted, "server"));
-	cJSON_AddStringToObject(change, "change", !is ? "create" : same ? "same" : "change");
+	cJSON_AddStringToObject(change, "change",
+	                        !is             ? "create"
+	                        : fields->child ? "change"
+	                                        : "same");
 	cJSON_AddItemToObject(change, "fields", fields);
-	cJSON_AddItemToArray(changes, change);
-	return dry || same ? CLI_OK : targets_set(o, wanted, with_password);
-}
-
-int targets_send(struct online *o, cJSON *list, bool dry, bool again, cJSON *changes)
-{
-	cJSON *servers = NULL;
-	const cJSON *wanted;
-	int code = online_call(o, "GET", "/api/v1/servers", NULL, &servers);
-
-	cJSON_ArrayForEach(wanted, list)
-		if (code == CLI_OK)
-			code = send_one(o, server_of(servers, text_of(wanted, "server")), wanted,
-			                dry, again, changes);
-	cJSON_Delete(servers);
-	return code;
+	return change;
 }
 
 /* --- export -------------------------------------------------------------------------------- */

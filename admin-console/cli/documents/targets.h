@@ -11,7 +11,8 @@
 #ifndef CLI_TARGETS_H
 #define CLI_TARGETS_H
 
-#include "admin-console/cli/online/online.h"
+#include <cjson/cJSON.h>
+#include <stdbool.h>
 
 struct buf;
 struct diags;
@@ -20,12 +21,11 @@ struct diags;
  * of server-set, all members said, with `password_file` as a path. What is wrong goes to d.
  * False: nothing else was in the text. */
 bool targets_take(struct buf *text, const char *file, cJSON *list, struct diags *d);
-/* Compare them with the server's, append what changes to `changes` as `apply` does, and unless
- * `dry` make it so. `again`: set passwords also where one is kept. */
-int targets_send(struct online *o, cJSON *list, bool dry, bool again, cJSON *changes);
+/* What one of them changes, as `apply` tells of a change: kind, name, change, fields. `is`: an item of
+ * GET /api/v1/servers, NULL for a server that is not there. *ret_password: its password is to be
+ * read and sent, because the server has none or `again` asks for it. The caller's to delete. */
+cJSON *target_change(const cJSON *is, const cJSON *wanted, bool again, bool *ret_password);
 /* Of an item of GET /api/v1/servers; without its password. */
 void target_print(const cJSON *server, struct buf *out);
-/* The file's first line. A line on stderr when it cannot be had. */
-int password_of_file(const char *path, char *ret, size_t size);
 
 #endif

@@ -12,105 +12,6 @@
 #include "util/pile.h"
 #include "util/yaml.h"
 
-/* --- finding ----------------------------------------------------------------------------- */
-
-cJSON *ds_task(const struct ds_flow *f, long long code)
-{
-	cJSON *t;
-
-	cJSON_ArrayForEach(t, f->tasks)
-		if (import_number(t, "code") == code)
-			return t;
-	return NULL;
-}
-
-const struct ds_flow *ds_flow_of(const struct ds *d, long long code)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (d->flows[i].code == code)
-			return &d->flows[i];
-	return NULL;
-}
-
-cJSON *ds_params(cJSON *task)
-{
-	return import_node(task, "taskParams");
-}
-
-bool ds_is_leaf(const struct ds_flow *f, long long code)
-{
-	const cJSON *r;
-
-	cJSON_ArrayForEach(r, f->relations)
-		if (import_number(r, "preTaskCode") == code)
-			return false;
-	return true;
-}
-
-/* Names there may be alike here, or nothing that a name may hold: the place in the list helps. */
-const char *ds_task_name(struct ds *d, const struct ds_flow *f, const cJSON *task)
-{
-	const char *name = import_name(d->im, import_text(d->im, task, "name"), "");
-	const cJSON *t;
-	int i = 0, at = 0, same = 0;
-
-	cJSON_ArrayForEach(t, f->tasks) {
-		i++;
-		if (t == task)
-			at = i;
-		if (strcmp(import_name(d->im, import_text(d->im, t, "name"), ""), name) == 0)
-			same++;
-	}
-	if (!*name)
-		return pile_fmt(d->im->pile, "task_%d", at);
-	return same > 1 ? import_numbered(d->im, name, at) : name;
-}
-
-static bool has_type(struct ds *d, const cJSON *task, const char *type)
-{
-	return strcmp(import_text(d->im, task, "taskType"), type) == 0;
-}
-
-static bool is_sub(struct ds *d, const cJSON *task)
-{
-	return has_type(d, task, "SUB_PROCESS") || has_type(d, task, "SUB_WORKFLOW");
-}
-
-static long long sub_code(cJSON *task)
-{
-	cJSON *p = ds_params(task);
-	long long code = import_number(p, "processDefinitionCode");
-
-	return code ? code : import_number(p, "workflowDefinitionCode");
-}
-
-static const char *with_prefix(struct ds *d, const char *name)
-{
-	return *d->prefix ? pile_fmt(d->im->pile, "%.28s.%.34s", d->prefix, name) : name;
-}
-
-long long ds_code(const cJSON *n)
-{
-	return cJSON_IsString(n)   ? strtoll(n->valuestring, NULL, 10)
-	       : cJSON_IsNumber(n) ? (long long)n->valuedouble
-	                           : 0;
-}
-
-const char *ds_full_name(struct ds *d, const cJSON *task)
-{
-	return with_prefix(d, ds_task_name(d, d->flow, task));
-}
-
-/* What those that come after a task wait for: of a sub process, its end. */
-static const char *end_name(struct ds *d, cJSON *task)
-{
-	const char *name = with_prefix(d, ds_task_name(d, d->flow, task));
-
-	return is_sub(d, task) && ds_flow_of(d, sub_code(task)) && d->depth < DS_DEPTH_MAX
-	               ? pile_fmt(d->im->pile, "%.58s.end", name)
-	               : name;
-}
-
 /* --- links ------------------------------------------------------------------------------- */
 
 /* Which way a CONDITIONS task sends another: 1 after success, -1 after failure, 0 neither. */
@@ -148,7 +49,7 @@ static void conditions_needs(struct ds *d, const char *where, cJSON *conditions,
 			}
 			bool on_success = success == (way > 0);
 			buf_printf(out, "      - {task: %s, depend: 1, on: %s}\n",
-			           end_name(d, judged), on_success ? "success" : "failure");
+			           ds_end_name(d, judged), on_success ? "success" : "failure");
 		}
 	if (cJSON_GetArraySize(groups) > 1 ||
 	    strcmp(import_text(d->im, dependence, "relation"), "OR") == 0)
@@ -159,8 +60,8 @@ static void conditions_needs(struct ds *d, const char *where, cJSON *conditions,
 static void put_need(struct ds *d, const char *where, cJSON *parent, long long code,
                      struct buf *out, bool *any)
 {
-	if (!has_type(d, parent, "CONDITIONS")) {
-		buf_printf(out, "      - {task: %s, depend: 1}\n", end_name(d, parent));
+	if (!ds_has_type(d, parent, "CONDITIONS")) {
+		buf_printf(out, "      - {task: %s, depend: 1}\n", ds_end_name(d, parent));
 		return;
 	}
 	int way = branch_of(parent, code);
@@ -283,7 +184,7 @@ static const char *without_quotes(struct ds *d, const char *sql)
 
 static void put_script(struct ds *d, const char *where, cJSON *task)
 {
-	const char *type = has_type(d, task, "PYTHON") ? "python" : "shell";
+	const char *type = ds_has_type(d, task, "PYTHON") ? "python" : "shell";
 	enum code_kind kind = strcmp(type, "shell") == 0 ? CODE_SHELL : CODE_OTHER;
 	const char *script = code_of(d, where, task, "rawScript");
 
@@ -371,7 +272,7 @@ static const struct {
 static void put_body(struct ds *d, const char *where, cJSON *task)
 {
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (has_type(d, task, types[i].type)) {
+		if (ds_has_type(d, task, types[i].type)) {
 			types[i].put(d, where, task);
 			put_outputs(d, task);
 			return;
@@ -450,8 +351,8 @@ static void put_sub(struct ds *d, const char *name, const struct ds_flow *sub)
 	d->prefix = name;
 	buf_printf(&d->im->out, "  %.58s.end:\n    type: noop\n    needs:\n", name);
 	cJSON_ArrayForEach(t, sub->tasks)
-		if (ds_is_leaf(sub, import_number(t, "code")) && !has_type(d, t, "CONDITIONS"))
-			buf_printf(&d->im->out, "      - {task: %s, depend: 1}\n", end_name(d, t));
+		if (ds_is_leaf(sub, import_number(t, "code")) && !ds_has_type(d, t, "CONDITIONS"))
+			buf_printf(&d->im->out, "      - {task: %s, depend: 1}\n", ds_end_name(d, t));
 	d->depth--;
 	d->flow = outer;
 	d->prefix = prefix;
@@ -461,7 +362,7 @@ static void put_plain_task(struct ds *d, const char *name, const char *where, cJ
                            const char *needs, bool any)
 {
 	bool disabled = strcmp(import_text(d->im, task, "flag"), "NO") == 0;
-	const struct ds_flow *sub = is_sub(d, task) ? ds_flow_of(d, sub_code(task)) : NULL;
+	const struct ds_flow *sub = ds_is_sub(d, task) ? ds_flow_of(d, ds_sub_code(task)) : NULL;
 
 	buf_printf(&d->im->out, "  %s:\n", name);
 	if (disabled) {
@@ -489,13 +390,13 @@ static void put_tasks(struct ds *d, const struct ds_flow *f, const char *prefix,
 	cJSON_ArrayForEach(task, f->tasks) {
 		d->flow = f;
 		d->prefix = prefix;
-		const char *name = with_prefix(d, ds_task_name(d, f, task));
+		const char *name = ds_full_name(d, task);
 		const char *where = pile_fmt(d->im->pile, "%s.tasks[%d]", f->where, i++);
 		bool any = false;
-		if (has_type(d, task, "CONDITIONS"))
+		if (ds_has_type(d, task, "CONDITIONS"))
 			continue; /* its branches carry what it says */
 		const char *needs = needs_of(d, where, task, root, &any);
-		if (has_type(d, task, "DEPENDENT"))
+		if (ds_has_type(d, task, "DEPENDENT"))
 			ds_put_dependent(d, name, where, task, needs);
 		else
 			put_plain_task(d, name, where, task, needs, any);

@@ -290,7 +290,10 @@ static int send_all(struct online *o, const struct applying *a, bool dry, cJSON 
 	int code = CLI_OK, saved = 0;
 
 	if (cJSON_GetArraySize(a->targets)) {
-		code = targets_send(o, a->targets, dry, given_if(a->q, "passwords"), changes);
+		code = targets_send(o, &(struct sent_targets){ .list = a->targets,
+		                                               .changes = changes,
+		                                               .dry_run = dry,
+		                                               .again = given_if(a->q, "passwords") });
 		saved = dry ? 0 : changed_n(changes) - (code != CLI_OK);
 	}
 	if (code == CLI_OK &&

@@ -78,7 +78,7 @@ int online_resolve(struct online *o, const char *task, const char *run_date, cha
 	}
 int web_print(struct online *o, const char *id, const char *generation, const char *attempt);
 
-/* --- commands (command.c) */
+/* --- commands (command_send.c) */
 
 struct sending {
 	const char *kind;
@@ -110,6 +110,19 @@ int command_ended(struct online *o, const cJSON *command);
 /* It changed nothing: what was asked for is on its way already, or had finished and was left. Says
  * so; CLI_OK when it did something, or was to leave those. */
 int command_unchanged(const cJSON *command);
+
+/* --- documents of target servers (target.c) */
+
+struct sent_targets {
+	const cJSON *list; /* of targets_take() */
+	cJSON *changes;    /* what changes is appended, as `apply` tells it */
+	bool dry_run;      /* change nothing */
+	bool again;        /* send passwords also to servers that have one */
+};
+
+/* Compare each with the server's and make it so, in the order of the list; stops at the first that
+ * is refused. */
+int targets_send(struct online *o, const struct sent_targets *s);
 
 /* --- documents (apply.c): the command `apply`, its changes printed */
 

@@ -137,7 +137,8 @@ const struct verb verb_target_list = { ask, .most = WORDS_NONE, .call = "GET /ap
 
 /* --- changes --- */
 
-int password_of_file(const char *path, char *ret, size_t size)
+/* The file's first line. A line on stderr when it cannot be had. */
+static int password_of_file(const char *path, char *ret, size_t size)
 {
 	struct err err = { 0 };
 	struct buf text;
@@ -245,6 +246,67 @@ const struct verb verb_target_set = {
 const struct verb verb_target_remove = { command_ask,      NULL, 1, 1, .call = "server-remove",
 	                                 .words = "server" };
 const struct verb verb_target_rekey = { command_ask, .most = WORDS_NONE, .call = "server-rekey" };
+
+/* --- documents of targets (documents/targets.h) --- */
+
+static const cJSON *server_of(const cJSON *servers, const char *name)
+{
+	const cJSON *s;
+
+	cJSON_ArrayForEach(s, json_get(servers, "servers"))
+		if (strcmp(text_of(s, "server"), name) == 0)
+			return s;
+	return NULL;
+}
+
+static int targets_set(struct online *o, const cJSON *wanted, bool with_password)
+{
+	cJSON *body = cJSON_CreateObject(), *args = cJSON_Duplicate(wanted, true), *answer = NULL;
+	char password[PASSWORD_MAX] = "", request_id[33];
+	int code = CLI_OK;
+
+	cJSON_DeleteItemFromObject(args, "password_file");
+	if (with_password)
+		code = password_of_file(text_of(wanted, "password_file"), password,
+		                        sizeof password);
+	if (code == CLI_OK && with_password)
+		cJSON_AddStringToObject(args, "password", password);
+	explicit_bzero(password, sizeof password);
+	request_id_new(request_id);
+	cJSON_AddStringToObject(body, "kind", "server-set");
+	cJSON_AddItemToObject(body, "args", args);
+	cJSON_AddStringToObject(body, "request_id", request_id);
+	if (code == CLI_OK)
+		code = online_call(o, "POST", "/api/v1/commands", body, &answer);
+	cJSON_Delete(answer);
+	cJSON_Delete(body);
+	return code;
+}
+
+static int send_one(struct online *o, const struct sent_targets *s, const cJSON *is,
+                    const cJSON *wanted)
+{
+	bool with_password = false;
+	cJSON *change = target_change(is, wanted, s->again, &with_password);
+	bool same = strcmp(text_of(change, "change"), "same") == 0;
+
+	cJSON_AddItemToArray(s->changes, change);
+	return s->dry_run || same ? CLI_OK : targets_set(o, wanted, with_password);
+}
+
+int targets_send(struct online *o, const struct sent_targets *s)
+{
+	cJSON *servers = NULL;
+	const cJSON *wanted;
+	int code = online_call(o, "GET", "/api/v1/servers", NULL, &servers);
+
+	cJSON_ArrayForEach(wanted, s->list)
+		if (code == CLI_OK)
+			code = send_one(o, s, server_of(servers, text_of(wanted, "server")),
+			                wanted);
+	cJSON_Delete(servers);
+	return code;
+}
 
 /* --- a test --- */
 
