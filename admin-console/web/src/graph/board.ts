@@ -31,7 +31,6 @@ export abstract class Board extends Pan {
 	protected xs: ArrayLike<number> = []
 	protected ys: ArrayLike<number> = []
 	protected box = { x: 0, y: 0, w: 1, h: 1 }
-	protected hover = -1
 	protected chosen = new Set<number>()
 	protected last = -1
 	protected edge = -1

@@ -30,12 +30,6 @@ export class EditView extends Picture {
 			this.g = null
 			this.paint()
 		})
-		this.on('pointerleave', () => {
-			if (this.hover >= 0) {
-				this.hover = -1
-				this.paint()
-			}
-		})
 		this.on('dblclick', e => {
 			const n = this.at(e.offsetX, e.offsetY)
 			if (n >= 0) hands.open(this.cards[n]!.id)

@@ -22,7 +22,6 @@ export abstract class GraphPicture extends Pan {
 	protected model?: Model
 	protected lay?: Layout
 	protected states: (NodeState | undefined)[] = []
-	protected hover = -1
 	protected chosen = -1
 	protected lit = new Set<number>()
 	protected path = new Set<string>()

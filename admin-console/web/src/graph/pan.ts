@@ -13,6 +13,8 @@ export abstract class Pan extends Painter {
 	protected h = 0
 	/* Nobody moved it since it was fitted: it is fitted again when its box changes. */
 	protected fitted = true
+	/* The card under the pointer, by number; -1: none. */
+	protected hover = -1
 	private touches = new Map<number, { x: number; y: number }>()
 	private apart = 0
 	private off: (() => void)[] = []
@@ -44,6 +46,12 @@ export abstract class Pan extends Painter {
 			},
 			{ passive: false },
 		)
+		this.on('pointerleave', () => {
+			if (this.hover >= 0) {
+				this.hover = -1
+				this.paint()
+			}
+		})
 		this.off.push(
 			follow(
 				this.canvas,

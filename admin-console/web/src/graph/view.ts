@@ -25,12 +25,6 @@ export class GraphView extends GraphPicture {
 			this.lift(e)
 			this.drag = undefined
 		})
-		this.on('pointerleave', () => {
-			if (this.hover >= 0) {
-				this.hover = -1
-				this.paint()
-			}
-		})
 		this.on('dblclick', e => {
 			const n = this.at(e.offsetX, e.offsetY)
 			if (n >= 0) this.events.pick?.(this.model!.nodes[n]!.id, true)

@@ -44,7 +44,7 @@ export const en = {
 	projects: 'Projects',
 	'projects.hint': 'whose rules may use it; empty: all',
 	'rule.after': 'After',
-	'rule.after.hint': 'told only if it still holds so long after: 30m',
+	'rule.after.hint': 'tell only if it still holds after this time: 30m',
 	'rule.all': 'Rules made here',
 	'rule.new': 'New rule',
 	'rule.none': 'No rules',
