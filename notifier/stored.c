@@ -316,7 +316,7 @@ static void take_given(struct kept *k, struct given *g, int64_t now_us)
 		k->came_us = now_us;
 		k->why[0] = '\0';
 	} else if (g->code < 0 && k->got != k->version) {
-		snprintf(k->why, sizeof k->why, "its secrets cannot be had: %.250s", g->text);
+		snprintf(k->why, sizeof k->why, "its secrets are not available: %.250s", g->text);
 		log_warn("channels.secrets", "channel=%s code=%s why=\"%s\"", k->name,
 		         err_name(g->code), g->text);
 	}

@@ -145,7 +145,7 @@ static int oncall_remove(struct commander *c, struct cmd *cmd, struct refusal *f
 		if (!rules->items[i].retired &&
 		    jv_has(jv_get(doc_json(&rules->items[i]), "to"), named))
 			r = refuse(f, E_CONFLICT, "args.oncall", "sirdar rule set --to",
-			           "the rule %.64s tells it: change it first",
+			           "the rule %.64s names this list: change it first",
 			           rules->items[i].name);
 	free(named);
 	if (r == 0)

@@ -416,7 +416,7 @@ static int judged_check(struct commander *c, const struct outsider_question *q, 
 		return refuse(f, q->code, "id_token", NULL, "%s", q->text);
 	if (!nonce_known(c, x, s->r->face, q->nonce, &n) || is_spent(x, &n))
 		return refuse(f, E_AUTH, "nonce", "begin again",
-		              "somebody has signed in by this ID token already");
+		              "this ID token has been used for a sign-in already");
 	if (!nonce_spend(c, x, &n))
 		return refuse(f, E_BUSY, NULL, NULL, "too many sign-ins just now, try again");
 	return 0;
@@ -474,10 +474,10 @@ static int check_brought(const struct commander *c, const struct outside *x,
 		              ACCESS_MAX);
 	if (!nonce_known(c, x, s->r->face, nonce, &n))
 		return refuse(f, E_AUTH, "nonce", "begin again",
-		              "nobody began this sign-in here, or it is too long ago");
+		              "this sign-in was not begun here, or too long ago");
 	if (is_spent(x, &n))
 		return refuse(f, E_AUTH, "nonce", "begin again",
-		              "somebody has signed in by this ID token already");
+		              "this ID token has been used for a sign-in already");
 	return 0;
 }
 
@@ -543,9 +543,9 @@ void outside__look(struct commander *c)
 	if (!outside__judges(c) && (has_some(&c->docs[DOC_USER]) || has_some(&c->docs[DOC_GROUP])))
 		log_warn("oidc.believed",
 		         "there are people or groups of an OpenID provider, and oidc_issuer is "
-		         "empty: whatever face says that somebody is one of them is believed. Set "
-		         "oidc_issuer and oidc_client_id at the server, which judges ID tokens "
-		         "then");
+		         "empty: the server believes any face that says who somebody is. Set "
+		         "oidc_issuer and oidc_client_id at the server: then it judges ID tokens "
+		         "itself");
 }
 
 void outside__believed(struct commander *c, const struct sign_in *s)
@@ -555,8 +555,9 @@ void outside__believed(struct commander *c, const struct sign_in *s)
 	if (!x->is_told)
 		log_warn(
 			"oidc.believed",
-			"face=%s user=%s it is believed that this is a person of the provider: set "
-			"oidc_issuer and oidc_client_id at the server, which judges ID tokens then",
+			"face=%s user=%s the server believes the face that this is a person of the "
+			"provider: set oidc_issuer and oidc_client_id, then it judges ID tokens "
+		        "itself",
 			s->r->face, s->user);
 	x->is_told = true;
 }

@@ -38,7 +38,7 @@ int query__not_there(struct refusal *f)
 	free(f->json);
 	memset(f, 0, sizeof *f);
 	return refuse(f, E_NOT_FOUND, "args", NULL,
-	              "there is no such thing in the projects of this peer");
+	              "nothing of that name is in the projects of this peer");
 }
 
 /* A name is judged before it is looked up: what is wrong with its dates would tell that it is

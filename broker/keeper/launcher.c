@@ -609,7 +609,7 @@ static int do_start(struct launcher *l, const struct question *q, struct launche
 	if (launch && r == 0)
 		r = start_run(l, q, launch, a, err);
 	else if (!launch)
-		r = err_set(err, E_PROTOCOL, "a start that does not read");
+		r = err_set(err, E_PROTOCOL, "this request to start does not read");
 	launch_free(launch);
 	if (text)
 		explicit_bzero(text, ask->parcel_bytes);

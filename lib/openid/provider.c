@@ -299,7 +299,7 @@ static int ask_userinfo(struct provider *p, const char *access, const char *subj
 		                             : check_token(p, buf_str(&body), NULL, ret, err);
 	told = json_text(*ret, "sub");
 	if (r == 0 && (!told || strcmp(told, subject) != 0))
-		r = err_set(err, E_AUTH, "it tells of somebody else (sub)");
+		r = err_set(err, E_AUTH, "it describes somebody else (sub)");
 	buf_done(&body);
 	return r;
 }

@@ -260,8 +260,8 @@ static const struct opt rule_options[] = {
 	{ "project", 'p', "PROJECT", "of what happens in it", TAKE_TEXT, "project" },
 	{ "workflow", 0, "PROJECT/WORKFLOW", "of this one", TAKE_TEXT, "workflow" },
 	{ "task", 0, "PROJECT/WORKFLOW/TASK", "of this one", TAKE_TEXT, "task" },
-	{ "after", 0, "TIME", "only if it still holds so long after: 30m; '' at once", TAKE_TEXT,
-	  "after" },
+	{ "after", 0, "TIME", "only if it still holds after this time: 30m; '' tells at once",
+	  TAKE_TEXT, "after" },
 	{ 0 },
 };
 
