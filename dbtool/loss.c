@@ -1,4 +1,10 @@
-/* accept-loss: a store that lost work begins a new life. */
+/* accept-loss: a store that lost work begins a new life.
+ *
+ * For a store that was restored from a backup, or that came up behind what was told outside of
+ * it: no server starts on it before somebody accepts that the rest is lost. Accepting writes two
+ * rows in one transaction, or none: the leader's, with an epoch past every one that a broker may
+ * have obeyed and numbers past all that were given, and a row of the audit that says who accepted
+ * what. Only then is the anchor outside the store forgotten. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

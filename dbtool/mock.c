@@ -1,5 +1,9 @@
-/* mock: tasks and history as a server would have left them, by the store's own verbs. The same
- * numbers give the same rows, but for the clock. */
+/* mock: tasks and history as a server would have left them, by the store's own verbs.
+ *
+ * It is for trying out retention, pages of lists and starts of a server at a size that takes
+ * months to grow. The same numbers give the same rows, but for the clock. Workflows are written as
+ * text, which the server compiles when it starts on the store; outcomes are written as ranges, so
+ * that a start need not read all of history. Only an empty store is filled. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

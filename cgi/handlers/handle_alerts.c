@@ -1,4 +1,10 @@
-/* What people were told of, silences, and what the notifier says of its channels and rules. */
+/* What people were told of, silences, and what the notifier says of its channels and rules.
+ *
+ * Alerts and silences stand in the store: the notifier raises and ends alerts, people acknowledge
+ * them by a command of the server. Who may acknowledge is judged here by whose the alert is:
+ * operators all of them, everybody what is his own. Channels, rules and tests of channels are the
+ * notifier's to answer; the server carries the question to its session, and without a notifier the
+ * answer says so. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -98,7 +98,7 @@ static int run_take(void *ctx, const struct instance *i)
 static int runs_work(struct call *c, struct reader *r)
 {
 	struct runs_query *q = c->extra;
-	bool more = false;
+	struct flow_walk w = { .before = q->before, .pages = PAGES_MAX, .take = run_take };
 	int code = flow_read(c, r, c->params[0], &q->flow);
 
 	if (q->flow.cycle_s == 0)
@@ -106,7 +106,7 @@ static int runs_work(struct call *c, struct reader *r)
 	put_open(&c->out, NULL, '{');
 	put_open(&c->out, "items", '[');
 	if (code == 0)
-		code = flow_walk(c, r, &q->flow, q->before, PAGES_MAX, run_take, &more);
+		code = flow_walk(c, r, &q->flow, &w);
 	if (q->full)
 		code = 0;
 	else if (code == 0 && q->now.total > 0)

@@ -1,4 +1,9 @@
-/* Tasks by runs, compact: of every run one letter and one duration for each task (docs/api.md). */
+/* Tasks by runs, compact: of every run one letter and one duration for each task (docs/api.md).
+ *
+ * Instances are read newest first, and those of one label are a run; when the label changes the
+ * run before is whole and is printed. A cell that stands for many instances shows the worst of them
+ * that needs a person, else what moves, else what waits. Reading stops after so many pages: a run
+ * that was not read to its end is left out, unless it would be the only one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,12 +152,12 @@ static int grid_take(void *ctx, const struct instance *i)
 static int runs_read(struct call *c, struct reader *r)
 {
 	struct grid_query *q = c->extra;
-	bool more = false;
-	int code = flow_walk(c, r, &q->flow, q->before, PAGES_MAX, grid_take, &more);
+	struct flow_walk w = { .before = q->before, .pages = PAGES_MAX, .take = grid_take };
+	int code = flow_walk(c, r, &q->flow, &w);
 
 	if (q->full)
 		return 0;
-	q->more = code == 0 && more;
+	q->more = code == 0 && w.more;
 	if (code == 0 && q->now.total > 0 && (!q->more || q->n == 0))
 		run_put(c, q);
 	return code;

@@ -1,4 +1,10 @@
-/* Workflows, calendars, tasks, links. */
+/* Workflows, calendars, tasks, links: what stands in the store, page by page.
+ *
+ * A list is one read of the store on a reading thread (docs_work, tasks_work): it prints each row
+ * as it comes and ends with the cursor of the next page. A document of one workflow carries its
+ * version as an ETag, which a save sends back, so that nobody overwrites what somebody else saved.
+ * Who reads some projects only gets the rows of these: the store filters, by the sight of the call.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,11 @@
-/* Instances: lists, one, its history, why it waits. */
+/* Instances: lists, one, its history, why it waits.
+ *
+ * Lists and histories come from the store; what only the server knows (how far a job is, why an
+ * instance waits) is asked of it afterwards and put inside the object that the store gave. A server
+ * that does not answer takes nothing away from what the store said; a store that does not answer
+ * leaves what the server said. Dates that were left out together are one item of a list, with a
+ * first and a last. A span that is asked for by local days covers the zones of all tasks that are
+ * meant, so it is read wider first and narrowed row by row. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>

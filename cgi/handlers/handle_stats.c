@@ -1,4 +1,8 @@
-/* Statistics: what ended, day by day, of one task or of all; and what retention would take. */
+/* Statistics: what ended, day by day, of one task or of all; and what retention would take.
+ *
+ * The store keeps sums by task and day, so an answer never counts instances. A day is the local
+ * day of each task's own zone: for some it is tomorrow already, so the newest day of an answer may
+ * lie ahead of the server's. */
 #include <stdio.h>
 #include <string.h>
 

@@ -104,8 +104,10 @@ static void add_list(cJSON *args, const char *key, char **json)
 static int local_make_work(struct call *c, struct reader *r)
 {
 	struct token_new *t = c->extra;
-	int code = auth_token_make(c->cgi->param.state_dir, t->name, t->role, t->days * DAY_S,
-	                           t->is_app ? TOKEN_APP : TOKEN_BY_LOGIN, t->token, &c->err);
+	int code = auth_token_make(c->cgi->param.state_dir,
+	                           &(struct token_made){ t->name, t->role, t->days * DAY_S,
+	                                                 t->is_app ? TOKEN_APP : TOKEN_BY_LOGIN },
+	                           t->token, &c->err);
 
 	(void)r;
 	return code == 0 ? auth_tokens_load(c->cgi->auth, &c->err) : code;

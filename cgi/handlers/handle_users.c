@@ -1,4 +1,9 @@
-/* People and groups: listed, made, changed, removed. Passwords come in and go on as hashes. */
+/* People and groups: listed, made, changed, removed.
+ *
+ * They are documents of the server, changed by commands and read here from the roster that each
+ * face keeps (who/people.h). A password is hashed by the hash thread of this face before the
+ * command leaves, so the server never sees one and no log can have it; answers leave the hash out.
+ */
 #include <cjson/cJSON.h>
 #include <sodium.h>
 #include <stdio.h>

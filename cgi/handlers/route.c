@@ -117,20 +117,20 @@ static int path_match(const char *pattern, const char *p, const char *end,
 	return p == end;
 }
 
-int route_find(const struct routes *l, const char *method, const char *path, size_t path_len,
+int route_find(const struct routes *l, const char *method, const char *target,
                const struct route **ret_route, char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES],
                char ret_allow[64])
 {
-	const char *end = path + path_len;
+	const char *end = target + strcspn(target, "?");
 
 	ret_allow[0] = '\0';
 	for (size_t i = 0; i < l->n; i++) {
-		int r = path_match(l->items[i].path, path, end, NULL);
+		int r = path_match(l->items[i].path, target, end, NULL);
 
 		if (r == 0)
 			continue;
 		if (strcmp(l->items[i].method, method) == 0) {
-			r = path_match(l->items[i].path, path, end, params);
+			r = path_match(l->items[i].path, target, end, params);
 			if (r < 0)
 				return r;
 			*ret_route = &l->items[i];

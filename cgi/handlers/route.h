@@ -17,12 +17,13 @@ struct routes *routes_new(void);                            /* with the rows of 
 void routes_free(struct routes *l);                         /* NULL is fine */
 void routes_add(struct routes *l, const struct route *row); /* copied; its texts are static */
 
-/* Find the route of `method` and the raw path (up to '?' of the request target), filling `params`.
+/* Find the route of `method` and of the path of a raw request target (up to its '?'), filling
+ * `params`.
  *
  *   errors  E_NOT_FOUND; E_UNSUPPORTED another method has it: ret_allow lists those
  *           that do; E_INVALID a parameter with broken %-escapes, %00, or too long
  */
-int route_find(const struct routes *l, const char *method, const char *path, size_t path_len,
+int route_find(const struct routes *l, const char *method, const char *target,
                const struct route **ret_route, char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES],
                char ret_allow[64]);
 

@@ -258,8 +258,7 @@ static void put_reference(enum code_kind kind, const struct judged *j, size_t i,
 }
 
 int code_expand(enum code_kind kind, const char *text, const struct macro_scope *scope,
-                unsigned (*bind)(void *ctx, const char *name, const char *value), void *ctx,
-                struct buf *out, struct err *err)
+                const struct code_binder *to, struct buf *out, struct err *err)
 {
 	struct judged j;
 	size_t from = 0;
@@ -271,7 +270,7 @@ int code_expand(enum code_kind kind, const char *text, const struct macro_scope 
 	for (size_t i = 0; r == 0 && i < j.holes.n; i++) {
 		const struct macro_hole *h = &j.holes.items[i];
 		buf_put(out, buf_str(&j.text) + from, h->at - from);
-		put_reference(kind, &j, i, bind(ctx, h->name, h->value), out);
+		put_reference(kind, &j, i, to->bind(to->ctx, h->name, h->value), out);
 		from = h->at + 1;
 	}
 	if (r == 0)
@@ -328,8 +327,7 @@ static void put_escaped(const char *value, struct buf *out)
 }
 
 int code_expand_json(enum code_kind kind, const char *json, const struct macro_scope *scope,
-                     unsigned (*bind)(void *ctx, const char *name, const char *value), void *ctx,
-                     struct buf *out, struct err *err)
+                     const struct code_binder *to, struct buf *out, struct err *err)
 {
 	struct macro_holes holes = { 0 };
 	struct buf text;
@@ -341,7 +339,8 @@ int code_expand_json(enum code_kind kind, const char *json, const struct macro_s
 		const struct macro_hole *h = &holes.items[i];
 		buf_put(out, buf_str(&text) + from, h->at - from);
 		if (kind == CODE_SQL)
-			buf_printf(out, "${" CODE_VALUE "%u}", bind(ctx, h->name, h->value));
+			buf_printf(out, "${" CODE_VALUE "%u}",
+			           to->bind(to->ctx, h->name, h->value));
 		else
 			put_escaped(h->value, out);
 		from = h->at + 1;

@@ -39,13 +39,18 @@ int code_check_words(const char *const *words, size_t n, struct err *err, char *
 /* Does it take values at all? */
 bool code_takes(const char *text);
 
-/* Append the code with its dates replaced and its values bound: `bind` is told each name with its
- * value and answers the number N of CODE_VALUE N.
+/* Who keeps the values of a code: told each name with its value, `bind` answers the number N of
+ * CODE_VALUE N, by which the code finds it. */
+struct code_binder {
+	unsigned (*bind)(void *ctx, const char *name, const char *value);
+	void *ctx;
+};
+
+/* Append the code with its dates replaced and its values bound.
  *
  *   errors  as macro_expand(), as code_check() */
 int code_expand(enum code_kind kind, const char *text, const struct macro_scope *scope,
-                unsigned (*bind)(void *ctx, const char *name, const char *value), void *ctx,
-                struct buf *out, struct err *err);
+                const struct code_binder *to, struct buf *out, struct err *err);
 /* A text whose values may hold no line of their own: a directory, a URL, lines of NAME=value.
  *
  *   errors  as macro_expand(); E_INVALID: a value has a line break or another control character */
@@ -54,7 +59,6 @@ int code_expand_line(const char *text, const struct macro_scope *scope, struct b
 /* A list or a map as JSON, whose texts are of that kind: values get the escapes of JSON, or are
  * bound. Their places were judged when it was saved. */
 int code_expand_json(enum code_kind kind, const char *json, const struct macro_scope *scope,
-                     unsigned (*bind)(void *ctx, const char *name, const char *value), void *ctx,
-                     struct buf *out, struct err *err);
+                     const struct code_binder *to, struct buf *out, struct err *err);
 
 #endif

@@ -1,4 +1,12 @@
-/* Cron fires: first on labels, by walking bit masks; then from labels to instants. */
+/* Cron fires: first on labels, by walking bit masks; then from labels to instants.
+ *
+ * A label is a local clock time without a zone. Which labels match is arithmetic on masks of
+ * months, days and times of a day, so the next one is found without looking at each minute; years
+ * that cannot match are skipped. Instants come after: a cron of fixed local times fires once for
+ * each label that matches, and tz_first() says when where the clock skips or repeats it; a cron
+ * that counts time (every ten minutes) fires at each instant whose label matches, span by span of
+ * equal offset, so a repeated hour fires twice. Everything works in both directions, because plans
+ * are walked backwards too. */
 #include "sched/cron.h"
 
 #include <stdlib.h>

@@ -153,12 +153,11 @@ size_t label_dates(const struct plan *p, const struct when *w, int64_t ret[stati
 }
 
 void label_unclear(const struct plan *p, const char *task, const char *text, const struct when *w,
-                   size_t n, const int64_t dates[static 2], struct err *err)
+                   const int64_t *dates, struct err *err)
 {
 	char one[LABEL_TEXT], two[LABEL_TEXT], at_one[WHEN_TEXT], at_two[WHEN_TEXT];
 
-	CHECK(n == 0 || n == 2);
-	if (n == 0)
+	if (!dates)
 		err_set(err, E_INVALID, "the clock of %s shows '%.60s' %s", tz_name(plan_tz(p)),
 		        text, w->copy ? "at most once" : "never, for it is set forward then");
 	else

@@ -53,8 +53,9 @@ void label_path(struct buf *b, const char *task, const char *label, unsigned gen
  * first instant, which is off the plan. Else how many: 0, the clock there never shows it; 2, the
  * first two of several. */
 size_t label_dates(const struct plan *p, const struct when *w, int64_t ret[static 2]);
-/* What is wrong with words that name none or several: the sentence, with both readings. */
+/* What is wrong with words that name none (`dates` NULL) or several: the sentence, with the first
+ * two readings. */
 void label_unclear(const struct plan *p, const char *task, const char *text, const struct when *w,
-                   size_t n, const int64_t dates[static 2], struct err *err);
+                   const int64_t *dates, struct err *err);
 
 #endif

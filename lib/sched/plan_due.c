@@ -1,4 +1,10 @@
-/* When a run_date is due, and what the calendar says of it. */
+/* When a run_date is due, and what the calendar says of it.
+ *
+ * A date is due at its own begin or at the end of its cycle, moved by the plan's offset, on the
+ * local clock. A calendar tests the day of the date, or the day on which it is due; a day that is
+ * not allowed drops the date, or, of cycles of a week and longer, moves it to the next or the
+ * previous allowed day. due__fits() keeps arithmetic away from the ends of time: a plan whose dates
+ * could overflow is refused when it is made, so that nothing here checks for it again. */
 #include "sched/calendar.h"
 #include "sched/civil.h"
 #include "sched/plan_impl.h"

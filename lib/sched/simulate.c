@@ -1,4 +1,10 @@
-/* Rows and edges of a simulation, and its results. */
+/* Rows and edges of a simulation, and its results.
+ *
+ * A row is one instance: a task at one of its dates within the span. An edge says that a row
+ * waits for another one; dates of a parent outside of the span have succeeded. Both are made before
+ * anything is played (simulate_play.c), bounded by SIMULATE_ROWS_MAX and SIMULATE_EDGES_MAX: more
+ * is refused with a hint to ask for less. simulate_edges() walks the same links without playing,
+ * for who only wants to see them. */
 #include "sched/label.h"
 #include "sched/simulate_impl.h"
 #include "sched/when.h"
@@ -41,23 +47,28 @@ static int64_t sim_task_of(const struct sim *s, uint32_t id)
 	return index_of(s->ids, s->in->n, id);
 }
 
-static int sim_dates(const struct plan *plan, const struct link_span *spans, int n, size_t max,
-                     int64_t **dates, size_t *room, size_t *ret_n)
-{
-	size_t found = 0;
+/* Dates of a plan: room that grows, and how many are in it. */
+struct sim_room {
+	int64_t *dates;
+	size_t room, n;
+};
 
+/* Dates of the plan within the spans, at most `max`: E_LIMIT. */
+static int sim_dates(const struct plan *plan, const struct link_span *spans, int n, size_t max,
+                     struct sim_room *to)
+{
+	to->n = 0;
 	CHECK(n >= 0 && n <= LINK_SPANS_MAX);
 	for (int i = 0; i < n; i++) {
 		int64_t t = plan_has(plan, spans[i].lo) ? spans[i].lo
 		                                        : plan_next(plan, spans[i].lo);
 		for (; t < spans[i].hi; t = plan_next(plan, t)) { /* PLAN_NEVER is not */
-			if (found == max)
+			if (to->n == max)
 				return E_LIMIT;
-			*dates = mem_room(*dates, room, found + 1, sizeof **dates);
-			(*dates)[found++] = t;
+			to->dates = mem_room(to->dates, &to->room, to->n + 1, sizeof *to->dates);
+			to->dates[to->n++] = t;
 		}
 	}
-	*ret_n = found;
 	return 0;
 }
 
@@ -68,8 +79,8 @@ static bool has_dates(const struct task *t)
 
 static int load_rows(struct sim *s, struct err *err)
 {
-	int64_t *dates = NULL;
-	size_t room = 0, n, rows_room = 0;
+	struct sim_room at = { 0 };
+	size_t rows_room = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < s->in->n; i++) {
@@ -79,18 +90,18 @@ static int load_rows(struct sim *s, struct err *err)
 		if (!has_dates(t->def))
 			continue;
 		r = sim_dates(t->def->plan, &s->in->spans[i], 1, SIMULATE_ROWS_MAX - s->n_rows,
-		              &dates, &room, &n);
+		              &at);
 		if (r < 0) {
 			err_set(err, r, "more than %d instances; ask for a shorter span",
 			        SIMULATE_ROWS_MAX);
 			break;
 		}
-		s->rows = mem_room(s->rows, &rows_room, s->n_rows + n, sizeof *s->rows);
-		for (size_t k = 0; k < n; k++) {
+		s->rows = mem_room(s->rows, &rows_room, s->n_rows + at.n, sizeof *s->rows);
+		for (size_t k = 0; k < at.n; k++) {
 			s->rows[s->n_rows++] = (struct sim_row){
 				.row = { .task = (uint32_t)i,
-				         .run_date = dates[k],
-				         .due = plan_due(t->def->plan, dates[k]),
+				         .run_date = at.dates[k],
+				         .due = plan_due(t->def->plan, at.dates[k]),
 				         .start_us = INT64_MAX,
 				         .end_us = INT64_MAX,
 				         .cause = SIMULATE_NOBODY },
@@ -101,7 +112,7 @@ static int load_rows(struct sim *s, struct err *err)
 		}
 		t->end = s->n_rows;
 	}
-	free(dates);
+	free(at.dates);
 	return r;
 }
 
@@ -149,7 +160,7 @@ static void pick_dates(const struct task_link *l, const int64_t **dates, size_t 
 }
 
 /* One link of one row. Dates that are not simulated have succeeded. */
-static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_dates, size_t *room)
+static int load_slot(struct sim *s, uint32_t child, size_t link, struct sim_room *at)
 {
 	CHECK(child < s->n_rows);
 	const struct task *def = s->tasks[s->rows[child].row.task].def;
@@ -157,17 +168,16 @@ static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_
 	struct sim_slot *slot = &s->slots[s->rows[child].slot + link];
 	struct link_span spans[LINK_SPANS_MAX];
 	int64_t parent = sim_task_of(s, l->parent);
-	size_t n = 0;
 
 	if (parent < 0 || s->tasks[parent].def->state == TS_DRAFT)
 		return 0; /* wants nothing: met */
 	const struct sim_task *p = &s->tasks[parent];
 	int k = link_spans_of_row(l, p->def->plan, def->plan, s->rows[child].row.run_date, spans);
-	int r = sim_dates(p->def->plan, spans, k, SIMULATE_EDGES_MAX - s->n_edges, room_dates, room,
-	                  &n);
+	int r = sim_dates(p->def->plan, spans, k, SIMULATE_EDGES_MAX - s->n_edges, at);
 	if (r < 0)
 		return r;
-	const int64_t *dates = *room_dates;
+	const int64_t *dates = at->dates;
+	size_t n = at->n;
 	pick_dates(l, &dates, &n, &slot->want);
 	slot->can = (uint32_t)n;
 	CHECK(slot->want <= slot->can);
@@ -185,15 +195,14 @@ static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_
 
 static int load_edges(struct sim *s, struct err *err)
 {
-	int64_t *dates = NULL;
-	size_t room = 0;
+	struct sim_room at = { 0 };
 	int r = 0;
 
 	s->slots = mem_array(s->n_slots + 1, sizeof *s->slots);
 	for (uint32_t i = 0; i < s->n_rows && r == 0; i++)
 		for (size_t k = 0; k < s->tasks[s->rows[i].row.task].def->n_links && r == 0; k++)
-			r = load_slot(s, i, k, &dates, &room);
-	free(dates);
+			r = load_slot(s, i, k, &at);
+	free(at.dates);
 	if (r < 0)
 		return err_set(err, r, "more than %d edges; ask for a shorter span",
 		               SIMULATE_EDGES_MAX);
@@ -327,8 +336,8 @@ struct edge_walk {
 	void (*each)(void *ctx, const struct simulate_edge *e);
 	void *ctx;
 	uint32_t *ids;
-	int64_t *dates;
-	size_t room, total;
+	struct sim_room room;
+	size_t total;
 };
 
 /* All that the link asks for lies before the parent's first date: it is passed over. */
@@ -362,11 +371,11 @@ static int walk_link(struct edge_walk *w, uint32_t child, int64_t date, uint32_t
 		e.note = parent ? "link not in force: the parent is a draft" : "unknown parent";
 	} else {
 		int n = link_spans_of_row(l, parent->plan, def->plan, date, spans);
-		int r = sim_dates(parent->plan, spans, n, SIMULATE_EDGES_MAX - w->total, &w->dates,
-		                  &w->room, &e.n_dates);
+		int r = sim_dates(parent->plan, spans, n, SIMULATE_EDGES_MAX - w->total, &w->room);
 		if (r < 0)
 			return r;
-		e.dates = w->dates;
+		e.dates = w->room.dates;
+		e.n_dates = w->room.n;
 		w->total += e.n_dates;
 		if (!e.n_dates)
 			e.note = lies_before(l, parent->plan, date, spans, n)
@@ -401,7 +410,7 @@ int simulate_edges(const struct simulate_input *in,
 		}
 	}
 	free(w.ids);
-	free(w.dates);
+	free(w.room.dates);
 	return r < 0 ? err_set(err, r, "more than %d edges; ask for a shorter span",
 	                       SIMULATE_EDGES_MAX)
 	             : 0;

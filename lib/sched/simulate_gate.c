@@ -52,6 +52,7 @@ static void ready_push(struct sim *s, struct sim_task *t, uint32_t row)
 static uint32_t ready_pop(struct sim *s, struct sim_task *t)
 {
 	CHECK(t->n_ready > 0);
+	CHECK(t->n_ready > 0);
 	uint32_t top = t->ready[0], last = t->ready[--t->n_ready];
 	size_t at = 0;
 
@@ -266,6 +267,7 @@ void sim__free_other(struct sim *s, uint32_t other)
 
 	for (size_t i = 0; i < o->asks.n_takes; i++) {
 		struct sim_limit *m = &s->limits[o->asks.takes[i].limit];
+		CHECK(m->taken >= o->asks.takes[i].slots);
 		m->taken -= o->asks.takes[i].slots;
 		freed(s, m, 0);
 	}

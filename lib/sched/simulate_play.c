@@ -1,5 +1,10 @@
-/* The simulation itself: events in order of time; an end comes before what is due at the same
- * moment, so that a slot freed is a slot to take. */
+/* The simulation itself: events in order of time, by the rules of the server.
+ *
+ * An end comes before what is due at the same moment, so that a slot that is freed is a slot to
+ * take. What follows from an event (a row is skipped, a link is decided) becomes an event of its
+ * own instead of a call, because chains may be as long as the history. A play may begin from how
+ * things are now (a forecast): then rows that are over or run enter with what is known of them. At
+ * the end every row that did not start says what it waits for. */
 #include "sched/simulate_impl.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -36,6 +41,7 @@ static void play_push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row,
 
 static struct sim_event pop(struct sim *s)
 {
+	CHECK(s->n_events > 0);
 	CHECK(s->n_events > 0);
 	struct sim_event top = s->heap[0], last = s->heap[--s->n_events];
 	size_t at = 0;

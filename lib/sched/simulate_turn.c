@@ -151,6 +151,7 @@ void sim__line_leave(struct sim *s, uint32_t row, void (*look)(struct sim *s, ui
 		k++;
 		CHECK(k < run->n);
 	}
+	CHECK(k < run->n);
 	run->rows[k] = run->rows[--run->n];
 	size_t was = l->at;
 	while (l->at < l->n && l->runs[l->at].n == 0)

@@ -1,4 +1,11 @@
-/* Documents: which kind, defaults, tasks; sets of documents. */
+/* Documents: which kind, defaults, tasks; sets of documents.
+ *
+ * A document is read in layers: a task says what it says over the defaults of its workflow, and
+ * what it says replaces what it inherits of the same meaning (a cron replaces a cycle). The readers
+ * of single values are workflow_read.c, those of lists workflow_lists.c; which key has which reader
+ * is workflow_tables.c. A set holds several documents that are compiled together
+ * (workflow_compile.c). Everything that was read lies in the document's pile and keeps its line, so
+ * that later faults name places. */
 #include "sched/calendar_doc.h"
 #include "sched/workflow_impl.h"
 

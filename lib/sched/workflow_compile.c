@@ -1,5 +1,10 @@
-/* A set of documents into tasks: plans first, then links between them, then what must hold of
- * the whole. */
+/* A set of documents into tasks: plans first, then links between them, then what must hold of the
+ * whole.
+ *
+ * The order follows from what each step needs: a link can be judged only when both plans are
+ * there, and cycles only when all links are. It works in pieces (workflow_compile_some), since a
+ * thread that serves others compiles large sets; a piece is one task or one of the steps over all
+ * of them. Faults are collected and do not stop it; tasks come out only if there was none. */
 #include "sched/calendar.h"
 #include "sched/cron.h"
 #include "sched/task.h"

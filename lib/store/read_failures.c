@@ -43,7 +43,12 @@ static int failed_take(struct rows *q, int (*each)(void *ctx, const struct read_
 	return each(ctx, &f);
 }
 
-static int slice(struct reader *r, const struct read_failures_of *of, uint64_t lo, uint64_t hi,
+/* Numbers above lo, up to hi. */
+struct stretch {
+	uint64_t lo, hi;
+};
+
+static int slice(struct reader *r, const struct read_failures_of *of, struct stretch in,
                  int (*each)(void *ctx, const struct read_failed *f), void *ctx, struct err *err)
 {
 	struct rows *q = NULL;
@@ -59,7 +64,7 @@ static int slice(struct reader *r, const struct read_failures_of *of, uint64_t l
 	          " FROM lb_task_event AS e WHERE number > ? AND number <= ? AND at_us >= ?"
 	          " AND part = 0 AND to_status IN (?, ?, ?) AND from_status <> to_status"
 	          " AND event NOT IN (?, ?)",
-	          "iiiiiiiii", (int64_t)ID_FAILURE, (int64_t)lo, (int64_t)hi, of->since_us,
+	          "iiiiiiiii", (int64_t)ID_FAILURE, (int64_t)in.lo, (int64_t)in.hi, of->since_us,
 	          (int64_t)state_number(ST_FAILED), (int64_t)state_number(ST_STOP),
 	          (int64_t)state_number(ST_KILLED), (int64_t)EV_RESTORE_STOP,
 	          (int64_t)EV_RESTORE_KILLED);
@@ -85,7 +90,7 @@ int read_failures(struct reader *r, const struct read_failures_of *of, uint64_t 
 	if (lo > 0)
 		code = is_reached(r, lo, of->since_us, &is_all, err);
 	if (code == 0)
-		code = slice(r, of, lo, hi, each, ctx, err);
+		code = slice(r, of, (struct stretch){ lo, hi }, each, ctx, err);
 	*ret_before = is_all ? 0 : lo + 1;
 	return read__end(r, code);
 }

@@ -1,4 +1,10 @@
-/* Instances: two ordered lists, live and history, merged. */
+/* Instances as one list: unfinished ones (lb_task_run) and history, merged in the order asked for.
+ *
+ * Both tables are read in the same order and merged row by row, so a page costs about its own
+ * size in each. The cursor holds the sort key of the last row shown, so it means the same in both
+ * tables. Dates that were left out together are a row of their own (ranges), put where the first of
+ * them belongs. A filter by what the caller may see is part of the statement, not a look at rows
+ * afterwards. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,9 @@
-/* Tasks, links, documents, commands, alerts, audit. */
+/* Tasks, links, documents, commands, alerts, audit: lists in the order of a key, page by page.
+ *
+ * A list is a statement, a function that reads a row, and a key that the cursor names (struct
+ * list). Of a document the newest version counts, unless a version is asked for. The projects that
+ * a caller sees are a condition of each statement. What is asked for by name is refused by name, so
+ * that the caller need not say it again. */
 #include <stdlib.h>
 
 #include "store/read_impl.h"
@@ -79,11 +84,8 @@ static int one_list(struct reader *r, const char *table, struct buf *text, struc
 }
 
 /* What was asked for by name is refused by name. */
-static int one_named(struct reader *r, const char *table, struct buf *text, struct row_sink *sink,
-                     const char *what, const char *name, struct err *err)
+static int list_named(int code, const char *what, const char *name, struct err *err)
 {
-	int code = one_list(r, table, text, sink, what, err);
-
 	return code == E_NOT_FOUND && name ? err_set(err, code, "no such %s '%.300s'", what, name)
 	                                   : code;
 }
@@ -206,7 +208,7 @@ int read_task(struct reader *r, const char *name, uint32_t id,
 		read__put(r, &q, "task_id = ?", "i", (int64_t)id);
 	read__see_names(r, &q, "task_name");
 	buf_puts(&q, " ORDER BY task_status = 3, task_id DESC LIMIT 1");
-	return one_named(r, "lb_task", &q, &sink, "task", name, err);
+	return list_named(one_list(r, "lb_task", &q, &sink, "task", err), "task", name, err);
 }
 
 static int link_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)
@@ -365,7 +367,8 @@ int read_doc(struct reader *r, const struct read_which *w,
 	else
 		where_newest(r, &q, w->kind);
 	read__see_docs(r, &q, w->kind, true);
-	return one_named(r, doc_table(w->kind), &q, &sink, "document", w->name, err);
+	return list_named(one_list(r, doc_table(w->kind), &q, &sink, "document", err), "document",
+	                  w->name, err);
 }
 
 int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,

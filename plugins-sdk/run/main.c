@@ -1,4 +1,9 @@
-/* main.c — sirdar-runner-run PLUGIN.so [--job job.yaml]: one job, led as a broker does. */
+/* main.c — sirdar-runner-run PLUGIN.so [--job job.yaml]: one job, led as a broker does.
+ *
+ * The plugin is loaded as the loader loads it and gets the same calls in the same order: open,
+ * prepare, execute on a thread of the job, kill when it is to stop, finish. What the plugin calls
+ * is answered by host.c. A job that is to stop and does not end is reported. --valgrind starts this
+ * program again under valgrind. */
 #include <argp.h>
 #include <limits.h>
 #include <signal.h>

@@ -1,4 +1,10 @@
-/* sirdar check */
+/* sirdar check: are these documents right? Nothing is changed.
+ *
+ * The files are read and compiled by the functions of lib/sched that the server calls, so what
+ * passes here passes there. All findings of all files are shown at once. Task types come from the
+ * manifests that are installed beside the program, from `--types DIR`, or with `--online` from the
+ * server. Besides, it tells what would happen: the first date of each task, and what the server
+ * would have to look at. */
 #include <stdlib.h>
 #include <string.h>
 

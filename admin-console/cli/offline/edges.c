@@ -1,4 +1,8 @@
-/* sirdar edges */
+/* sirdar edges: which instance waits for which, date by date, for a span of time.
+ *
+ * One line for each link of each instance, with the parent's dates that the link means, or a note
+ * why there are none: the parent is a draft, unknown, or begins later. It is the answer to "which
+ * dates does this window name?" before anything is saved. */
 #include "admin-console/cli/base/table.h"
 #include "admin-console/cli/offline/span.h"
 

@@ -86,7 +86,7 @@ static int macro_answer(const struct asked *q, const struct task *t, const struc
 		return CLI_USAGE;
 	size_t n = label_dates(t->plan, &w, dates);
 	if (n != 1) {
-		label_unclear(t->plan, t->name, run_date, &w, n, dates, &err);
+		label_unclear(t->plan, t->name, run_date, &w, n ? dates : NULL, &err);
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	}
 	const char **known = mem_array(t->n_params + 1, sizeof *known);

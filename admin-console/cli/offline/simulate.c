@@ -1,4 +1,8 @@
-/* sirdar simulate */
+/* sirdar simulate: what these documents would do in a span of time, as a table or as JSON.
+ *
+ * The play is lib/sched/simulate.h, which the server's forecast uses too; here it begins with
+ * nothing at work and every machine free. Durations come from a file, by task name (the shortest
+ * name that is clear will do), else a task takes the default. Nothing is asked of a server. */
 
 #include "admin-console/cli/base/table.h"
 #include "admin-console/cli/offline/span.h"

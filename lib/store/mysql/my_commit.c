@@ -1,4 +1,9 @@
-/* A commit: multi-row statements, each of at most STATEMENT_BYTES. */
+/* A commit: multi-row statements, each of at most STATEMENT_BYTES.
+ *
+ * A round trip costs more than a row, so rows of one table go together, and the statement is cut
+ * where it would pass the server's limit. All of a commit is one transaction, which locks the
+ * leader's row first and proves our epoch by it (my_transaction.c): a server that was replaced
+ * meanwhile writes nothing. */
 #include <stdlib.h>
 
 #include "store/mysql/mysql.h"
