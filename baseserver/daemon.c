@@ -207,8 +207,14 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0)
 		quarantine_new(p, &d->defs, &d->quarantine);
 	if (r == 0)
-		r = ledger_new(place_of(d, "ledger"), d->site->store, "baseserver", &set,
-		               d->defs.tasks, d->defs.rows, d->defs.n, &d->ledger, err);
+		r = ledger_new(&(struct ledger_start){ .thread = place_of(d, "ledger"),
+		                                       .store = d->site->store,
+		                                       .who = "baseserver",
+		                                       .set = &set,
+		                                       .tasks = d->defs.tasks,
+		                                       .rows = d->defs.rows,
+		                                       .n_tasks = d->defs.n },
+		               &d->ledger, err);
 	warm_free(d->site->warm); /* the ledger has what is in it */
 	d->site->warm = NULL;
 	if (r < 0)
@@ -229,7 +235,8 @@ static int make_core(struct daemon *d, struct err *err)
 	cset.outsiders = d->outsiders;
 	if (r == 0)
 		r = params_new(place_of(d, "params"), d->ledger, d->site->store,
-		               p->secrets_key_file, d->secrets, &d->params, err);
+		               &(struct params_secrets){ p->secrets_key_file, d->secrets },
+		               &d->params, err);
 	if (r == 0)
 		r = make_registrar(d, err);
 	if (r == 0)

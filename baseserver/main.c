@@ -250,7 +250,8 @@ int main(int argc, char **argv)
 
 	screen_open();
 	own_memory();
-	if (!param_main(&param_baseserver_table, &p, argc, argv, "[" USES "]", &args, &code))
+	if (!param_main(&param_baseserver_table, &p,
+	                &(struct param_words){ argc, argv, "[" USES "]" }, &args, &code))
 		; /* what it said is all */
 	else if (!args.rest[0])
 		code = main_run(&p, &args);

@@ -1,4 +1,11 @@
-/* Documents to one edit: read, compiled as one set, compared with what is in force. */
+/* Documents to one edit: read, compiled as one set, compared with what is in force.
+ *
+ * An apply has stages (AP_READ ... AP_TAKE and the rest), each of which may stop for the turn and
+ * go on in the next, because a thousand documents take longer than others may wait. If something
+ * that it was judged against changes in between, it begins again; one edit is under way at a time.
+ * The comparison yields the lines that people see (apply_change.c) and the edit that the ledger
+ * gets; a task whose document did not change keeps its version. Nothing is in force before the
+ * edit is durable, and then all of it is. */
 #include "baseserver/command/apply.h"
 
 #include <stdlib.h>
@@ -60,9 +67,9 @@ static bool uses_anew(const struct yaml_node *task, const struct yaml_node *was,
 
 /* A task's own lines; without the prefix they would read like the workflow's. */
 static void change_task(struct apply *a, const struct task *t, const struct store_task *row,
-                        bool is_new, bool differs, const struct yaml_node *was,
-                        const struct yaml_node *is)
+                        bool is_new, bool differs)
 {
+	const struct yaml_node *was = a->taking.old, *is = a->taking.now;
 	const struct yaml_node *old = task_node(was, t->name), *now = task_node(is, t->name);
 	bool as_was = old && now && yaml_same(old, now) && !uses_anew(now, was, is);
 	const char *what = is_new ? "create" : differs && !as_was ? "update" : "same";
@@ -83,7 +90,6 @@ static void change_task(struct apply *a, const struct task *t, const struct stor
 
 static void take_task(struct apply *a, size_t i, bool differs)
 {
-	const struct taking *k = &a->taking;
 	struct task *t = a->tasks[i];
 	const struct cat_task *now = catalog_task(&a->c->cat, t->id);
 	bool is_new = !now || catalog_retired(now);
@@ -93,7 +99,7 @@ static void take_task(struct apply *a, size_t i, bool differs)
 		t->version = now->def->version; /* its document stays */
 	if (is_new || differs || apply__replanned(a, t) || begin_moves(now, t->plan, &a->cmd->o))
 		row = apply__add_task(a, t);
-	change_task(a, t, row, is_new, differs, k->old, k->now);
+	change_task(a, t, row, is_new, differs);
 }
 
 /* What is about to go when its last run has ended is wanted again: a version of its own. */
@@ -121,11 +127,10 @@ static void take_workflow(struct apply *a, const struct workflow *wf)
 	a->differs[a->at] = differs;
 	k->old = apply__root(was ? was->body : NULL, was ? was->len : 0, &k->old_docs, &k->n_old);
 	k->now = apply__root(buf_str(&k->body), k->body.len, &k->new_docs, &k->n_new);
-	apply__change(a, workflow_is_library(wf) ? "library" : "workflow", name,
-	              !was      ? "create"
-	              : differs ? "update"
-	                        : "same",
-	              differs ? k->version : was->version, k->old, k->now);
+	const char *what = !was ? "create" : differs ? "update" : "same";
+	apply__change_begin(a, workflow_is_library(wf) ? "library" : "workflow", name, what,
+	                    differs ? k->version : was->version);
+	apply__change_end(a, what, "", k->old, k->now);
 }
 
 /* 1: it goes on */

@@ -110,10 +110,10 @@ void apply__change_end(struct apply *a, const char *what, const char *prefix,
 }
 
 void apply__change(struct apply *a, const char *kind, const char *name, const char *what,
-                   uint32_t version, const struct yaml_node *was, const struct yaml_node *is)
+                   uint32_t version)
 {
 	apply__change_begin(a, kind, name, what, version);
-	apply__change_end(a, what, "", was, is);
+	apply__change_end(a, what, "", NULL, NULL);
 }
 
 bool apply__replans(const struct apply *a, const struct task *t, const struct store_task *row)
@@ -135,7 +135,8 @@ void apply__put_plan(struct apply *a, const struct task *t, const struct store_t
 	if (!is_new && t->state == TS_ONLINE &&
 	    (row->state == TS_OFFLINE || row->state == TS_DETACHED))
 		put_bool(out, "stays_offline", true);
-	begin_print(&a->c->cat, was, t, t->plan, row, a->cmd->o.now_us / US_PER_S, out);
+	begin_print(&a->c->cat, &(struct beginning){ was, t, t->plan, row },
+	            a->cmd->o.now_us / US_PER_S, out);
 }
 
 /* --- kept --------------------------------------------------------------------------------- */

@@ -31,13 +31,17 @@ static void make_world(struct apply *a)
 
 	CHECK(!a->has_world && !a->index.used);
 	a->has_world = true;
-	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->docs[DOC_CALENDAR],
-	           c->set.timezone, true, now);
-	a->world.scopes = &c->docs[DOC_SETTING];
-	a->world.targets = &c->docs[DOC_SERVER];
-	a->world.set = a->set;
-	a->world.runs = c->runs;
-	a->world.n_runs = c->n_runs;
+	a->world = (struct world){ .tasks = &c->task_names,
+		                   .workflows = &c->workflow_names,
+		                   .cat = &c->cat,
+		                   .calendars = &c->docs[DOC_CALENDAR],
+		                   .scopes = &c->docs[DOC_SETTING],
+		                   .targets = &c->docs[DOC_SERVER],
+		                   .set = a->set,
+		                   .runs = c->runs,
+		                   .n_runs = c->n_runs,
+		                   .is_save = true };
+	world_init(&a->world, c->set.timezone, now);
 	a->world.w.types = manifests_types(c->types);
 	a->world.w.infra_max = c->set.infra_max;
 }

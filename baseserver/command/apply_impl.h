@@ -109,9 +109,9 @@ void apply__change_begin(struct apply *a, const char *kind, const char *name, co
                          uint32_t version);
 void apply__change_end(struct apply *a, const char *what, const char *prefix,
                        const struct yaml_node *was, const struct yaml_node *is);
-/* A line that has no more to say. */
+/* A line without fields. */
 void apply__change(struct apply *a, const char *kind, const char *name, const char *what,
-                   uint32_t version, const struct yaml_node *was, const struct yaml_node *is);
+                   uint32_t version);
 void apply__add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
 void apply__retire_doc(struct apply *a, const struct doc *d);
 /* Its row, as the edit will have it; valid until the next task is added. */

@@ -263,8 +263,9 @@ static int read_question(const struct jval *args, struct question *q, struct ref
 	if (r == 0)
 		r = arg_text(v, at, "from", 40, &q->from, f);
 	if (r == 0)
-		r = arg_number(v, at, "fires", 0, FIRES_MAX, &q->fires, f);
-	return r == 0 ? arg_number(v, at, "edges", 0, EDGES_MAX, &q->edges, f) : r;
+		r = arg_number(v, at, (struct arg_range){ "fires", 0, FIRES_MAX }, &q->fires, f);
+	return r == 0 ? arg_number(v, at, (struct arg_range){ "edges", 0, EDGES_MAX }, &q->edges, f)
+	              : r;
 }
 
 int apply_preview_check(const struct jval *args, struct refusal *f)

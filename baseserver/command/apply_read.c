@@ -1,4 +1,9 @@
-/* Documents to one set, before anything is compiled; and what is wrong with them, as JSON. */
+/* Documents to one set, before anything is compiled; and what is wrong with them, as JSON.
+ *
+ * Each text may hold several documents. Who read a document before editing it sends the version
+ * that he saw: if there is a newer one, his is refused (REVISION) instead of undoing what somebody
+ * else did. All that is wrong is collected, with file, line and column, so that one run shows all
+ * of it; E_INVALID comes at the end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +107,8 @@ static int check_version(struct apply *a, const struct jval *v, const struct bro
 	           was->scopes;
 	const char *name = "";
 	int64_t expected = 0;
-	int r = arg_number(v, "args.documents", "version", 0, UINT32_MAX, &expected, a->f);
+	int r = arg_number(v, "args.documents", (struct arg_range){ "version", 0, UINT32_MAX },
+	                   &expected, a->f);
 
 	if (r < 0 || !jv_get(v, "version") || a->diags.errors)
 		return r;

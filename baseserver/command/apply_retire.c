@@ -74,7 +74,7 @@ static int apply_retire_retire(struct apply *a, const struct cat_task *t)
 	e->tasks[e->n_tasks] = task_ref(t->def);
 	e->rows[e->n_tasks] = t->row;
 	e->rows[e->n_tasks++].state = TS_RETIRED;
-	apply__change(a, "task", t->def->name, "retire", 0, NULL, NULL);
+	apply__change(a, "task", t->def->name, "retire", 0);
 	return 0;
 }
 
@@ -109,7 +109,7 @@ int apply__prune(struct apply *a)
 		if (r < 0)
 			return r;
 		apply__retire_doc(a, d);
-		apply__change(a, "workflow", d->name, "retire", d->version + 1, NULL, NULL);
+		apply__change(a, "workflow", d->name, "retire", d->version + 1);
 	}
 	return 0;
 }

@@ -231,14 +231,16 @@ static void put_date(struct buf *out, const struct plan *plan, const char *key, 
 	put_text(out, label_key, label_of(plan, date, label));
 }
 
-void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,
-                 const struct plan *plan, const struct store_task *row, int64_t now,
+void begin_print(const struct catalog *cat, const struct beginning *of, int64_t now,
                  struct buf *out)
 {
-	int64_t next = next_from(plan, open_from(was, plan, row));
-	int64_t keep = instantiator_keeps_from(def, plan, next, now - INSTANTIATOR_MISSED_AFTER_S);
+	const struct cat_task *was = of->was;
+	const struct plan *plan = of->plan;
+	int64_t next = next_from(plan, open_from(was, plan, of->row));
+	int64_t keep = instantiator_keeps_from(of->def, plan, next,
+	                                       now - INSTANTIATOR_MISSED_AFTER_S);
 
-	if (row->state != TS_ONLINE && row->state != TS_OVER)
+	if (of->row->state != TS_ONLINE && of->row->state != TS_OVER)
 		return;
 	if (next == PLAN_NEVER && plan_unit(plan) != CU_NONE)
 		put_bool(out, "no_dates", true);
@@ -269,7 +271,8 @@ void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct b
 		begin_follow(t, plan, &cmd->o, false, &row);
 		put_open(out, NULL, '{');
 		put_text(out, "task", t->def->name);
-		begin_print(&c->cat, t, t->def, plan, &row, cmd->o.now_us / US_PER_S, out);
+		begin_print(&c->cat, &(struct beginning){ t, t->def, plan, &row },
+		            cmd->o.now_us / US_PER_S, out);
 		put_close(out, '}');
 		plan_free(plan);
 	}

@@ -35,11 +35,17 @@ bool begin_follow(const struct cat_task *was, struct plan *plan, const struct or
 void begin_keep(struct edit *e, uint32_t task, const char *name, const struct plan *plan,
                 const char *actor, int64_t now_us);
 
+struct beginning {
+	const struct cat_task *was;   /* NULL: it is new */
+	const struct task *def;       /* as it will be, ... */
+	const struct plan *plan;      /* ... with this plan ... */
+	const struct store_task *row; /* ... and this row */
+};
+
 /* For a preview: the first date that counts (`begins`) of what goes online, and what comes due at
  * once: how many (`run_dates`; `left_out`: of those what def's catch-up skips), `first` and
  * `last`; `no_dates` when none is left to come. Nothing of what was put offline. */
-void begin_print(const struct catalog *cat, const struct cat_task *was, const struct task *def,
-                 const struct plan *plan, const struct store_task *row, int64_t now,
+void begin_print(const struct catalog *cat, const struct beginning *of, int64_t now,
                  struct buf *out);
 /* The same of all tasks that a command would put online. */
 void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);

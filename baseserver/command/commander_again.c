@@ -182,7 +182,8 @@ int backfill_parse(struct order *o, struct refusal *f)
 	static const char *const runnings[] = { "leave", "kill", NULL };
 	int depend = 0, finished = 0, running = 0, r;
 
-	if ((r = arg_number(o->args, "args", "parallel", 0, PARALLEL_MAX, &o->parallel, f)) < 0 ||
+	if ((r = arg_number(o->args, "args", (struct arg_range){ "parallel", 0, PARALLEL_MAX },
+	                    &o->parallel, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "order", orders, &o->order, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "dependencies", depends, &depend, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "finished", finisheds, &finished, f)) < 0 ||

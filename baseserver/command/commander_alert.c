@@ -6,6 +6,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/json_read.h"
 #include "util/log.h"
@@ -51,6 +52,7 @@ static void alert_learn(struct commander *c, const struct store_alert *a)
 		return;
 	if (is) {
 		free(c->alerts[at].subject);
+		CHECK(c->n_alerts > 0);
 		c->n_alerts--;
 		memmove(&c->alerts[at], &c->alerts[at + 1], (c->n_alerts - at) * sizeof *c->alerts);
 		return;
@@ -126,13 +128,20 @@ static int read_report(const struct jval *v, struct store_alert *a, struct refus
 	    (r = arg_text(v, "args", "kind", WORD_MAX, &kind, f)) < 0 ||
 	    (r = arg_text(v, "args", "subject", SUBJECT_MAX, &subject, f)) < 0 ||
 	    (r = arg_text(v, "args", "body", BODY_MAX, &body, f)) < 0 ||
-	    (r = arg_number(v, "args", "severity", 0, STORE_SEVERITIES - 1, &severity, f)) < 0 ||
-	    (r = arg_number(v, "args", "task", 0, UINT32_MAX, &task, f)) < 0 ||
-	    (r = arg_number(v, "args", "run_date", INT64_MIN, INT64_MAX, &a->run_date, f)) < 0 ||
-	    (r = arg_number(v, "args", "generation", 0, UINT32_MAX, &generation, f)) < 0 ||
-	    (r = arg_number(v, "args", "attempt", 0, UINT32_MAX, &attempt, f)) < 0 ||
-	    (r = arg_number(v, "args", "since_us", 0, INT64_MAX, &a->since_us, f)) < 0 ||
-	    (r = arg_number(v, "args", "ended_us", 0, INT64_MAX, &a->ended_us, f)) < 0)
+	    (r = arg_number(v, "args", (struct arg_range){ "severity", 0, STORE_SEVERITIES - 1 },
+	                    &severity, f)) < 0 ||
+	    (r = arg_number(v, "args", (struct arg_range){ "task", 0, UINT32_MAX }, &task, f)) <
+	            0 ||
+	    (r = arg_number(v, "args", (struct arg_range){ "run_date", INT64_MIN, INT64_MAX },
+	                    &a->run_date, f)) < 0 ||
+	    (r = arg_number(v, "args", (struct arg_range){ "generation", 0, UINT32_MAX },
+	                    &generation, f)) < 0 ||
+	    (r = arg_number(v, "args", (struct arg_range){ "attempt", 0, UINT32_MAX }, &attempt,
+	                    f)) < 0 ||
+	    (r = arg_number(v, "args", (struct arg_range){ "since_us", 0, INT64_MAX }, &a->since_us,
+	                    f)) < 0 ||
+	    (r = arg_number(v, "args", (struct arg_range){ "ended_us", 0, INT64_MAX }, &a->ended_us,
+	                    f)) < 0)
 		return r;
 	a->task = (uint32_t)task;
 	a->generation = (uint32_t)generation;

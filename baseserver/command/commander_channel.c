@@ -305,7 +305,7 @@ static int next_of(struct commander *c, const struct cmd *cmd, const struct jval
 		              "args.language: en or zh is expected");
 	if (n->is_confined && n->is_insecure)
 		return refuse(f, E_FORBIDDEN, "args.insecure", "ask an administrator",
-		              "args.insecure: not of a channel of projects");
+		              "args.insecure: a channel of some projects may not have it");
 	int r = channel__within(&cmd->o, "args.projects", n->projects, f);
 	if (r == 0)
 		r = next_secrets(c, cmd, was, n, f);
@@ -407,7 +407,7 @@ static int channel_remove(struct commander *c, struct cmd *cmd, struct refusal *
 	if (rule || list)
 		r = refuse(f, E_CONFLICT, "args.channel",
 		           rule ? "sirdar rule set --to" : "sirdar oncall set --person",
-		           "the %s %.64s tells people by %.64s: change it first",
+		           "the %s %.64s uses the channel %.64s: change it first",
 		           rule ? "rule" : "on-call list", (rule ? rule : list)->name, cmd->o.told);
 	free(recipient);
 	if (r < 0)

@@ -19,6 +19,7 @@
 #include "baseserver/model/vault.h"
 #include "rt/actor.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -117,6 +118,7 @@ static void tries_forget(struct commander *c, const char *user)
 	if (!t)
 		return;
 	free(t->user);
+	CHECK(c->n_factor_tries > 0);
 	*t = c->factor_tries[--c->n_factor_tries];
 }
 

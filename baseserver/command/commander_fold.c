@@ -83,6 +83,7 @@ bool commander__others_start(const struct commander *c, uint32_t project)
 
 void commander_fold(struct commander *c)
 {
+	CHECK(actor_here(c->me));
 	for (const struct transition *tr; (tr = stream_peek(c->in)); stream_next(c->in)) {
 		catalog_fold(&c->cat, tr);
 		c->changes += tr->kind == TK_TASK;

@@ -332,8 +332,15 @@ void cmd__stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_ke
                       enum state st);
 
 /* commander_order.c */
-int order__parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
-                 int64_t now_us, struct order *ret, struct refusal *f);
+struct order_text {
+	enum command_kind kind;
+	const char *args; /* JSON */
+	size_t len;       /* bytes of args */
+	int64_t now_us;   /* wall: when it counts as given */
+};
+/* An order as it is carried out, its names looked up. On a refusal *ret is to be done, too. */
+int order__parse(const struct commander *c, const struct order_text *text, struct order *ret,
+                 struct refusal *f);
 void order__done(struct order *o);
 
 /* commander_start.c: when an order is to count as given, so that its date is its own. E_BUSY */

@@ -1,4 +1,10 @@
-/* Commands come in: made, or known already by their request id. */
+/* Commands come in: made, or known already by their request id.
+ *
+ * A request id makes a command happen once: the same request again gets the first one's answer, the
+ * same id with other arguments is refused. A new command is parsed, judged by role and projects,
+ * bounded by the quotas, and only then gets a number; a dry run gets none. Nothing is answered
+ * before what it says is durable (commander_record.c). A store without room takes no command, and
+ * those that wait for an answer are told so within two seconds. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +167,8 @@ static int take_moment(struct commander *c, struct cmd *cmd, const struct client
 		return code;
 	order__done(&cmd->o);
 	cmd->created_us = at;
-	return order__parse(c, cmd->kind, r->args, r->args_len, at, &cmd->o, f);
+	return order__parse(c, &(struct order_text){ cmd->kind, r->args, r->args_len, at }, &cmd->o,
+	                    f);
 }
 
 static int commander_in_begin(struct commander *c, struct client_request *r, enum command_kind kind,
@@ -173,7 +180,8 @@ static int commander_in_begin(struct commander *c, struct client_request *r, enu
 	if (rights__who(c, r, &has, f) < 0)
 		return f->code;
 	struct cmd *cmd = cmd__new(c, kind, r->request_id, r->actor, r->args, now);
-	int code = order__parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
+	int code = order__parse(c, &(struct order_text){ kind, r->args, r->args_len, now }, &cmd->o,
+	                        f);
 
 	if (!r->face)
 		code = peer__own_only(r, code, f);

@@ -1,4 +1,10 @@
-/* At the start: commands that are not over, names and documents, out of the store. */
+/* What the commander reads at its start: commands, tasks, names, documents.
+ *
+ * A command that is not over goes on behind its cursor, with its arguments parsed anew; one whose
+ * arguments no longer read (its tasks are gone) ends as failed. A large apply keeps a brief of its
+ * arguments only: whether its edit was saved decides how it ended. Members of commands may wait
+ * still after their command is over, so the resolver is told their dates before it lets any go.
+ * commander__learn() takes documents of each later edit, in the order of the stream. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +51,9 @@ static void resume(struct commander *c, struct cmd *cmd)
 		resume_brief(c, cmd);
 		return;
 	}
-	int r = order__parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &cmd->o, &f);
+	int r = order__parse(
+		c, &(struct order_text){ cmd->kind, cmd->args, cmd->args_len, cmd->created_us },
+		&cmd->o, &f);
 
 	cmd->resumed = true;
 	cmd->recorded = true;
@@ -253,7 +261,9 @@ void commander__tell_scopes(struct commander *c)
 			struct refusal f = { 0 };
 			bool over = cmd->phase == PH_OVER;
 			struct order o;
-			if (order__parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us,
+			if (order__parse(c,
+			                 &(struct order_text){ cmd->kind, cmd->args, cmd->args_len,
+			                                       cmd->created_us },
 			                 &o, &f) < 0)
 				continue;
 			cmd->scoped = order__has_members(&o); /* told once */

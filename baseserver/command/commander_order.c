@@ -12,6 +12,7 @@
 #include "sched/when.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -47,8 +48,10 @@ static int parse_common(struct order *o, struct refusal *f)
 	    (r = arg_truth(o->args, "args", "retire", &o->retire, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "off_plan", &o->off_plan, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "no_op", &o->no_op, f)) < 0 ||
-	    (r = arg_number(o->args, "args", "grace_ms", 1, 86400000, &grace, f)) < 0 ||
-	    (r = arg_number(o->args, "args", "priority", 1, 10, &o->priority, f)) < 0)
+	    (r = arg_number(o->args, "args", (struct arg_range){ "grace_ms", 1, 86400000 }, &grace,
+	                    f)) < 0 ||
+	    (r = arg_number(o->args, "args", (struct arg_range){ "priority", 1, 10 }, &o->priority,
+	                    f)) < 0)
 		return r;
 	o->message = message ? message : "";
 	o->grace_ms = (uint32_t)grace;
@@ -222,15 +225,18 @@ static void default_dates(const struct commander *c, struct order *o)
 	s->has_instances = true;
 }
 
-int order__parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
-                 int64_t now_us, struct order *ret, struct refusal *f)
+int order__parse(const struct commander *c, const struct order_text *text, struct order *ret,
+                 struct refusal *f)
 {
 	const char *keys[KEYS_MAX + 5];
 	struct err err = { 0 };
 	size_t n = 0;
 
-	*ret = (struct order){ .kind = kind, .ops = &c->kinds[kind], .now_us = now_us };
-	if (jv_parse_args(args, len, &ret->args, &err) < 0)
+	CHECK(text->kind < CK_COUNT);
+	*ret = (struct order){ .kind = text->kind,
+		               .ops = &c->kinds[text->kind],
+		               .now_us = text->now_us };
+	if (jv_parse_args(text->args, text->len, &ret->args, &err) < 0)
 		return refuse(f, E_INVALID, "args", NULL, "args: %s", err.text);
 	for (; n < KEYS_MAX && ret->ops->keys[n]; n++)
 		keys[n] = ret->ops->keys[n];

@@ -81,6 +81,7 @@ static void forget_first(struct pasts *ps)
 {
 	let_changes_go(ps, ps->at[0]);
 	free(ps->at[0]);
+	CHECK(ps->n > 0);
 	memmove(ps->at, ps->at + 1, --ps->n * sizeof(struct past *));
 	ps->bare -= ps->bare > 0;
 }

@@ -76,7 +76,7 @@ int order__parse_plugin(struct order *o, struct refusal *f)
 		return r;
 	r = parse_sha256(o, f);
 	if (r == 0)
-		r = arg_number(o->args, "args", "abi", 1, 1000, &o->size, f);
+		r = arg_number(o->args, "args", (struct arg_range){ "abi", 1, 1000 }, &o->size, f);
 	return r < 0 ? r : parse_groups(o, f);
 }
 

@@ -41,7 +41,8 @@ int order__parse_pool(struct order *o, struct refusal *f)
 	o->size = -1;
 	if (r < 0 || !sized)
 		return r;
-	r = arg_number(o->args, "args", key, quota ? 0 : 1, POOL_SLOTS_MAX, &o->size, f);
+	r = arg_number(o->args, "args", (struct arg_range){ key, quota ? 0 : 1, POOL_SLOTS_MAX },
+	               &o->size, f);
 	if (r == 0 && o->size < 0)
 		return refuse(f, E_INVALID, quota ? "args.running" : "args.size",
 		              quota ? "0 for no quota, or 1 to 1000000" : "1 to 1000000",

@@ -24,7 +24,7 @@ static int parse_user(struct order *o, struct refusal *f)
 static int parse_version(const struct order *o, int64_t *ret, struct refusal *f)
 {
 	*ret = 0;
-	return arg_number(o->args, "args", "version", 0, UINT32_MAX, ret, f);
+	return arg_number(o->args, "args", (struct arg_range){ "version", 0, UINT32_MAX }, ret, f);
 }
 
 static int parse_preferences(struct order *o, struct refusal *f)
@@ -77,7 +77,7 @@ static int parse_sign(const struct jval *v, struct refusal *f)
 	    arg_text(v, at, "network", SIGN_TEXT_MAX, &text, f) < 0 ||
 	    arg_text(v, at, "route", SIGN_TEXT_MAX, &text, f) < 0 ||
 	    arg_choice(v, at, "outcome", outcomes, &outcome, f) < 0 ||
-	    arg_number(v, at, "count", 1, INT32_MAX, &count, f) < 0)
+	    arg_number(v, at, (struct arg_range){ "count", 1, INT32_MAX }, &count, f) < 0)
 		return f->code;
 	return outcome >= 0 && count > 0 ? 0
 	                                 : refuse(f, E_INVALID, at, "\"in\"",
@@ -90,14 +90,16 @@ int order__parse_signs(struct order *o, struct refusal *f)
 	static const char *const outcomes[] = { "in", "wrong", "waits", "denied", NULL };
 	const struct jval *rows = NULL, *left = jv_get(o->args, "left_out");
 	int64_t began = 0, n = 0;
-	int r = arg_number(o->args, "args", "began", 0, UINT32_MAX, &began, f);
+	int r = arg_number(o->args, "args", (struct arg_range){ "began", 0, UINT32_MAX }, &began,
+	                   f);
 
 	if (r == 0)
 		r = arg_list(o->args, "args", "rows", SIGNS_MAX, &rows, f);
 	if (r == 0 && left)
 		r = arg_object(left, "args.left_out", outcomes, f);
 	for (size_t i = 0; outcomes[i] && r == 0; i++)
-		r = arg_number(left, "args.left_out", outcomes[i], 0, INT32_MAX, &n, f);
+		r = arg_number(left, "args.left_out",
+		               (struct arg_range){ outcomes[i], 0, INT32_MAX }, &n, f);
 	for (const struct jval *v = jv_first(rows); v && r == 0; v = v->next)
 		r = parse_sign(v, f);
 	return r;

@@ -118,6 +118,7 @@ static bool is_counted(const struct commander *c, size_t i)
 
 void commander_print_quotas(const struct commander *c, bool with_people, struct buf *out)
 {
+	CHECK(actor_here(c->me));
 	put_int(out, "unfinished_max", c->set.unfinished_max);
 	put_int(out, "commands_max", (int64_t)c->set.commands_max);
 	put_open(out, "people", '[');

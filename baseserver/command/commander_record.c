@@ -1,4 +1,10 @@
-/* What is durable of a command, and the answers that wait for it. */
+/* What is durable of a command, and the answers that wait for it.
+ *
+ * A record is the command's row as it is now. The ledger writes it with a commit and sends it back;
+ * only then is its state copied to `shown`, which is all that clients see, and only then are
+ * requests answered. So nobody is told of progress that a crash could undo. A command that was
+ * refused before its first record leaves no trace; one that people followed meanwhile (an apply
+ * that is judged piece by piece) ends as failed, for all to see. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,12 @@
-/* Step by step: count what is meant, then propose it in letters, a bounded number under
- * way; a record per letter that came back says how far the command is. */
+/* A command at work, step by step: what it means is counted, then proposed.
+ *
+ * PH_SURVEY walks the selection for the totals, a slice in each turn of the thread; PH_RUN walks
+ * it again and sends letters of proposals to the ledger, a bounded number of instances under way.
+ * Each letter that comes back moves the cursor (cmd.last) and becomes a record, which says how far
+ * the command is; after a restart it goes on behind that cursor. With `parallel` an instance that
+ * was let go counts until it has ended, and members that wait for one another do not block the
+ * rest. A cancel halts the feed, waits for what is in flight, and then takes back what has not
+ * started. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

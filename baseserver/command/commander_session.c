@@ -45,10 +45,14 @@ int session_begin_parse(struct order *o, struct refusal *f)
 		r = refuse(f, E_INVALID, "args.hash", "sign in again",
 		           "args.hash: the hash is not kept with a command");
 	if (r == 0)
-		r = arg_number(o->args, "args", "since", 0, UINT32_MAX, &at, f);
+		r = arg_number(o->args, "args", (struct arg_range){ "since", 0, UINT32_MAX }, &at,
+		               f);
 	if (r == 0)
-		r = arg_number(o->args, "args", "factor", 0, UINT32_MAX, &at, f);
-	return r < 0 ? r : arg_number(o->args, "args", "expires", 0, INT64_MAX / US_PER_S, &at, f);
+		r = arg_number(o->args, "args", (struct arg_range){ "factor", 0, UINT32_MAX }, &at,
+		               f);
+	return r < 0 ? r
+	             : arg_number(o->args, "args",
+	                          (struct arg_range){ "expires", 0, INT64_MAX / US_PER_S }, &at, f);
 }
 
 int session_end_parse(struct order *o, struct refusal *f)
@@ -58,7 +62,9 @@ int session_end_parse(struct order *o, struct refusal *f)
 	int r = parse_user(o, f);
 
 	if (r == 0)
-		r = arg_number(o->args, "args", "sessions", 1, SESSIONS_ENDED_MAX, &sessions, f);
+		r = arg_number(o->args, "args",
+		               (struct arg_range){ "sessions", 1, SESSIONS_ENDED_MAX }, &sessions,
+		               f);
 	return r < 0 ? r : arg_list(o->args, "args", "ids", SESSIONS_ENDED_MAX, &ids, f);
 }
 

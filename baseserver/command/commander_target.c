@@ -193,9 +193,10 @@ int order__parse_target(struct order *o, struct refusal *f)
 	if (r == 0)
 		r = arg_choice(o->args, "args", "kind", kinds, &kind, f);
 	if (r == 0)
-		r = arg_number(o->args, "args", "port", 0, 65535, &port, f);
+		r = arg_number(o->args, "args", (struct arg_range){ "port", 0, 65535 }, &port, f);
 	if (r == 0)
-		r = arg_number(o->args, "args", "concurrency", 0, POOL_SLOTS_MAX, &o->size, f);
+		r = arg_number(o->args, "args",
+		               (struct arg_range){ "concurrency", 0, POOL_SLOTS_MAX }, &o->size, f);
 	if (r == 0)
 		r = parse_extra(o, f);
 	if (r == 0)

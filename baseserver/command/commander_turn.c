@@ -10,6 +10,7 @@ enum { RETRY_US = 10 * 1000 };
 
 void commander_alarm(struct commander *c, int64_t at_us)
 {
+	CHECK(actor_here(c->me));
 	if (at_us >= c->alarm_us)
 		return;
 	c->alarm_us = at_us;

@@ -202,7 +202,9 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 	case AS_TRUTH:
 		return arg_truth(o->args, "args", m->key, &truth, f);
 	case AS_TIME:
-		return arg_number(o->args, "args", m->key, 0, (int64_t)TIME_MAX * 16, &number, f);
+		return arg_number(o->args, "args",
+		                  (struct arg_range){ m->key, 0, (int64_t)TIME_MAX * 16 }, &number,
+		                  f);
 	case AS_SECRET:
 	case AS_HASH:
 		return parse_secret(o, m, f);
@@ -220,7 +222,7 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 int person_since(const struct order *o, int64_t *ret, struct refusal *f)
 {
 	*ret = -1;
-	return arg_number(o->args, "args", "since", 0, UINT32_MAX, ret, f);
+	return arg_number(o->args, "args", (struct arg_range){ "since", 0, UINT32_MAX }, ret, f);
 }
 
 int order__parse_person(struct order *o, struct refusal *f)

@@ -1,4 +1,10 @@
-/* What sessions say they hold: leases renewed, sent again, or lost. */
+/* What sessions say they hold: leases renewed, grants sent again, attempts lost.
+ *
+ * A loader lists the tokens of its jobs at its greeting and with each beat. A job on the list has
+ * its lease renewed. A job that is missing was never received (then its grant is sent again), or
+ * it was there once and is gone (then the attempt is lost). A list speaks of its own machine, type
+ * and lane only; whose a job is after a restart nobody knows before somebody lists it. Silence of a
+ * whole session is not judged here but by the lease's time (maintainer.c: look_running). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,10 @@
-/* What is watched, and when to look at it next. */
+/* What is watched, and when to look at it next.
+ *
+ * A watch is one unfinished instance that time may change: a lease that runs out, an end of
+ * `alive_wait`, a retry that is due, an expiry, a sensor that looks again. The heap holds each by
+ * the monotonic instant of its next look. Retry and expiry are wall times; as somebody may set the
+ * clock, those are looked at again at least every RECHECK. Ready and waiting instances are watched
+ * only when they can expire or look again, so a million of them cost nothing here. */
 #include <stdlib.h>
 
 #include "baseserver/keep/maintainer_impl.h"

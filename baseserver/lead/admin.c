@@ -245,8 +245,9 @@ static void admin_came(void *ctx, int fd, uint64_t origin, const char *peer)
 	v->until_us = actor_mono_us(a->me) + ADMIN_ANSWER_MS * US_PER_MS;
 	if (!may_come(a, fd, v->who)) {
 		close(fd);
-	} else if (session_local(actor_loop(a->me), fd, true, &session_calls, v, &limits,
-	                         &v->session, &err) < 0) {
+	} else if (session_local(
+			   &(struct session_owner){ actor_loop(a->me), &session_calls, v, &limits },
+			   fd, true, &v->session, &err) < 0) {
 		log_warn("admin.broken", "actor=\"%s\" text=\"%s\"", v->who, err.text);
 	} else {
 		session_greeted(v->session); /* who it is the kernel has said */
@@ -300,8 +301,9 @@ static int admin_init(void *self, struct actor *me, struct err *err)
 	a->me = me;
 	int r = admin_path(a->set.state_dir, path, &a->dir_fd, &why);
 	if (r == 0)
-		r = listener_local(actor_loop(me), path, &limits, admin_came, a, &a->listener,
-		                   &why);
+		r = listener_local(
+			&(struct listener_owner){ actor_loop(me), &limits, admin_came, a }, path,
+			&a->listener, &why);
 	if (r < 0)
 		log_error("admin.closed",
 		          "file=%s/" ADMIN_SOCKET " text=\"%s\" hint=\"the server works without "

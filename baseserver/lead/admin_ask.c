@@ -148,7 +148,7 @@ int admin_ask(const char *state_dir, bool is_query, const char *kind, const stru
 		close(fd);
 		return err_set(err, E_NOMEM, "no event loop");
 	}
-	r = session_local(a.loop, fd, false, &ops, &a, &limits, &s, err);
+	r = session_local(&(struct session_owner){ a.loop, &ops, &a, &limits }, fd, false, &s, err);
 	if (r == 0) {
 		session_greeted(s);
 		r = admin_send(s, is_query, kind, args, err);

@@ -130,8 +130,8 @@ static void door_came(void *ctx, int fd, uint64_t origin, const char *peer)
 	c->from = way->listener;
 	c->origin = origin;
 	c->at = &d->callers;
-	if (session_accept(actor_loop(d->me), fd, &d->opens, d->keys, &session_calls, c, &limits,
-	                   &c->session, &err) < 0) {
+	if (session_accept(&(struct session_owner){ actor_loop(d->me), &session_calls, c, &limits },
+	                   fd, &d->opens, d->keys, &c->session, &err) < 0) {
 		log_warn("session.accept", "peer=%s text=\"%s\"", peer, err.text);
 		listener_release(way->listener, origin);
 		free(c);
@@ -157,8 +157,9 @@ static int door_init(void *self, struct actor *me, struct err *err)
 		int r = net_split_listen(d->p->listen.items[i], host, &port, err);
 		d->ways[i] = (struct doorway){ .d = d };
 		if (r == 0)
-			r = listener_tcp(actor_loop(me), host, port, &limits, door_came,
-			                 &d->ways[i], &d->ways[i].listener, err);
+			r = listener_tcp(&(struct listener_owner){ actor_loop(me), &limits,
+			                                           door_came, &d->ways[i] },
+			                 host, port, &d->ways[i].listener, err);
 		if (r < 0)
 			return r;
 		d->n_ways++;

@@ -395,14 +395,13 @@ static void touch_stale(struct ledger *l)
 	}
 }
 
-int ledger_new(struct thread *th, struct store *store, const char *who,
-               const struct ledger_settings *set, struct task *const *tasks,
-               const struct store_task *rows, size_t n_tasks, struct ledger **ret_ledger,
-               struct err *err)
+int ledger_new(const struct ledger_start *from, struct ledger **ret_ledger, struct err *err)
 {
+	const struct ledger_settings *set = from->set;
 	struct ledger *l = mem_new(sizeof *l);
 
-	l->store = store;
+	CHECK(from->thread && from->store && (from->n_tasks == 0 || (from->tasks && from->rows)));
+	l->store = from->store;
 	l->anchor.fd = -1;
 	l->set = *set;
 	if (!l->set.renew_us)
@@ -419,15 +418,15 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	letters_init(&l->flight.records);
 	letters_init(&l->flight.answers);
 	l->writer = writer__new(set->writer, l);
-	for (size_t i = 0; i < n_tasks; i++)
-		ledger__put_task(l, tasks[i], &rows[i]);
-	int r = ledger__load(l, who, err);
+	for (size_t i = 0; i < from->n_tasks; i++)
+		ledger__put_task(l, from->tasks[i], &from->rows[i]);
+	int r = ledger__load(l, from->who, err);
 	if (r < 0) {
 		ledger_free(l);
 		return r;
 	}
 	stream_set_drop(l->stream, slot_drop);
-	l->me = actor_new(th, &ops, l);
+	l->me = actor_new(from->thread, &ops, l);
 	l->keep = stream_reader_new(l->stream, STREAM_OUTER, l->me);
 	l->now_us = actor_wall_us(l->me);
 	touch_stale(l);
@@ -544,6 +543,7 @@ uint32_t ledger_epoch(const struct ledger *l)
 
 uint64_t ledger_next_token(const struct ledger *l)
 {
+	CHECK(actor_here(l->me));
 	return l->next_token;
 }
 
@@ -629,6 +629,7 @@ bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *r
 	uint32_t index;
 	const struct entry *e = table_find(&l->table, key, &index);
 
+	CHECK(actor_here(l->me));
 	if (!e || state_final((enum state)e->inst.state))
 		return false;
 	*ret = e->inst;
@@ -642,6 +643,7 @@ bool ledger_find_now(const struct ledger *l, struct inst_key key, struct instanc
 	uint32_t index;
 	const struct entry *e = table_find(&l->table, key, &index);
 
+	CHECK(actor_here(l->me));
 	if (e)
 		*ret = e->inst;
 	else if (o)

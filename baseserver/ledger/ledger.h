@@ -52,16 +52,23 @@ struct ledger_settings {
 	void *fatal_ctx;
 };
 
+/* What a ledger begins with. Borrowed for ledger_new() alone, but for the store. */
+struct ledger_start {
+	struct thread *thread;
+	struct store *store; /* the ledger's thread's only (or that of `writer`), once that runs */
+	const char *who;     /* takes the epoch: the program's name */
+	const struct ledger_settings *set;
+	/* Every compiled task with its row, same order; references are taken. */
+	struct task *const *tasks;
+	const struct store_task *rows;
+	size_t n_tasks;
+};
+
 /* Open: take the epoch, load everything. Before any thread runs.
  *
- *   store   borrowed; the ledger's thread's only (or that of `writer`), once that runs
- *   tasks   every compiled task with its row, same order; references are taken
  *   errors  E_CORRUPT naming the row, and those of the store
  */
-int ledger_new(struct thread *th, struct store *store, const char *who,
-               const struct ledger_settings *set, struct task *const *tasks,
-               const struct store_task *rows, size_t n_tasks, struct ledger **ret_ledger,
-               struct err *err);
+int ledger_new(const struct ledger_start *from, struct ledger **ret_ledger, struct err *err);
 void ledger_free(struct ledger *l); /* its thread is stopped; NULL is fine */
 
 struct actor *ledger_actor(struct ledger *l);

@@ -445,7 +445,8 @@ static int on_retry(struct asked *a, uint64_t *ret_number)
 	return ask_step(a, looks ? EV_SATISFY : EV_RETRY, RE_NONE, ret_number);
 }
 
-/* Those a redo decides anew. What runs is not touched by them: they count from its next grant. */
+/* Replace the flags that a redo sets. A running attempt keeps its own; the new flags count from the
+ * next grant. */
 static void flags_asked(struct asked *a)
 {
 	struct instance *i = &a->e->inst;

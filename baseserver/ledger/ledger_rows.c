@@ -87,6 +87,7 @@ void ledger__forget_done(struct ledger *l, struct inst_key key)
 	if (!f)
 		return;
 	size_t at = (size_t)(f - l->found.items);
+	CHECK(at < l->found.n);
 	memmove(f, f + 1, (--l->found.n - at) * sizeof *f);
 }
 

@@ -102,6 +102,7 @@ void table_drop(struct table *t, uint32_t index)
 	CHECK(table_at(t, index)->inst.state != ST_NONE);
 	index_remove(&t->by_key, index);
 	table_at(t, index)->inst.state = ST_NONE;
+	CHECK(t->len > 0);
 	t->len--;
 }
 
@@ -135,5 +136,6 @@ void table_remove(struct table *t, uint32_t index)
 	e->inst.state = ST_NONE;
 	e->inst.slot = t->free_head;
 	t->free_head = index;
+	CHECK(t->len > 0);
 	t->len--;
 }

@@ -117,20 +117,20 @@ int arg_truth(const struct jval *o, const char *at, const char *key, bool *ret, 
 	return 0;
 }
 
-int arg_number(const struct jval *o, const char *at, const char *key, int64_t min, int64_t max,
-               int64_t *ret, struct refusal *f)
+int arg_number(const struct jval *o, const char *at, struct arg_range of, int64_t *ret,
+               struct refusal *f)
 {
-	const struct jval *v = jv_get(o, key);
+	const struct jval *v = jv_get(o, of.key);
 	char place[160], allowed[64];
 
-	CHECK(min <= max);
+	CHECK(of.min <= of.max);
 	if (!v)
 		return 0;
 	if (v->kind != JV_NUMBER)
-		return args_wrong(v, at, key, "a number", f);
-	if (v->number < min || v->number > max) {
-		place_of(place, at, key);
-		snprintf(allowed, sizeof allowed, "%" PRId64 " to %" PRId64, min, max);
+		return args_wrong(v, at, of.key, "a number", f);
+	if (v->number < of.min || v->number > of.max) {
+		place_of(place, at, of.key);
+		snprintf(allowed, sizeof allowed, "%" PRId64 " to %" PRId64, of.min, of.max);
 		return refuse(f, E_INVALID, place, allowed, "%s: %" PRId64 " is not in %s", place,
 		              v->number, allowed);
 	}

@@ -29,8 +29,12 @@ const char *nearest_of(const char *name, const char *const *names);
 /* All of these: 0 or E_INVALID. An absent key leaves *ret as it is. `at`: place of `o`. */
 int arg_object(const struct jval *o, const char *at, const char *const *keys, struct refusal *f);
 int arg_truth(const struct jval *o, const char *at, const char *key, bool *ret, struct refusal *f);
-int arg_number(const struct jval *o, const char *at, const char *key, int64_t min, int64_t max,
-               int64_t *ret, struct refusal *f);
+struct arg_range {
+	const char *key;
+	int64_t min, max; /* both may be given */
+};
+int arg_number(const struct jval *o, const char *at, struct arg_range of, int64_t *ret,
+               struct refusal *f);
 int arg_text(const struct jval *o, const char *at, const char *key, size_t max, const char **ret,
              struct refusal *f);
 int arg_list(const struct jval *o, const char *at, const char *key, size_t max,

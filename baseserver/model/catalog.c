@@ -123,6 +123,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 	struct cat_task *t = catalog_place(c, def->id);
 
 	task_ref(def);
+	CHECK(c->n_aside >= is_aside(t));
 	c->n_aside -= is_aside(t);
 	if (t->def) {
 		if (plan_replans(t->def->plan, def->plan))
@@ -176,6 +177,7 @@ static void remove_inst(struct catalog *c, uint32_t index)
 	if (i->next != SLAB_NONE)
 		catalog_at(c, i->next)->prev = i->prev;
 	c->counts[i->state]--;
+	CHECK(c->looking >= cat_looks(i->state, i->flags));
 	c->looking -= cat_looks(i->state, i->flags);
 	CHECK(c->projects[t->project].unfinished > 0);
 	c->projects[t->project].unfinished--;
@@ -226,6 +228,7 @@ static void put_inst(struct catalog *c, const struct instance *image, uint32_t s
 	CHECK(image->state != ST_NONE && c->counts[i->state] > 0);
 	c->counts[i->state]--;
 	c->counts[image->state]++;
+	CHECK(c->looking >= cat_looks(i->state, i->flags));
 	c->looking -= cat_looks(i->state, i->flags);
 	c->looking += inst_looks_again(image);
 	i->state = image->state;

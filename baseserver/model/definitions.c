@@ -200,7 +200,10 @@ int definitions_load(struct store *store, const char *timezone, const char *type
 		r = docs_load(&ld.calendars, store, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_doc, &ld, err);
-	world_init(&world, &ld.tasks, &ld.workflows, NULL, &ld.calendars, timezone, false, 0);
+	world = (struct world){ .tasks = &ld.tasks,
+		                .workflows = &ld.workflows,
+		                .calendars = &ld.calendars };
+	world_init(&world, timezone, 0);
 	world.w.types = manifests_types(types);
 	world.w.infra_max = infra_max;
 	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0) {

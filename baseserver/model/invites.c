@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 struct invite {
@@ -41,6 +42,7 @@ void invites_free(struct invites *v)
 static void take_out(struct invites *v, size_t i)
 {
 	memmove(&v->items[i], &v->items[i + 1], (v->n - i - 1) * sizeof *v->items);
+	CHECK(v->n > 0);
 	explicit_bzero(&v->items[--v->n], sizeof *v->items);
 }
 

@@ -194,10 +194,10 @@ static int expand(struct view *v, const char *name, const char *text,
 	if (!p->is_json && code == CODE_NONE)
 		return code_expand_line(text, scope, out, err);
 	if (!p->is_json)
-		return code_expand(code, text, scope, bind, v, out, err);
+		return code_expand(code, text, scope, &(struct code_binder){ bind, v }, out, err);
 	if (code != CODE_NONE && text != p->value)
 		return err_set(err, E_INVALID, "given for one run it takes no values");
-	return code_expand_json(code, text, scope, bind, v, out, err);
+	return code_expand_json(code, text, scope, &(struct code_binder){ bind, v }, out, err);
 }
 
 static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)
@@ -447,8 +447,7 @@ static void load_task(void *ctx, const struct ledger_task *t)
 }
 
 int params_new(struct thread *th, struct ledger *ledger, struct store *store,
-               const char *secrets_key_file, struct secrets *secrets, struct params **ret_params,
-               struct err *err)
+               const struct params_secrets *of, struct params **ret_params, struct err *err)
 {
 	struct params *p = mem_new(sizeof *p);
 
@@ -464,8 +463,8 @@ int params_new(struct thread *th, struct ledger *ledger, struct store *store,
 		params_free(p);
 		return r;
 	}
-	p->vault = vault_new(secrets_key_file);
-	p->secrets = secrets;
+	p->vault = vault_new(of->key_file);
+	p->secrets = of->outside;
 	p->ledger = ledger;
 	p->me = actor_new(th, &ops, p);
 	p->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, p->me);

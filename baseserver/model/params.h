@@ -56,14 +56,16 @@ struct param_question {
 void param_question_free(struct param_question *q);
 void param_question_clear(struct param_question *q); /* of its values */
 
+struct params_secrets {
+	const char *key_file;    /* vault.h, copied; NULL: none is sealed */
+	struct secrets *outside; /* those from outside, borrowed */
+};
+
 /* Loads the parameters of projects and of all, and the target servers.
  *
- *   secrets_key_file  vault.h, copied; NULL: none is sealed
- *   secrets           those from outside, borrowed
- *   errors            those of the store, E_CORRUPT */
+ *   errors  those of the store, E_CORRUPT */
 int params_new(struct thread *th, struct ledger *ledger, struct store *store,
-               const char *secrets_key_file, struct secrets *secrets, struct params **ret_params,
-               struct err *err);
+               const struct params_secrets *of, struct params **ret_params, struct err *err);
 void params_free(struct params *p);                         /* NULL is fine */
 int params_ask(struct params *p, struct param_question *q); /* thread: any */
 /* Parameters of a project or of all, or a target server, are different from now on: the document

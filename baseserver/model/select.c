@@ -320,10 +320,17 @@ bool select_date_counts(const struct catalog *c, const struct cat_task *t, int64
 	       catalog_live(c, (struct inst_key){ date, t->id, 0 });
 }
 
+struct said_date {
+	const struct when *w;
+	const char *text, *place; /* as it was said, and where */
+};
+
 /* The one date that the words name. What is there off the plan is meant before what is planned. */
-static int one_date(const struct catalog *c, const struct cat_task *t, const struct when *w,
-                    const char *text, const char *place, int64_t *ret, struct refusal *f)
+static int one_date(const struct catalog *c, const struct cat_task *t, const struct said_date *d,
+                    int64_t *ret, struct refusal *f)
 {
+	const struct when *w = d->w;
+	const char *place = d->place;
 	const struct plan *plan = t->def->plan;
 	int64_t at[2], dates[2];
 	char one[LABEL_TEXT];
@@ -331,7 +338,7 @@ static int one_date(const struct catalog *c, const struct cat_task *t, const str
 	size_t n = label_dates(plan, w, dates);
 
 	if (n != 1) {
-		label_unclear(plan, t->def->name, text, w, n, dates, &err);
+		label_unclear(plan, t->def->name, d->text, w, n ? dates : NULL, &err);
 		return refuse(f, E_INVALID, place, n ? label_of(plan, dates[0], one) : NULL,
 		              "%s: %s", place, err.text);
 	}
@@ -354,7 +361,7 @@ static int named_instance(const struct catalog *c, const struct jval *v, int64_t
 		return refuse(f, E_INVALID, at,
 		              "{\"id\": ...} or {\"task\": ..., \"run_date\": ...}",
 		              "%s: id, or task and run_date, are expected", at);
-	int r = arg_number(v, at, "part", -1000000, 1000000, &part, f);
+	int r = arg_number(v, at, (struct arg_range){ "part", -1000000, 1000000 }, &part, f);
 	snprintf(place, sizeof place, "%s.task", at);
 	if (r == 0)
 		r = selection_task(c, name->text, place, &t, f);
@@ -364,7 +371,7 @@ static int named_instance(const struct catalog *c, const struct jval *v, int64_t
 	if (r < 0 || !t)
 		return r;
 	*ret = (struct inst_key){ .task = t->id, .part = (int32_t)part };
-	return one_date(c, t, &w, date->text, place, &ret->run_date, f);
+	return one_date(c, t, &(struct said_date){ &w, date->text, place }, &ret->run_date, f);
 }
 
 int selection_instance(const struct catalog *c, const struct jval *v, int64_t now, const char *at,

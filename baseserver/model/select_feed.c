@@ -174,39 +174,49 @@ static void feed_advance(struct feed *f, struct walk *w)
 }
 
 /* Parents before children, as far as links allow; ties by id. */
-static int64_t rank_visit(const struct feed *f, int64_t *ranks, const uint32_t *index, size_t cap,
-                          uint32_t task, int64_t *next, int depth)
+struct ranking {
+	uint32_t *index; /* of a task's walk, by task id; UINT32_MAX: none */
+	size_t cap;      /* of index */
+	int64_t *ranks;  /* by walk */
+	int64_t next;    /* rank to give */
+};
+
+enum { RANK_NONE = -1, RANK_VISITED = -2, RANK_DEPTH_MAX = 10000 };
+
+static void rank_visit(const struct feed *f, struct ranking *k, uint32_t task, int depth)
 {
 	const struct cat_task *t = catalog_task(f->cat, task);
 
-	if (task >= cap || index[task] == UINT32_MAX || ranks[index[task]] != -1 || !t)
-		return 0;
-	CHECK(index[task] < f->n);
-	ranks[index[task]] = -2; /* being visited */
-	for (size_t i = 0; i < t->def->n_links && depth < 10000; i++)
-		rank_visit(f, ranks, index, cap, t->def->links[i].parent, next, depth + 1);
-	ranks[index[task]] = (*next)++;
-	return 0;
+	if (task >= k->cap || k->index[task] == UINT32_MAX || !t)
+		return;
+	int64_t *rank = &k->ranks[k->index[task]];
+	CHECK(k->index[task] < f->n);
+	if (*rank != RANK_NONE)
+		return;
+	*rank = RANK_VISITED;
+	for (size_t i = 0; i < t->def->n_links && depth < RANK_DEPTH_MAX; i++)
+		rank_visit(f, k, t->def->links[i].parent, depth + 1);
+	*rank = k->next++;
 }
 
 static void rank_all(struct feed *f)
 {
-	size_t cap = f->cat->tasks_cap;
-	uint32_t *index = mem_array(cap + 1, sizeof *index);
-	int64_t *ranks = mem_array(f->n + 1, sizeof *ranks), next = 0;
+	struct ranking k = { .cap = f->cat->tasks_cap };
 
-	for (size_t i = 0; i < cap; i++)
-		index[i] = UINT32_MAX;
+	k.index = mem_array(k.cap + 1, sizeof *k.index);
+	k.ranks = mem_array(f->n + 1, sizeof *k.ranks);
+	for (size_t i = 0; i < k.cap; i++)
+		k.index[i] = UINT32_MAX;
 	for (size_t i = 0; i < f->n; i++) {
-		index[f->walks[i].task->id] = (uint32_t)i;
-		ranks[i] = -1;
+		k.index[f->walks[i].task->id] = (uint32_t)i;
+		k.ranks[i] = RANK_NONE;
 	}
 	for (size_t i = 0; i < f->n; i++)
-		rank_visit(f, ranks, index, cap, f->walks[i].task->id, &next, 0);
+		rank_visit(f, &k, f->walks[i].task->id, 0);
 	for (size_t i = 0; i < f->n; i++)
-		f->walks[i].rank = ranks[i];
-	free(index);
-	free(ranks);
+		f->walks[i].rank = k.ranks[i];
+	free(k.index);
+	free(k.ranks);
 }
 
 static void fill_rows(const struct feed *f, struct walk *w)

@@ -18,6 +18,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "util/check.h"
 #include "util/log.h"
 
 static int world_zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
@@ -169,19 +170,11 @@ static bool world_runs(void *ctx, const char *type)
 	return false;
 }
 
-void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
-                const struct catalog *cat, const struct docs *calendars, const char *timezone,
-                bool is_save, int64_t now)
+void world_init(struct world *w, const char *timezone, int64_t now)
 {
 	const struct tz *tz = NULL;
 
-	*w = (struct world){
-		.tasks = tasks,
-		.workflows = workflows,
-		.cat = cat,
-		.calendars = calendars,
-		.is_save = is_save,
-	};
+	CHECK(w->tasks && w->workflows && w->calendars);
 	names_init(&w->new_tasks);
 	names_init(&w->new_workflows);
 	if (zones_get(timezone ? timezone : "UTC", &tz, NULL) < 0)
@@ -199,7 +192,7 @@ void world_init(struct world *w, const struct names *tasks, const struct names *
 		                        .parameter = world_parameter,
 		                        .server = server,
 		                        .runs = world_runs,
-		                        .saved = !is_save };
+		                        .saved = !w->is_save };
 }
 
 void world_done(struct world *w)

@@ -17,19 +17,20 @@ struct world {
 	const struct catalog *cat; /* tasks outside the set; NULL: there are none */
 	const struct docs *calendars;
 	struct calendar *every_day;     /* for a stored task whose calendar is not there */
-	const struct docs *scopes;      /* stored parameters; set after world_init(), or NULL */
+	const struct docs *scopes;      /* stored parameters, or NULL */
 	const struct docs *targets;     /* likewise */
 	const struct workflow_set *set; /* its parameters stand instead of stored ones, or NULL */
-	char *const *runs;              /* task types that brokers run; set after world_init() */
+	char *const *runs;              /* task types that brokers run */
 	size_t n_runs;
 	bool is_save; /* versions are one more than what is stored; else all names are taken */
 	struct workflow_world w;
 };
 
-/* Borrows all it is given until world_done(). `now`: seconds, for tasks without a start. */
-void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
-                const struct catalog *cat, const struct docs *calendars, const char *timezone,
-                bool is_save, int64_t now);
+/* The members above are the caller's to set, before or after; all are borrowed until world_done().
+ *
+ *   timezone  of tasks that say none; NULL: UTC
+ *   now       seconds, for tasks without a start */
+void world_init(struct world *w, const char *timezone, int64_t now);
 void world_done(struct world *w);
 
 #endif

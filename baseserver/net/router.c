@@ -68,8 +68,9 @@ static int router_init(void *self, struct actor *me, struct err *err)
 		*d = (struct door){ .r = r, .index = (uint32_t)i };
 		int e = net_split_listen(r->set.listen->items[i], host, &port, err);
 		if (e == 0)
-			e = listener_tcp(actor_loop(me), host, port, &limits, router_came, d,
-			                 &d->listener, err);
+			e = listener_tcp(
+				&(struct listener_owner){ actor_loop(me), &limits, router_came, d },
+				host, port, &d->listener, err);
 		if (e < 0)
 			return e;
 		r->n_doors++;

@@ -199,8 +199,9 @@ static void on_accepted(struct letter *l, void *self)
 	c->router = a->router;
 	c->door = a->door;
 	c->origin = a->origin;
-	int r = session_accept(actor_loop(w->me), a->fd, &w->door, c, &session_calls, c, &limits,
-	                       &c->session, &err);
+	int r = session_accept(
+		&(struct session_owner){ actor_loop(w->me), &session_calls, c, &limits }, a->fd,
+		&w->door, c, &c->session, &err);
 	if (r < 0) {
 		log_warn("session.accept", "peer=%s text=\"%s\"", a->peer, err.text);
 		w->peers.release(c->router, c->door, c->origin);

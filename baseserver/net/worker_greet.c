@@ -1,4 +1,9 @@
-/* HELLO to WELCOME: who is it, does it speak our protocol, what does it hold? */
+/* HELLO to WELCOME: who is it, does it speak our protocol, what does it hold?
+ *
+ * The registrar judges a greeting, because one name is one machine's for the whole server; the
+ * session waits meanwhile and may be gone when the answer comes. A greeting lists the jobs that
+ * the loader holds, which goes to the maintainer before the first grant, so that nothing is
+ * granted twice. A session that another one replaced is closed here as well. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -126,6 +126,7 @@ static void on_row(struct letter *letter, void *self)
 	struct conn *c = worker__conn(w, t->put->session);
 
 	if (c) {
+		CHECK(c->n_rows > 0);
 		c->n_rows--;
 		log_file(c, t->put, tail_judge(c, t));
 		t->put = NULL;

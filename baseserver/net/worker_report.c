@@ -1,4 +1,11 @@
-/* What brokers and loaders send: heartbeats, reports, credit, load. */
+/* What brokers and loaders send: heartbeats, reports, credit, load, questions for parameters.
+ *
+ * A worker believes a session about its own leases only: a token that is not its own renews and
+ * ends nothing. A report becomes a proposal to the ledger and is acknowledged when the answer is
+ * durable; until then the loader repeats it, so a report may come twice and is settled once. What
+ * a machine says is bounded and cleaned again here, because a machine may lie: outputs that the
+ * task does not declare are left out, times that are none count as unknown. A beat is answered
+ * only while our own right to lead is proven, for the answer renews the sender's leases. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,10 @@
-/* What leaves: jobs, kills, acks. Only durable records are read here. */
+/* What leaves: jobs, kills, acknowledgements. Only durable records are read here.
+ *
+ * A grant becomes a job when its record is on disk. If its session went away meanwhile, or the disk
+ * took longer than the margin of the lease allows, the job does not leave: it never started, so the
+ * grant is given back and burns no try. Values that name more than the definition has are asked of
+ * the params actor first. The order of frames is a promise: the answer to a beat follows the
+ * last grant before it, so the loader knows what the server knew. */
 #include <stdlib.h>
 #include <string.h>
 

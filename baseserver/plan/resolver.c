@@ -77,6 +77,7 @@ static void drop_dependent(struct resolver *r, struct rtask *p, struct dependent
 		map_add(&r->dependent_at, key, at);
 		*d = *last;
 	}
+	CHECK(p->n_dependents > 0);
 	p->n_dependents--;
 }
 
@@ -567,6 +568,7 @@ bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)
 {
 	const struct rtask *t = resolver__task(r, key.task);
 
+	CHECK(actor_here(r->me));
 	for (uint32_t i = t ? t->waitings : SLAB_NONE; i != SLAB_NONE; i = waiting_at(r, i)->next) {
 		const struct waiting *w = waiting_at(r, i);
 		if (!inst_key_eq(w->key, key))

@@ -5,6 +5,7 @@
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 static bool join_dead(struct resolver *r, const struct task *child, int64_t t)
 {
@@ -162,6 +163,7 @@ bool resolver__propose_reopens(struct resolver *r)
 		outbox_add(&r->out, ASK_REOPEN, r->reopens[n])->cookie = SLAB_NONE;
 	for (size_t i = n; i < r->n_reopens && n > 0; i++)
 		r->reopens[i - n] = r->reopens[i];
+	CHECK(n <= r->n_reopens);
 	r->n_reopens -= n;
 	return r->n_reopens == 0;
 }

@@ -144,6 +144,7 @@ static void read_lane(struct resolver *r, struct lane *lane)
 	if (lane->next < lane->n)
 		return;
 	free(lane->items);
+	CHECK(r->n_lanes > 0);
 	*lane = r->lanes[--r->n_lanes];
 }
 

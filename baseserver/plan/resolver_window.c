@@ -59,6 +59,8 @@ static void count_date(struct window *w, enum date_state s, int d)
 		w->met = (uint32_t)((int)w->met + d);
 	else if (s == DATE_DEAD)
 		w->dead = (uint32_t)((int)w->dead + d);
+	CHECK(w->met + w->dead <=
+	      w->total); /* each date is one of them at most, and none is negative */
 }
 
 /* The first n dates of the spans: how many spans are left. */
@@ -217,31 +219,28 @@ static uint32_t width_of(int64_t lo, int64_t hi)
 	return hi - lo > UINT32_MAX ? UINT32_MAX : (uint32_t)(hi - lo);
 }
 
-static uint32_t window_make(struct resolver *r, uint32_t child, uint32_t link,
-                            const struct task_link *l, const struct link_span *spans, int n,
-                            bool exact, uint32_t scope, int64_t t)
+/* `of` says whose it is: child, link, scope, exact. `t`: the child's date. */
+static uint32_t window_make(struct resolver *r, const struct window *of, const struct task_link *l,
+                            const struct link_span *spans, int n, int64_t t)
 {
 	uint32_t index = slab_take(&r->windows);
 	struct window *w = window_at(r, index);
 
 	CHECK(n > 0 && n <= LINK_SPANS_MAX);
-	*w = (struct window){ .child = child,
-		              .link = link,
-		              .exact = exact,
-		              .lo = spans[0].lo,
-		              .width = width_of(spans[0].lo, spans[n - 1].hi),
-		              .edges = SLAB_NONE,
-		              .scope = scope };
+	*w = *of;
+	w->lo = spans[0].lo;
+	w->width = width_of(spans[0].lo, spans[n - 1].hi);
+	w->edges = SLAB_NONE;
 	count_all(r, w, l, spans, n, t);
 	if (w->total == 0) {
 		slab_give(&r->windows, index);
 		return SLAB_NONE;
 	}
 	w->state = (uint8_t)window_verdict(l, w);
-	if (exact)
+	if (of->exact)
 		index_add(&r->exact, index);
 	else
-		list_span(r, resolver__dependent(r, l->parent, child, link), index);
+		list_span(r, resolver__dependent(r, l->parent, of->child, of->link), index);
 	return index;
 }
 
@@ -260,6 +259,7 @@ static int spans_of(const struct resolver *r, const struct task_link *l, uint32_
 uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
                           uint32_t scope)
 {
+	struct window fresh = { .child = child, .link = link, .scope = scope };
 	struct link_span spans[LINK_SPANS_MAX];
 	struct task_link l;
 
@@ -275,11 +275,12 @@ uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int
 	n = narrow(&l, plan, spans, n);
 	/* What has a row changes: counted for each who waits. */
 	if (resolver__by_rows(r, scope))
-		return window_make(r, child, link, &l, spans, n, false, scope, t);
+		return window_make(r, &fresh, &l, spans, n, t);
 	int64_t first = resolver__next(r, scope, l.parent, spans[0].lo - 1);
 	if (n == 1 && first >= spans[0].hi)
 		return SLAB_NONE;
 	bool exact = n == 1 && resolver__next(r, scope, l.parent, first) >= spans[0].hi;
+	fresh.exact = exact;
 	if (exact)
 		spans[0] = (struct link_span){ first, first + 1 };
 	uint32_t found = exact ? find_exact(r, child, link, first, scope)
@@ -287,8 +288,7 @@ uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int
 	                                   spans[0].lo,
 	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi),
 	                                   scope);
-	return found != SLAB_NONE ? found
-	                          : window_make(r, child, link, &l, spans, n, exact, scope, t);
+	return found != SLAB_NONE ? found : window_make(r, &fresh, &l, spans, n, t);
 }
 
 void resolver__window_drop(struct resolver *r, uint32_t index)
@@ -346,8 +346,14 @@ static void recount_rows(struct resolver *r, uint32_t index, const struct task_l
 		resolver__window_changed(r, index, before);
 }
 
+/* What a parent's date says changed. */
+struct outcome_change {
+	int64_t p; /* the date */
+	const struct outcome_range *was, *is;
+};
+
 static void recount(struct resolver *r, uint32_t index, const struct task_link *l, bool turn,
-                    int64_t p, const struct outcome_range *was, const struct outcome_range *is)
+                    const struct outcome_change *to)
 {
 	struct window *w = window_at(r, index);
 
@@ -355,11 +361,11 @@ static void recount(struct resolver *r, uint32_t index, const struct task_link *
 		recount_rows(r, index, l);
 		return;
 	}
-	if (!window_holds(r, l, w, p) || !resolver__has(r, w->scope, l->parent, p))
+	if (!window_holds(r, l, w, to->p) || !resolver__has(r, w->scope, l->parent, to->p))
 		return;
 	enum window_state before = (enum window_state)w->state;
-	count_date(w, window_judge(l, turn, was), -1);
-	count_date(w, window_judge(l, turn, is), 1);
+	count_date(w, window_judge(l, turn, to->was), -1);
+	count_date(w, window_judge(l, turn, to->is), 1);
 	w->state = (uint8_t)window_verdict(l, w);
 	if (w->state != before)
 		resolver__window_changed(r, index, before);
@@ -368,6 +374,7 @@ static void recount(struct resolver *r, uint32_t index, const struct task_link *
 void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
                        const struct outcome_range *was, const struct outcome_range *is)
 {
+	const struct outcome_change to = { p, was, is };
 	struct rtask *pt = resolver__task(r, parent);
 	struct task_link l;
 
@@ -386,7 +393,7 @@ void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
 		     v != INDEX_NONE; v = index_next(&r->exact, &at)) {
 			const struct window *w = window_at(r, v);
 			if (w->child == d->child && w->link == d->link && w->lo == p)
-				recount(r, v, &l, turn, p, was, is);
+				recount(r, v, &l, turn, &to);
 		}
 		/* lo and hi both rise: those that hold p are neighbours. Only a window that the
 		 * begin cuts off may hide one of a member that is not cut off, and ends later. */
@@ -394,7 +401,7 @@ void resolver__outcome(struct resolver *r, uint32_t parent, int64_t p,
 			const struct window *w = window_at(r, d->spans[i]);
 			r->walked++;
 			if (window_hi(w) > p)
-				recount(r, d->spans[i], &l, turn, p, was, is);
+				recount(r, d->spans[i], &l, turn, &to);
 			else if (w->lo != plan_begin(pt->def->plan))
 				break;
 		}

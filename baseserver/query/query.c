@@ -1,5 +1,11 @@
-/* Queries: the letter goes from actor to actor, each adds what only it knows, and comes
- * back to the commander, which holds it until what it shows is durable. */
+/* Queries: a letter goes from actor to actor, each adds what only it knows, and the commander,
+ * where it began, answers.
+ *
+ * The stations are ledger, resolver, sorter, registrar, and home; each kind of query visits those
+ * it needs. Actors share nothing, so this walk replaces locks; it also means that an answer is not
+ * one instant of the whole server. What an answer shows waits until it is durable (may_leave), as
+ * all that leaves does; only `why` leaves while the store is away, because people ask it when the
+ * store is what hangs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +160,8 @@ static void query_finish(struct query *q)
 	query_answer(q);
 }
 
-/* It leaves when what it shows is durable. Who asks why nothing moves is not kept waiting. */
+/* An answer leaves when what it shows is durable. `why` leaves also while the store is away: who
+ * asks why nothing moves is not kept waiting. */
 static bool may_leave(struct query *q)
 {
 	struct ledger_figures fig;

@@ -405,9 +405,11 @@ int query__causes(struct query *q, const struct jval *args, struct refusal *f)
 	if (r == 0)
 		r = arg_text(args, "args", "workflow", 300, &name, f);
 	if (r == 0)
-		r = arg_number(args, "args", "from", INT64_MIN, INT64_MAX, &w.from, f);
+		r = arg_number(args, "args", (struct arg_range){ "from", INT64_MIN, INT64_MAX },
+		               &w.from, f);
 	if (r == 0)
-		r = arg_number(args, "args", "to", INT64_MIN, INT64_MAX, &w.to, f);
+		r = arg_number(args, "args", (struct arg_range){ "to", INT64_MIN, INT64_MAX },
+		               &w.to, f);
 	if (r < 0)
 		return r;
 	if (!name)

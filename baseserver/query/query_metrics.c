@@ -1,5 +1,9 @@
-/* The query `metrics`: each actor prints what only it knows, the commander the rest. Names, types
- * and words: schema/tbl/metric.def. */
+/* The query `metrics`: each actor prints what only it knows, the commander the rest.
+ *
+ * Names, types and words of the figures are rows of schema/tbl/metric.def. One letter visits
+ * registrar and sorter and prints there from that actor's own counters, so a scrape takes no lock
+ * and copies no table. Loaders of one type side by side (two versions) are one sample, because a
+ * scraper refuses two samples with the same labels. */
 #include <stdio.h>
 #include <sys/statvfs.h>
 

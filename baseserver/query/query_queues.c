@@ -16,20 +16,25 @@ struct listing {
 	size_t n;
 };
 
-static void queues_put(struct listing *l, const char *kind, const char *name, size_t waiting,
-                       int64_t running, int64_t limit, int64_t oldest_us)
+struct queue {
+	const char *kind, *name;
+	size_t waiting;
+	int64_t running, limit, oldest_us;
+};
+
+static void queues_put(struct listing *l, const struct queue *q)
 {
 	struct buf *out = &l->q->out;
 
 	if (l->n++ >= QUEUES_MAX)
 		return;
 	put_open(out, NULL, '{');
-	put_text(out, "kind", kind);
-	put_text(out, "name", name);
-	put_int(out, "waiting", (int64_t)waiting);
-	put_int(out, "running", running);
-	put_int(out, "limit", limit);
-	put_time_us(out, "oldest", oldest_us);
+	put_text(out, "kind", q->kind);
+	put_text(out, "name", q->name);
+	put_int(out, "waiting", (int64_t)q->waiting);
+	put_int(out, "running", q->running);
+	put_int(out, "limit", q->limit);
+	put_time_us(out, "oldest", q->oldest_us);
 	put_close(out, '}');
 }
 
@@ -39,8 +44,8 @@ static void each_class(void *ctx, const struct sorter_class *k)
 
 	if (k->queued == 0 && k->running == 0)
 		return;
-	queues_put(l, "type", k->type, k->queued, k->running, (int64_t)k->open + k->running,
-	           k->oldest_us);
+	queues_put(l, &(struct queue){ "type", k->type, k->queued, k->running,
+	                               (int64_t)k->open + k->running, k->oldest_us });
 }
 
 const char *query__pool_kind(const char *name, const char **ret_name)
@@ -65,7 +70,7 @@ static void each_limit(void *ctx, const struct sorter_pool *p)
 
 	if (p->size == POOL_NONE || (p->waiting == 0 && p->taken == 0))
 		return;
-	queues_put(l, kind, name, p->waiting, p->taken, p->size, p->oldest_us);
+	queues_put(l, &(struct queue){ kind, name, p->waiting, p->taken, p->size, p->oldest_us });
 }
 
 static void put_gates(const struct sorter *s, const size_t counts[ST_COUNT], struct buf *out)

@@ -1,4 +1,10 @@
-/* server, health, metrics: figures that any thread may read, and the catalog's counts. */
+/* The queries `server`, `health` and `nodes`: figures that any thread may read, and the catalog's
+ * counts.
+ *
+ * Health is a list of problems, one line each with its remedy, and what they amount to. It must
+ * answer while the core thread stalls: then a worker prints it by front_health(), from figures that
+ * any thread may read. Each problem that has an alert of its own is also named by its word of
+ * alert.def. Who may see some projects only is told of no other's workflows, nor of peers. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>

@@ -24,15 +24,14 @@ static void *fetch_body(void *arg)
 }
 
 int fetch_begin(const struct source *source, void *self, const struct secret_ref *ref,
-                struct actor *reply_to, void (*fetched)(struct letter *l, void *self),
-                struct fetch **ret, struct err *err)
+                const struct fetch_reply *reply, struct fetch **ret, struct err *err)
 {
 	struct fetch *f = mem_new(sizeof *f);
 
-	f->letter = (struct letter){ .deliver = fetched, .discard = fetch_undelivered };
+	f->letter = (struct letter){ .deliver = reply->fetched, .discard = fetch_undelivered };
 	f->source = source;
 	f->self = self;
-	f->reply_to = reply_to;
+	f->reply_to = reply->to;
 	f->from = mem_str(ref->from);
 	f->path = mem_str(ref->path);
 	f->key = mem_str(ref->key);

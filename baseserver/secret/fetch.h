@@ -33,13 +33,17 @@ struct fetch {
 	bool is_joined;
 };
 
-/* `fetched` gets the very letter.
+struct fetch_reply {
+	struct actor *to;
+	void (*fetched)(struct letter *l, void *self); /* gets the very letter; self: the actor's */
+};
+
+/* Ask the source on a thread of its own; the answer comes as a letter.
  *
  *   owns    *ret is the caller's, until fetch_free()
  *   errors  E_LIMIT no thread */
 int fetch_begin(const struct source *source, void *self, const struct secret_ref *ref,
-                struct actor *reply_to, void (*fetched)(struct letter *l, void *self),
-                struct fetch **ret, struct err *err);
+                const struct fetch_reply *reply, struct fetch **ret, struct err *err);
 /* Waits for its end, which every source bounds; again is fine. */
 void fetch_join(struct fetch *f);
 void fetch_free(struct fetch *f); /* joined, wiped */

@@ -259,7 +259,8 @@ static bool fetch_start(struct secrets *s, struct open_source *o, struct kept *k
 	k->turn = 0;
 	int r = source_check(&ref, &err); /* what is stored is not believed */
 	if (r == 0)
-		r = fetch_begin(o->source, o->self, &ref, s->me, on_fetched, &f, &err);
+		r = fetch_begin(o->source, o->self, &ref,
+		                &(struct fetch_reply){ s->me, on_fetched }, &f, &err);
 	if (r < 0) {
 		trouble_note(&k->trouble, clock_steady_us(), err.text);
 		return false;

@@ -101,8 +101,13 @@ static int exec_end(pid_t pid, int pidfd, int64_t until_us, struct err *err)
 	return 0;
 }
 
+struct started {
+	pid_t pid;
+	int pidfd;
+};
+
 static int exec_start(const struct exec *e, const struct secret_ref *ref, int out, int nowhere,
-                      pid_t *ret_pid, int *ret_pidfd, struct err *err)
+                      struct started *ret, struct err *err)
 {
 	char *argv[] = { e->program, (char *)(uintptr_t)ref->path,
 		         ref->key[0] ? (char *)(uintptr_t)ref->key : NULL, NULL };
@@ -111,7 +116,7 @@ static int exec_start(const struct exec *e, const struct secret_ref *ref, int ou
 	};
 	int r = trust_check(e->program, err);
 
-	return r < 0 ? r : spawn_run(&s, ret_pid, ret_pidfd, err);
+	return r < 0 ? r : spawn_run(&s, &ret->pid, &ret->pidfd, err);
 }
 
 static int exec_fetch(void *self, const struct secret_ref *ref, struct buf *out,
@@ -119,8 +124,8 @@ static int exec_fetch(void *self, const struct secret_ref *ref, struct buf *out,
 {
 	const struct exec *e = self;
 	int64_t until_us = clock_steady_us() + e->timeout_us;
-	int fds[2], pidfd = -1, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	pid_t pid = 0;
+	int fds[2], nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct started at = { 0, -1 };
 
 	*ret_lease_us = 0;
 	if (nowhere < 0 || pipe2(fds, O_CLOEXEC) < 0) {
@@ -128,16 +133,16 @@ static int exec_fetch(void *self, const struct secret_ref *ref, struct buf *out,
 			close(nowhere);
 		return err_set(err, E_LIMIT, "no descriptors left for secret_exec");
 	}
-	int r = exec_start(e, ref, fds[1], nowhere, &pid, &pidfd, err);
+	int r = exec_start(e, ref, fds[1], nowhere, &at, err);
 	close(fds[1]);
 	close(nowhere);
 	if (r == 0) {
 		r = exec_read(fds[0], until_us, out, err);
 		if (r < 0)
-			exec_end(pid, pidfd, 0, NULL);
+			exec_end(at.pid, at.pidfd, 0, NULL);
 		else
-			r = exec_end(pid, pidfd, until_us, err);
-		close(pidfd);
+			r = exec_end(at.pid, at.pidfd, until_us, err);
+		close(at.pidfd);
 	}
 	close(fds[0]);
 	if (r == 0 && out->len && buf_at(out)[out->len - 1] == '\n')

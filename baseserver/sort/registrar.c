@@ -12,12 +12,14 @@
 
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/ledger/letters.h"
+#include "baseserver/model/docs.h"
 #include "baseserver/sort/registrar_impl.h"
 #include "rt/manifests.h"
 #include "sched/when.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -77,16 +79,14 @@ static void store_broker(struct registrar *r, struct broker *b)
 	put_hex(&body, "machine_id", b->machine.id);
 	put_hex(&body, "machine_since", b->machine.since);
 	put_close(&body, '}');
-	e->docs = mem_array(1, sizeof *e->docs);
-	e->n_docs = 1;
-	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER,
-		                         .id = b->id,
-		                         .version = ++b->version,
-		                         .name = mem_str(b->name),
-		                         .body = mem_strn(buf_str(&body), body.len),
-		                         .body_len = body.len,
-		                         .actor = mem_str("registrar"),
-		                         .at_us = actor_wall_us(r->me) };
+	docs_add(e, &(struct store_doc){ .kind = DOC_BROKER,
+	                                 .id = b->id,
+	                                 .version = ++b->version,
+	                                 .name = b->name,
+	                                 .body = (char *)(uintptr_t)buf_str(&body),
+	                                 .body_len = body.len,
+	                                 .actor = (char *)"registrar",
+	                                 .at_us = actor_wall_us(r->me) });
 	buf_done(&body);
 	b->stored = ledger_edit(r->ledger, e) == 0;
 	if (!b->stored)
@@ -428,6 +428,7 @@ bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64])
 {
 	const struct broker *b = by_id(r, broker);
 
+	CHECK(actor_here(r->me));
 	if (b)
 		memcpy(ret, b->name, 64);
 	return b != NULL;
@@ -437,6 +438,7 @@ size_t registrar_online(const struct registrar *r)
 {
 	size_t n = 0;
 
+	CHECK(actor_here(r->me));
 	for (size_t i = 0; i < r->n; i++)
 		n += r->brokers[i]->session != 0;
 	return n;
@@ -454,6 +456,7 @@ size_t registrar_keeperless(const struct registrar *r, char ret_first[64])
 {
 	size_t n = 0;
 
+	CHECK(actor_here(r->me));
 	for (size_t i = 0; i < r->n; i++) {
 		const struct broker *b = r->brokers[i];
 		if (!b->session || b->drained)
@@ -476,6 +479,7 @@ bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_b
 {
 	const struct broker *b = by_name(r, name);
 
+	CHECK(actor_here(r->me));
 	if (b)
 		*ret_broker = b->id;
 	return b != NULL;
@@ -485,6 +489,7 @@ void registrar_drain(struct registrar *r, uint32_t broker, bool drained)
 {
 	struct broker *b = by_id(r, broker);
 
+	CHECK(actor_here(r->me));
 	if (!b || b->drained == drained)
 		return;
 	b->drained = drained;
@@ -582,6 +587,7 @@ void registrar_print(const struct registrar *r, struct buf *out)
 {
 	struct broker **sorted = mem_array(r->n + 1, sizeof *sorted);
 
+	CHECK(actor_here(r->me));
 	for (size_t i = 0; i < r->n; i++)
 		sorted[i] = r->brokers[i];
 	qsort(sorted, r->n, sizeof *sorted, name_order);

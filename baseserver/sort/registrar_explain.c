@@ -9,6 +9,7 @@
 #include "sched/instance.h"
 #include "sched/task.h"
 #include "sched/when.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 static bool in_reach(const struct broker *b, const struct task *def)
@@ -128,6 +129,7 @@ void registrar_explain_run(const struct registrar *r, const struct task *def,
 {
 	const struct broker *b = NULL;
 
+	CHECK(actor_here(r->me));
 	for (size_t k = 0; k < r->n && !b; k++)
 		if (r->brokers[k]->id == i->broker)
 			b = r->brokers[k];
@@ -153,6 +155,7 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 {
 	struct reach re = { 0 };
 
+	CHECK(actor_here(r->me));
 	if (w->code != WHY_NO_BROKER && w->code != WHY_SLOTS)
 		return;
 	for (size_t i = 0; i < r->n; i++)
@@ -196,6 +199,7 @@ static int32_t slots_then(const struct broker *b, const struct forecast_seat *se
 
 void registrar_forecast(const struct registrar *r, struct forecast *f)
 {
+	CHECK(actor_here(r->me));
 	for (size_t i = 0; i < f->n_seats; i++) {
 		struct forecast_seat *seat = &f->seats[i];
 		bool is_open = seat->accepts && !seat->is_asked;

@@ -8,6 +8,7 @@
 #include "sched/type.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/diag.h"
 #include "util/json_put.h"
 #include "util/log.h"
@@ -107,6 +108,7 @@ void registrar_print_types(const struct registrar *r, struct buf *out)
 	const struct type_set *set = manifests_types(m);
 	struct listing all = { 0 };
 
+	CHECK(actor_here(r->me));
 	for (size_t i = 0; i < type_set_count(set); i++)
 		types_add(&all, type_set_at(set, i)->name);
 	for (size_t i = 0; i < r->n; i++)

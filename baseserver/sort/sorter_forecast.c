@@ -7,6 +7,7 @@
 #include "baseserver/sort/sorter_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 /* Where a thing is in the copy, by its address. */
 static uint32_t place_of(const struct map *places, const void *p)
@@ -133,6 +134,7 @@ void sorter_forecast(struct sorter *s, struct forecast *f)
 {
 	struct map places;
 
+	CHECK(actor_here(s->me));
 	map_init(&places);
 	f->has_gates = true;
 	copy_limits(s, f, &places);

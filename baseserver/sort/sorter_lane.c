@@ -1,4 +1,15 @@
-/* Tasks, their lanes, and where a lane stands: in its class, at a pool, or nowhere. */
+/* Tasks, their lanes, and where a lane stands.
+ *
+ * A lane holds the ready instances of one task that are alike: same priority, side, part, class.
+ * It stands in at most one place: in its class while all its gates are open (then its first
+ * instance may start), parked at the pool or quota that is full, or nowhere while a gate of the
+ * task itself is closed. Whoever changes a gate calls sorter__lane_moved() or _queue_moved(), which
+ * finds the place anew; nothing is polled. The counters that `why`, queues and metrics show
+ * (sorter.blocked, klass.waiting, limit.waiting) change in count_anew() alone, from what
+ * lane.counted says was counted before, so that they cannot drift.
+ *
+ * Which of two lanes goes first is sorter_shelf.c; whether a pool has room is sorter_limit.c; which
+ * broker gets the job is sorter_seat.c. */
 #include <stdlib.h>
 
 #include "baseserver/ledger/pools.h"
@@ -76,8 +87,8 @@ static size_t takes_of(const struct lane *l)
 	return sorter_takes(l) ? l->queue->n_takes : 0;
 }
 
-/* It waited at these and no longer does: what was kept for it, or for who came after it,
- * may be had by others. */
+/* The lane has left these limits' queues (all but `but`). Look at each again: slots reserved for
+ * it, or for the lane behind it, may now be free. */
 static void left(struct sorter *s, const struct lane *l, const struct stand *but)
 {
 	for (size_t i = 0; i < takes_of(l); i++)

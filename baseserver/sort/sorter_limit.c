@@ -1,4 +1,11 @@
-/* Pools and quotas: who fits, what is kept for whom, and which of them may have room now. */
+/* Pools and quotas: who fits, what is kept for whom, and which of them may have room now.
+ *
+ * A limit has slots, taken by what runs and by grants that are under way. While live work and
+ * backfills both wait at a pool, each side keeps a share of it. A lane that takes more slots than
+ * are free would wait for good while smaller ones pass it; once age can raise it no further the
+ * pool reserves for it. Lanes that do not fit stand at the limit, grouped by class, side and slots
+ * (struct stand), for all of one stand fit or none does. What may have made room marks the limit
+ * dirty, and each turn looks at the dirty ones only. */
 #include <stdlib.h>
 #include <string.h>
 

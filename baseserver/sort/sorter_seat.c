@@ -1,4 +1,15 @@
-/* Sessions of loaders: which classes they serve, how much credit is open, which is chosen. */
+/* Sessions of loaders: which classes they serve, how much credit is open, which is chosen.
+ *
+ * A seat is one loader's session. Its credit is the running total that the loader allows, less
+ * what was granted; a class may start something while the sum over its seats (klass.open) is above
+ * zero, and is in sorter.startable exactly then. Each change of a seat goes through open_changed(),
+ * which keeps that sum. Seats of one broker share a desk, because brokers are ranked by what the
+ * whole machine runs.
+ *
+ * A choice looks at the seats of a class that have room and takes the one of the least rank: by
+ * the task's `dispatch` the machine with the least running, the next in turn, a random one, or
+ * always the same; or by an expression of the task. The broker where it did not start comes last.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +215,7 @@ static void desk_leave(struct sorter *s, struct seat *seat)
 
 	d->running -= seat->running + seat->asked;
 	d->liked_by = 0;
+	CHECK(d->seats > 0);
 	if (--d->seats > 0)
 		return;
 	CHECK(d->running == 0); /* the sum of its seats' */
@@ -388,6 +400,7 @@ void sorter__regain(struct sorter *s, struct seat *seat)
 
 	if (seat->asked > 0)
 		seat_count(seat, 0, -1);
+	CHECK(seat->granted > 0);
 	seat->granted--;
 	open_changed(s, seat, was);
 }

@@ -121,6 +121,7 @@ static void row_moved(struct shelf *sh, struct row *row, int priority)
 	struct party *p = row->party;
 	uint32_t bit = 1u << priority;
 
+	CHECK(sh->n_busy >= (p->some != 0));
 	sh->n_busy -= p->some != 0;
 	if (first) {
 		row->age.tie = first->tie;
