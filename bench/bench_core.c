@@ -165,7 +165,8 @@ int main(int argc, char **argv)
 	struct thread *t2 = each ? thread_new("resolver", &clock_machine) : core;
 	struct thread *t3 = each ? thread_new("sorter", &clock_machine) : core;
 	struct thread *net = thread_new("net", &clock_machine);
-	CHECK(ledger_new(core, store, "bench", &set, NULL, NULL, 0, &ledger, &err) == 0);
+	CHECK(ledger_new(&(struct ledger_start){ core, store, "bench", &set, NULL, NULL, 0 },
+	                 &ledger, &err) == 0);
 	resolver_new(t2, ledger);
 	struct sorter *sorter = sorter_new(t3, ledger);
 	instantiator_new(t2, ledger);
@@ -174,8 +175,7 @@ int main(int argc, char **argv)
 	in = stream_reader_new(ledger_stream(ledger), STREAM_OUTER, worker);
 	want = (uint64_t)chains * length;
 	CHECK(thread_start(core, &err) == 0);
-	if (each)
-		CHECK(thread_start(t2, &err) == 0 && thread_start(t3, &err) == 0);
+	CHECK(!each || (thread_start(t2, &err) == 0 && thread_start(t3, &err) == 0));
 	CHECK(thread_start(net, &err) == 0);
 	struct session_news *n = mem_new(sizeof *n);
 	n->session = n->broker = 1;

@@ -175,7 +175,10 @@ static double play(int64_t parents, int32_t step, const char *window, uint64_t *
 	th = thread_new("bench", &steady);
 	me = actor_new(th, &ops, NULL);
 	CHECK(store_open("mem:", &store, &err) == 0);
-	CHECK(ledger_new(th, store, "bench", &set, NULL, NULL, 0, &ledger, &err) == 0);
+	CHECK(ledger_new(
+		      &(struct ledger_start){
+			      .thread = th, .store = store, .who = "bench", .set = &set },
+		      &ledger, &err) == 0);
 	struct resolver *resolver = resolver_new(th, ledger);
 	struct instantiator *instantiator = instantiator_new(th, ledger);
 	in = stream_reader_new(ledger_stream(ledger), STREAM_OUTER, me);

@@ -136,7 +136,14 @@ int main(int argc, char **argv)
 	}
 	CHECK(store_open("mem:", &store, NULL) == 0);
 	struct thread *th = thread_new("core", &clock_machine);
-	CHECK(ledger_new(th, store, "bench", &set, tasks, rows, n, &ledger, NULL) == 0);
+	CHECK(ledger_new(&(struct ledger_start){ .thread = th,
+	                                         .store = store,
+	                                         .who = "bench",
+	                                         .set = &set,
+	                                         .tasks = tasks,
+	                                         .rows = rows,
+	                                         .n_tasks = n },
+	                 &ledger, NULL) == 0);
 	before = held_bytes();
 	double t0 = cpu_s();
 	struct instantiator *in = instantiator_new(th, ledger);

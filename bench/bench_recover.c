@@ -129,7 +129,13 @@ static void start(struct server *s, const char *url, struct task **tasks, bool a
 	CHECK(store_load_tasks(s->store, each_row, rows, &err) == 0);
 	s->core = thread_new("core", &clock_machine);
 	s->net = thread_new("net", &clock_machine);
-	CHECK(ledger_new(s->core, s->store, "bench", &set, tasks, rows, again ? TASKS : 0,
+	CHECK(ledger_new(&(struct ledger_start){ .thread = s->core,
+	                                         .store = s->store,
+	                                         .who = "bench",
+	                                         .set = &set,
+	                                         .tasks = tasks,
+	                                         .rows = rows,
+	                                         .n_tasks = again ? TASKS : 0 },
 	                 &s->ledger, &err) == 0);
 	s->resolver = resolver_new(s->core, s->ledger);
 	s->sorter = sorter_new(s->core, s->ledger);

@@ -112,7 +112,8 @@ int main(int argc, char **argv)
 	char *url = mem_fmt("sqlite:%s", dir);
 	CHECK(store_open(url, &store, NULL) == 0);
 	struct thread *th = thread_new("core", &clock_machine);
-	CHECK(ledger_new(th, store, "bench", &set, tasks, rows, n, &ledger, NULL) == 0);
+	CHECK(ledger_new(&(struct ledger_start){ th, store, "bench", &set, tasks, rows, n },
+	                 &ledger, NULL) == 0);
 	int64_t began = clock_mono_us(&clock_machine);
 	struct instantiator *in = instantiator_new(th, ledger);
 	CHECK(thread_sim_start(th, NULL) == 0);
@@ -122,8 +123,7 @@ int main(int argc, char **argv)
 	began = clock_mono_us(&clock_machine);
 	int64_t walked = plan_count(all[0].plan, now - SILENCE_S, now, INT64_MAX);
 	printf("%u tasks, ten years of minutes each: %llu dates as %llu records, durable in %.1f "
-	       "ms,"
-	       " %.2f ms a task; a walk over the %lld dates of one: %.0f ms\n",
+	       "ms, %.2f ms a task; a walk over the %lld dates of one: %.0f ms\n",
 	       n, (unsigned long long)sum.dates, (unsigned long long)sum.records, took, took / n,
 	       (long long)walked, ms_since(began));
 	fflush(stdout);

@@ -83,7 +83,8 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 
 	(void)peer;
 	listener_release(v->listener, origin);
-	CHECK(session_accept(v->loop, fd, &door, NULL, &ops, v, &limits, &s, NULL) == 0);
+	CHECK(session_accept(&(struct session_owner){ v->loop, &ops, v, &limits }, fd, &door, NULL,
+	                     &s, NULL) == 0);
 }
 
 static void stop_asked(struct ev_loop *loop, struct ev_async *w, int events)
@@ -184,7 +185,8 @@ static void peer_connect(struct peer *p)
 	struct err err = { 0 };
 
 	memset(self.key, 7, sizeof self.key);
-	if (session_connect(p->loop, "127.0.0.1", p->port, &self, &ops, p, &limits, &s, &err) < 0)
+	if (session_connect(&(struct session_owner){ p->loop, &ops, p, &limits }, "127.0.0.1",
+	                    p->port, &self, &s, &err) < 0)
 		peer_end(p, NULL, &err);
 }
 
@@ -307,7 +309,8 @@ int main(int argc, char **argv)
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
-	CHECK(listener_tcp(v.loop, NULL, 0, &none, came, &v, &v.listener, NULL) == 0);
+	CHECK(listener_tcp(&(struct listener_owner){ v.loop, &none, came, &v }, NULL, 0,
+	                   &v.listener, NULL) == 0);
 	uint16_t port = listener_port(v.listener);
 	ev_async_init(&v.stop, stop_asked);
 	ev_async_start(v.loop, &v.stop);

@@ -164,9 +164,8 @@ static const struct sockaddr *peer_of(struct call *c)
 
 static int route_set(struct call *c)
 {
-	size_t n = strcspn(c->raw, "?");
 	const char *method = strcmp(c->method, "HEAD") == 0 ? "GET" : c->method;
-	int r = route_find(c->cgi->routes, method, c->raw, n, &c->route, c->params, c->allow);
+	int r = route_find(c->cgi->routes, method, c->raw, &c->route, c->params, c->allow);
 
 	if (r == E_UNSUPPORTED) {
 		c->error_status = 405;

@@ -86,8 +86,10 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 		        want->role);
 		return cgi_main_die(EX_USAGE, &err);
 	}
-	if (auth_token_make(cgi->param.state_dir, want->name, role, 0,
-	                    want->is_app ? TOKEN_APP : TOKEN_MADE_HERE, token, &err) < 0)
+	if (auth_token_make(cgi->param.state_dir,
+	                    &(struct token_made){ want->name, role, 0,
+	                                          want->is_app ? TOKEN_APP : TOKEN_MADE_HERE },
+	                    token, &err) < 0)
 		return cgi_main_die(EX_CONFIG, &err);
 	printf("%s\n", token);
 	return EX_OK;
@@ -330,8 +332,11 @@ int main(int argc, char **argv)
 	/* Connections come and go by thousands, on threads that would each keep what is free. */
 	mallopt(M_ARENA_MAX, 2);
 	argc = make_token_take(argc, argv, &token);
-	if (!param_main(&param_cgi_table, &cgi.param, argc, argv,
-	                "[--make-token|--make-app NAME [ROLE] | " NET_ENROL_USES "]", &args, &code))
+	if (!param_main(&param_cgi_table, &cgi.param,
+	                &(struct param_words){
+				argc, argv,
+				"[--make-token|--make-app NAME [ROLE] | " NET_ENROL_USES "]" },
+	                &args, &code))
 		goto out;
 	if (sodium_init() < 0) {
 		err_set(&err, E_IO, "no random numbers");

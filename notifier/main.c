@@ -169,8 +169,10 @@ int main(int argc, char **argv)
 	screen_open();
 	own_memory();
 	argc = asked_take(argc, argv, &asked);
-	if (!param_main(&param_notifier_table, &n.param, argc, argv,
-	                "[--test RECIPIENT | --status | " ENROL_USES "]", &args, &code))
+	if (!param_main(&param_notifier_table, &n.param,
+	                &(struct param_words){ argc, argv,
+	                                       "[--test RECIPIENT | --status | " ENROL_USES "]" },
+	                &args, &code))
 		goto out;
 	log_level_parse(n.param.log_level, &level);
 	log_open("sirdar-notifier", level);

@@ -93,20 +93,20 @@ static char *key_of(const struct alert *a, const char *recipient)
 	return key;
 }
 
-int news_put(struct notifier *n, const char *key, int64_t alert, const struct alert *a,
-             const char *recipient, int64_t next_us, struct err *err)
+int news_put(struct notifier *n, const struct notice *news, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
 	struct buf body;
 
 	buf_init(&body);
-	alert_print(a, &body);
-	struct outbox_letter l = { .key = key,
-		                   .recipient = recipient,
-		                   .alert = alert,
+	alert_print(news->is, &body);
+	struct outbox_letter l = { .key = news->key,
+		                   .recipient = news->recipient,
+		                   .alert = news->alert,
 		                   .body = buf_str(&body),
 		                   .made_us = now_us,
-		                   .next_us = next_us ? next_us
+		                   .next_us = news->next_us
+		                                      ? news->next_us
 		                                      : now_us + n->param.group_ms * US_PER_MS };
 	int r = outbox_put(n->outbox, &l, err);
 	buf_done(&body);
@@ -122,7 +122,9 @@ static int put_letter(struct notifier *n, const struct alert *a, const char *rec
 	int r = alerts_raise(n, what, a, &alert, err);
 
 	if (r == 0)
-		r = news_put(n, key, alert, a, recipient, a->after_us ? a->at_us + a->after_us : 0,
+		r = news_put(n,
+		             &(struct notice){ key, alert, a, recipient,
+		                               a->after_us ? a->at_us + a->after_us : 0 },
 		             err);
 	free(what);
 	free(key);

@@ -81,7 +81,7 @@ static int nodes_put(struct notifier *n, const struct alert *a, uint32_t id, uin
 		char *key = mem_fmt("%s:%s", what, recipient);
 		r = alerts_raise(n, what, a, &alert, err);
 		if (r == 0)
-			r = news_put(n, key, alert, a, recipient, 0, err);
+			r = news_put(n, &(struct notice){ key, alert, a, recipient, 0 }, err);
 		free(key);
 	}
 	free(what);

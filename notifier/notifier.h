@@ -73,10 +73,15 @@ uint64_t notifier_place(void *notifier);
  *   errors  of the outbox: the process must end. A store that cannot be read is tried again */
 int notifier_round(struct notifier *n, int fd, struct err *err);
 
-/* news.c. One alert to one recipient, sent from `next_us` on (wall; 0: after the grouping
- * pause). The same key again is the same letter. */
-int news_put(struct notifier *n, const char *key, int64_t alert, const struct alert *a,
-             const char *recipient, int64_t next_us, struct err *err);
+/* news.c. One alert to one recipient. */
+struct notice {
+	const char *key; /* the same key again is the same letter */
+	int64_t alert;   /* its number in the outbox */
+	const struct alert *is;
+	const char *recipient;
+	int64_t next_us; /* sent from then on (wall); 0: after the grouping pause */
+};
+int news_put(struct notifier *n, const struct notice *news, struct err *err);
 /* The i-th recipient by which a task's owner is told of it, because the channels file says so; to
  * be freed. NULL: there are no more. */
 char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,

@@ -101,9 +101,13 @@ int outbox_move(struct outbox *o, uint64_t cursor, struct err *err);
 /* The store's numbers are of another past: what letters and alerts are known by, which has those
  * numbers, is the former one's. */
 int outbox_part(struct outbox *o, int64_t now_us, struct err *err);
-/* Of letters under way: sent, to be tried again at next_us, or given up. */
-int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
-                  int64_t next_us, const char *error, struct err *err);
+/* What became of a letter under way: sent, to be tried again at next_us, or given up. */
+struct settled {
+	enum letter_state state;
+	int64_t now_us, next_us;
+	const char *error; /* "": none */
+};
+int outbox_settle(struct outbox *o, int64_t id, const struct settled *as, struct err *err);
 int outbox_take(struct outbox *o, int64_t id, struct err *err); /* it is under way */
 int outbox_end(struct outbox *o, int r, struct err *err);
 

@@ -93,7 +93,7 @@ int outbox_end_subject(struct outbox *o, const char *subject, int64_t now_us, st
 	return outbox__run(o, q, err);
 }
 
-static int open_ones(struct outbox *o, enum sql which, int64_t first, int64_t second,
+static int open_ones(struct outbox *o, enum sql which, const int64_t values[2],
                      int (*each)(void *ctx, const struct outbox_alert *a), void *ctx,
                      struct err *err)
 {
@@ -102,8 +102,8 @@ static int open_ones(struct outbox *o, enum sql which, int64_t first, int64_t se
 
 	if (!q)
 		return E_IO;
-	sqlite3_bind_int64(q, 1, first);
-	sqlite3_bind_int64(q, 2, second);
+	sqlite3_bind_int64(q, 1, values[0]);
+	sqlite3_bind_int64(q, 2, values[1]);
 	while (given == 0 && (r = outbox__row(o, q, err)) > 0) {
 		struct outbox_alert a = { .id = sqlite3_column_int64(q, 0), .body = text_at(q, 1) };
 		given = each(ctx, &a);
@@ -115,14 +115,14 @@ static int open_ones(struct outbox *o, enum sql which, int64_t first, int64_t se
 int outbox_open_of(struct outbox *o, uint32_t task, int64_t run_date,
                    int (*each)(void *ctx, const struct outbox_alert *a), void *ctx, struct err *err)
 {
-	return open_ones(o, SQL_OPEN_OF, task, run_date, each, ctx, err);
+	return open_ones(o, SQL_OPEN_OF, (int64_t[]){ task, run_date }, each, ctx, err);
 }
 
 int outbox_open_all(struct outbox *o, int64_t after, size_t max,
                     int (*each)(void *ctx, const struct outbox_alert *a), void *ctx,
                     struct err *err)
 {
-	return open_ones(o, SQL_OPEN_ALL, after, (int64_t)max, each, ctx, err);
+	return open_ones(o, SQL_OPEN_ALL, (int64_t[]){ after, (int64_t)max }, each, ctx, err);
 }
 
 int outbox_unsaid(struct outbox *o, size_t max,

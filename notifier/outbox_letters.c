@@ -19,17 +19,16 @@ int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
 	return r == 0 && l->alert && sqlite3_changes(o->db) ? outbox_touch(o, l->alert, err) : r;
 }
 
-int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
-                  int64_t next_us, const char *error, struct err *err)
+int outbox_settle(struct outbox *o, int64_t id, const struct settled *as, struct err *err)
 {
 	sqlite3_stmt *q = outbox__get(o, SQL_SETTLE, err);
 
 	if (!q)
 		return E_IO;
-	sqlite3_bind_int64(q, 1, state);
-	sqlite3_bind_int64(q, 2, next_us);
-	sqlite3_bind_int64(q, 3, state == LETTER_WAITS ? 0 : now_us);
-	sqlite3_bind_text(q, 4, error, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 1, as->state);
+	sqlite3_bind_int64(q, 2, as->next_us);
+	sqlite3_bind_int64(q, 3, as->state == LETTER_WAITS ? 0 : as->now_us);
+	sqlite3_bind_text(q, 4, as->error, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 5, id);
 	int r = outbox__run(o, q, err);
 	return r == 0 ? outbox_touch_by(o, id, err) : r;

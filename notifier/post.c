@@ -120,7 +120,8 @@ static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err
 		}
 		log_info(event_of(fate), "recipient=%s task=%s event=%s why=\"%s\"", p->recipient,
 		         it->alert.task, happening_word(it->alert.what), why);
-		r = outbox_settle(n->outbox, it->id, fate, now_us, now_us, why, err);
+		r = outbox_settle(n->outbox, it->id, &(struct settled){ fate, now_us, now_us, why },
+		                  err);
 		jv_free(it->json);
 	}
 	p->n = kept;

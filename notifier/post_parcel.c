@@ -50,10 +50,12 @@ static int parcel_settle(struct notifier *n, const struct parcel *p, const char 
 		const struct item *it = &p->items[i];
 		bool over = now_us - it->made_us >= n->param.give_up_ms * US_PER_MS;
 		r = outbox_settle(n->outbox, it->id,
-		                  !error ? LETTER_SENT
-		                  : over ? LETTER_GIVEN_UP
-		                         : LETTER_WAITS,
-		                  now_us, now_us + pause_us(n, it->tries), error ? error : "", err);
+		                  &(struct settled){ !error ? LETTER_SENT
+		                                     : over ? LETTER_GIVEN_UP
+		                                            : LETTER_WAITS,
+		                                     now_us, now_us + pause_us(n, it->tries),
+		                                     error ? error : "" },
+		                  err);
 		if (r == 0 && !error)
 			r = told_put(n, &it->alert, p->recipient, err);
 		if (error && over)

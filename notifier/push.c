@@ -199,8 +199,8 @@ void push_print(const struct payload_ask *ask, struct buf *ret_url, struct buf *
 	randombytes_buf(salt, sizeof salt);
 	int r = webpush_pair_new(NULL, &once, &err);
 	if (r == 0)
-		r = webpush_seal(&t->device->to, once, salt, buf_str(&text), text.len, ret_body,
-		                 &err);
+		r = webpush_seal(&t->device->to, &(struct webpush_once){ once, salt },
+		                 buf_str(&text), text.len, ret_body, &err);
 	if (r == 0)
 		buf_puts(ret_url, endpoint); /* without one nothing is sent */
 	buf_printf(ret_headers,

@@ -34,7 +34,7 @@ static int system_put(struct round *rd, const struct alert *a, const char *to)
 	int r = alerts_raise(rd->n, what, a, &alert, rd->err);
 
 	if (r == 0)
-		r = news_put(rd->n, key, alert, a, to, 0, rd->err);
+		r = news_put(rd->n, &(struct notice){ key, alert, a, to, 0 }, rd->err);
 	free(what);
 	free(key);
 	return r;

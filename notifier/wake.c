@@ -344,6 +344,7 @@ static void on_acks(struct wake *w, const Sirdar__ReportAcks *m)
 		if (seq < 1 || seq > w->told->n)
 			continue;
 		w->told->items[seq - 1].code = m->ack[i]->code;
+		CHECK(w->unanswered > 0);
 		w->unanswered--;
 	}
 	if (w->told && w->unanswered == 0)

@@ -308,9 +308,8 @@ static void put_record(const unsigned char material[HASH], const unsigned char *
 	sodium_memzero(&gcm, sizeof gcm);
 }
 
-int webpush_seal(const struct webpush_to *to, const struct webpush_pair *once,
-                 const unsigned char salt[WEBPUSH_SALT], const char *text, size_t n,
-                 struct buf *ret_body, struct err *err)
+int webpush_seal(const struct webpush_to *to, const struct webpush_once *once, const char *text,
+                 size_t n, struct buf *ret_body, struct err *err)
 {
 	static const uint8_t size[4] = { 0, 0, RECORD >> 8, RECORD & 0xff };
 	unsigned char material[HASH];
@@ -322,12 +321,12 @@ int webpush_seal(const struct webpush_to *to, const struct webpush_pair *once,
 	int r = theirs_read(to, &t, err);
 	if (r < 0)
 		return r;
-	key_material(&t, once, material);
-	buf_put(ret_body, salt, WEBPUSH_SALT);
+	key_material(&t, once->pair, material);
+	buf_put(ret_body, once->salt, WEBPUSH_SALT);
 	buf_put(ret_body, size, sizeof size);
 	buf_putc(ret_body, WEBPUSH_POINT);
-	buf_put(ret_body, once->raw, WEBPUSH_POINT);
-	put_record(material, salt, text, n, ret_body);
+	buf_put(ret_body, once->pair->raw, WEBPUSH_POINT);
+	put_record(material, once->salt, text, n, ret_body);
 	sodium_memzero(material, sizeof material);
 	theirs_done(&t);
 	return 0;

@@ -45,12 +45,17 @@ const char *webpush_pair_public(const struct webpush_pair *p);
  *   errors  E_INVALID says which is wrong */
 int webpush_check(const struct webpush_to *to, struct err *err);
 
-/* The body of the request. `once`: a pair for this message alone; `salt`: random bytes.
+/* What is of one message alone. */
+struct webpush_once {
+	const struct webpush_pair *pair;
+	const unsigned char *salt; /* WEBPUSH_SALT random bytes */
+};
+
+/* The body of the request.
  *
  *   errors  E_INVALID a key, E_TOO_BIG the text */
-int webpush_seal(const struct webpush_to *to, const struct webpush_pair *once,
-                 const unsigned char salt[WEBPUSH_SALT], const char *text, size_t n,
-                 struct buf *ret_body, struct err *err);
+int webpush_seal(const struct webpush_to *to, const struct webpush_once *once, const char *text,
+                 size_t n, struct buf *ret_body, struct err *err);
 
 /* The header line "Authorization: vapid ...". contact: mailto: or https:, of who answers for us. */
 void webpush_sign(const struct webpush_pair *p, const char *endpoint, const char *contact,

@@ -215,7 +215,8 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 		return;
 	}
 	note_peer(k, fd);
-	if (session_local(k->loop, fd, false, &ops_of_session, k, &limits, &k->session, NULL) < 0) {
+	if (session_local(&(struct session_owner){ k->loop, &ops_of_session, k, &limits }, fd,
+	                  false, &k->session, NULL) < 0) {
 		k->session = NULL;
 		retry_set(k);
 		return;

@@ -126,6 +126,22 @@ void keeper_not_started(struct keeper *k, struct job *job, const struct err *why
 	keeper_queue_add(&k->ends, job->at);
 }
 
+/* By the launcher where jobs of projects are separated, else as a child of our own. */
+static int process_start(struct keeper *k, struct job *job, const struct launch_fds *fds,
+                         struct err *err)
+{
+	struct launched at = { 0 };
+
+	if (!k->settings.separates)
+		return launch_run(job->launch, fds, &job->pid, &job->started_us, err);
+	int r = launcher_start(&k->settings.launcher, job->launch, fds, job->token, &at, err);
+	if (r == 0) {
+		job->pid = at.pid;
+		job->started_us = at.started_us;
+	}
+	return r;
+}
+
 static int spawn(struct keeper *k, struct job *job, struct err *err)
 {
 	struct launch_fds fds = { k->null_fd, -1, -1, -1, { -1, -1, -1, -1 } };
@@ -140,9 +156,7 @@ static int spawn(struct keeper *k, struct job *job, struct err *err)
 	if (separates && fds.cgroup >= 0)
 		fds.join[LIMITER_JOINS] = openat(fds.cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (r == 0)
-		r = separates ? launcher_start(&k->settings.launcher, job->launch, &fds, job->token,
-		                               &job->pid, &job->started_us, err)
-		              : launch_run(job->launch, &fds, &job->pid, &job->started_us, err);
+		r = process_start(k, job, &fds, err);
 	int own[] = { fds.out, fds.err, fds.join[0], fds.join[1], fds.join[2], fds.join[3] };
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (own[i] >= 0)

@@ -207,7 +207,7 @@ static int start_fill(const struct launch *l, uint64_t token, struct launcher_as
 }
 
 int launcher_start(struct launcher_link *link, const struct launch *l, const struct launch_fds *fds,
-                   uint64_t token, pid_t *ret_pid, int64_t *ret_started_us, struct err *err)
+                   uint64_t token, struct launched *ret, struct err *err)
 {
 	struct launcher_ask ask = { .what = LAUNCHER_START };
 	struct launcher_answer answer;
@@ -237,8 +237,8 @@ int launcher_start(struct launcher_link *link, const struct launch *l, const str
 	buf_done(&parcel);
 	if (r < 0)
 		return r;
-	*ret_pid = answer.pid;
-	*ret_started_us = answer.started_us;
+	CHECK(answer.pid > 0);
+	*ret = (struct launched){ answer.pid, answer.started_us };
 	return 0;
 }
 

@@ -32,9 +32,14 @@ int launcher_begin(struct launcher_link *link, struct err *err);
 int launcher_who(struct launcher_link *link, const char *project, const char *wish,
                  struct launcher_answer *ret, struct err *err);
 
-/* As launch_run(). */
+struct launched {
+	pid_t pid;
+	int64_t started_us; /* as launch_run() says it */
+};
+
+/* As launch_run(), by the launcher; `token` names the job to launcher_clean(). */
 int launcher_start(struct launcher_link *link, const struct launch *l, const struct launch_fds *fds,
-                   uint64_t token, pid_t *ret_pid, int64_t *ret_started_us, struct err *err);
+                   uint64_t token, struct launched *ret, struct err *err);
 
 /* Between two calls: looks whether it ended. */
 bool launcher_is_there(struct launcher_link *link);

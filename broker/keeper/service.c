@@ -311,7 +311,8 @@ static void conn_new(struct service *s, int fd)
 	s->conns = c;
 	s->conns_n++;
 	CHECK(s->conns_n <= CONNS_MAX);
-	if (session_local(s->k->loop, fd, true, &conn_ops, c, &limits, &c->session, &err) < 0) {
+	if (session_local(&(struct session_owner){ s->k->loop, &conn_ops, c, &limits }, fd, true,
+	                  &c->session, &err) < 0) {
 		log_warn("peer.refused", "%s", err.text);
 		conn_free(c);
 		return;

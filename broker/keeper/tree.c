@@ -160,6 +160,7 @@ static void spare_drop(struct tree *t, size_t at)
 	close(t->spares[at].events);
 	if (!t->spares[at].is_taken && group_remove(path))
 		limiter_remove(t->limiter, t->spares[at].number);
+	CHECK(at < t->n_spares);
 	t->spares[at] = t->spares[--t->n_spares];
 }
 

@@ -150,7 +150,8 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 		return;
 	}
 	d->is_told_away = false;
-	if (session_local(loop, fd, false, &ops, d, &limits, &d->session, NULL) < 0) {
+	if (session_local(&(struct session_owner){ loop, &ops, d, &limits }, fd, false, &d->session,
+	                  NULL) < 0) {
 		d->session = NULL;
 		retry_set(d);
 		return;

@@ -434,8 +434,8 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	if (r == 0 && link_split(server, host, sizeof host, &port) < 0)
 		r = err_set(&err, E_INVALID, "want address:port");
 	if (r == 0)
-		r = session_connect(loop, host, port, &l->key, &session_calls, l, &limits,
-		                    &l->session, &err);
+		r = session_connect(&(struct session_owner){ loop, &session_calls, l, &limits },
+		                    host, port, &l->key, &l->session, &err);
 	if (r < 0)
 		try_failed(l, err.text);
 }
@@ -513,26 +513,26 @@ void link_delegated(struct link *l)
 		session_end(l->session, err.code, err.text);
 }
 
-int link_delegate(const struct link *l, const char *type, uint32_t lane,
-                  const uint8_t key[PAIR_BYTES], int64_t ms, struct session *to, struct err *err)
+int link_delegate(const struct link *l, const struct link_lent *lent, struct session *to,
+                  struct err *err)
 {
 	char servers[PINS_MAX][PAIR_TEXT], *texts[PINS_MAX];
 	Sirdar__LoaderMay m = SIRDAR__LOADER_MAY__INIT;
 	Sirdar__Delegation by = SIRDAR__DELEGATION__INIT;
 	uint8_t sign[PAIR_SIGN_BYTES];
 
-	CHECK(l->self->role == LINK_BROKER && ms * US_PER_MS <= DELEGATION_US_MAX);
+	CHECK(l->self->role == LINK_BROKER && lent->ms * US_PER_MS <= DELEGATION_US_MAX);
 	if (!l->key.is_pair)
 		return session_send(to, FR_LOADER_MAY, &m, err);
 	if (!l->server_told_us)
 		return err_set(err, E_AGAIN, "no server was met yet");
 	by.name = (char *)(uintptr_t)l->name;
 	by.machine = (char *)(uintptr_t)l->machine.drawn;
-	by.type = (char *)(uintptr_t)type;
-	by.lane = lane;
-	by.key = (ProtobufCBinaryData){ PAIR_BYTES, (uint8_t *)(uintptr_t)key };
+	by.type = (char *)(uintptr_t)lent->type;
+	by.lane = lent->lane;
+	by.key = (ProtobufCBinaryData){ PAIR_BYTES, (uint8_t *)(uintptr_t)lent->key };
 	by.from_us = l->server_wall_us + clock_now_us() - l->server_told_us;
-	by.until_us = by.from_us + ms * US_PER_MS;
+	by.until_us = by.from_us + lent->ms * US_PER_MS;
 	int r = delegation_sign(&by, &l->key.pair, sign, err);
 	if (r < 0)
 		return r;

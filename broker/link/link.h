@@ -88,13 +88,20 @@ bool link_rekeyed(struct link *l);
 /* A loader's delegate has changed: shown to the server that it talks to, or greeted by. NULL is
  * fine. */
 void link_delegated(struct link *l);
+/* What lets a loader in for a while. */
+struct link_lent {
+	const char *type; /* of the loader, in this lane of it */
+	uint32_t lane;
+	const uint8_t *key; /* PAIR_BYTES: the loader's public key */
+	int64_t ms;         /* for how long */
+};
+
 /* A taskbroker's: what lets a loader's key in, sent to that loader. Where the machine's key is one
  * that the server has too, it is told so.
  *
- *   ms      for how long
  *   errors  E_AGAIN no server was met yet: later; else as session_send() */
-int link_delegate(const struct link *l, const char *type, uint32_t lane,
-                  const uint8_t key[PAIR_BYTES], int64_t ms, struct session *to, struct err *err);
+int link_delegate(const struct link *l, const struct link_lent *lent, struct session *to,
+                  struct err *err);
 /* Greet anew, with the settings as they are now. NULL is fine. */
 void link_again(struct link *l);
 

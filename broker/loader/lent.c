@@ -546,13 +546,12 @@ static int wait_for_start(struct lent *n, struct lent_guest *g, char *ret_why, u
 	return -1;
 }
 
-static int start_ask(struct lent *n, const Sirdar__KeeperStart *m, struct lent_guest *g,
-                     const struct runner_guest_start *s, struct runner_guest_process *ret,
+/* `g` has what is asked for: its message and descriptors. */
+static int start_ask(struct lent *n, struct lent_guest *g, struct runner_guest_process *ret,
                      char *ret_why, uint64_t cap)
 {
+	CHECK(g->message && g->fds);
 	pthread_mutex_lock(&n->mu);
-	g->message = m;
-	g->fds = s->fds;
 	g->next = n->guests;
 	n->guests = g;
 	ev_async_send(n->loop, &n->bell);
@@ -592,7 +591,9 @@ static int lent_start(void *ctx, const struct runner_guest_start *s,
 	m.type = n->lane;
 	m.fence_kill_us = 1;
 	m.box = false; /* it is of all jobs of its project */
-	int r = start_ask(n, &m, g, s, ret, ret_why, cap);
+	g->message = &m;
+	g->fds = s->fds;
+	int r = start_ask(n, g, ret, ret_why, cap);
 
 	stand_in_done(&words);
 	policy_free(policy);

@@ -151,8 +151,10 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 2);
 	bool good = read_options(&p, &argc, argv);
 
-	if (!param_main(&param_taskbroker_table, &p.settings, argc, argv,
-	                "--type TYPE [--slots N] [--plugin FILE.so]", &p.args, &code))
+	if (!param_main(&param_taskbroker_table, &p.settings,
+	                &(struct param_words){ argc, argv,
+	                                       "--type TYPE [--slots N] [--plugin FILE.so]" },
+	                &p.args, &code))
 		return code;
 	if (!good || !p.what.type || !fs_name_ok(p.what.type, 64)) {
 		fprintf(stderr, "taskrunner-loader: want --type TYPE, and --slots from 1 to %d\n",

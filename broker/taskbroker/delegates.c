@@ -58,8 +58,10 @@ static void sign_for(const struct asker *a)
 		session_end(a->session, E_FORBIDDEN, "no loader of this broker");
 		return;
 	}
-	int r = link_delegate(b->link, t->name, t->lane, a->key, b->settings->delegation_ms,
-	                      a->session, &err);
+	int r = link_delegate(
+		b->link,
+		&(struct link_lent){ t->name, t->lane, a->key, b->settings->delegation_ms },
+		a->session, &err);
 	if (r < 0 && r != E_AGAIN)
 		log_warn("broker.delegation", "type=%s lane=%u why=\"%s\"", t->name, t->lane,
 		         err.text);
@@ -129,7 +131,8 @@ static void on_came(void *ctx, int fd, uint64_t origin, const char *peer)
 		return;
 	}
 	a->pid = who.pid;
-	if (session_local(d->broker->loop, fd, true, &ops, a, &limits, &a->session, NULL) < 0) {
+	if (session_local(&(struct session_owner){ d->broker->loop, &ops, a, &limits }, fd, true,
+	                  &a->session, NULL) < 0) {
 		asker_free(a);
 		return;
 	}
@@ -150,8 +153,8 @@ int delegates_open(struct broker *b, struct err *err)
 	CHECK(!b->delegates);
 	b->delegates = mem_new(sizeof *b->delegates);
 	b->delegates->broker = b;
-	int r = listener_local(b->loop, path, &limits, on_came, b->delegates, &b->delegates->door,
-	                       err);
+	int r = listener_local(&(struct listener_owner){ b->loop, &limits, on_came, b->delegates },
+	                       path, &b->delegates->door, err);
 	free(path);
 	return r;
 }

@@ -226,9 +226,10 @@ int main(int argc, char **argv)
 	own_memory();
 	mallopt(M_ARENA_MAX, 1);
 	p->broker.ends_jobs = take_flag(&argc, argv, "--with-jobs");
-	if (param_main(&param_taskbroker_table, &p->settings, argc, argv,
-	               "[--with-jobs | " ENROL_USES "]\n"
-	               "  (--with-jobs: end the jobs too when told to end)",
+	if (param_main(&param_taskbroker_table, &p->settings,
+	               &(struct param_words){ argc, argv,
+	                                      "[--with-jobs | " ENROL_USES "]\n"
+	                                      " (--with-jobs: end the jobs too when told to end)" },
 	               &p->args, &code))
 		code = p->args.rest[0] ? taskbroker_main_enrol(p) : taskbroker_main_run(p);
 	param_args_done(&p->args);

@@ -112,6 +112,7 @@ static struct turn *take_first(struct turns *t, struct waiting *p)
 	p->first = it->next;
 	if (!p->first)
 		p->last = &p->first;
+	CHECK(t->waiting > 0);
 	t->waiting--;
 	it->next = NULL;
 	return it;
@@ -124,6 +125,7 @@ struct turn *turns_take(struct turns *t)
 	if (!p)
 		return NULL;
 	p->is_read = true;
+	CHECK(t->free > 0);
 	t->free--;
 	return take_first(t, p);
 }

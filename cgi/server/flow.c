@@ -136,14 +136,13 @@ void flow_put(struct call *c, const struct flow *f, const char *name)
 	put_int(&c->out, "cycle_s", f->cycle_s);
 }
 
-int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t before, int pages,
-              int (*take)(void *ctx, const struct instance *i), bool *ret_more)
+int flow_walk(struct call *c, struct reader *r, const struct flow *f, struct flow_walk *w)
 {
-	struct read_filter which = { .workflow = f->workflow, .to = before };
+	struct read_filter which = { .workflow = f->workflow, .to = w->before };
 	struct read_answer at = { 0 };
-	int code = 0;
+	int code = 0, pages = w->pages;
 
-	if (before != 0)
+	if (w->before != 0)
 		which.from = INT64_MIN;
 	do {
 		struct read_page page = { .limit = READ_ROWS_MAX,
@@ -151,9 +150,9 @@ int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t be
 			                  .descending = true,
 			                  .answer = &at };
 
-		code = read_instances(r, &which, &page, take, c, &c->err);
+		code = read_instances(r, &which, &page, w->take, c, &c->err);
 	} while (code == 0 && at.cursor[0] != '\0' && --pages > 0);
-	*ret_more = at.cursor[0] != '\0';
+	w->more = at.cursor[0] != '\0';
 	return code;
 }
 

@@ -43,11 +43,16 @@ int flow_read(struct call *c, struct reader *r, const char *name, struct flow *f
 void flow_done(struct flow *f);
 void flow_put(struct call *c, const struct flow *f, const char *name); /* members of an object */
 
-/* Instances of the workflow before `before` (seconds; 0: all), newest run_date first, some thousand
- * at a time and at most `pages` times, until `take` (its ctx is the call) says E_LIMIT or anything
- * below 0. `ret_more`: the last page was not the end. */
-int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t before, int pages,
-              int (*take)(void *ctx, const struct instance *i), bool *ret_more);
+struct flow_walk {
+	int64_t before; /* seconds; 0: all */
+	int pages;      /* at most so many, of some thousand instances each */
+	/* Of each; ctx is the call. E_LIMIT, or anything below 0, ends the walk. */
+	int (*take)(void *ctx, const struct instance *i);
+	bool more; /* answered: the last page was not the end */
+};
+
+/* Instances of the workflow, newest run_date first. */
+int flow_walk(struct call *c, struct reader *r, const struct flow *f, struct flow_walk *w);
 
 int64_t flow_label(const struct flow *f, int64_t run_date);
 void flow_run_count(struct flow_run *run, const struct instance *i);

@@ -100,11 +100,16 @@ char *auth_within(const struct call *c, enum role least, unsigned rights);
 /* A fresh token, or key of an app, and the hash that is kept of it. */
 void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[AUTH_HEX_MAX]);
 enum token_kind { TOKEN_MADE_HERE, TOKEN_BY_LOGIN, TOKEN_APP };
-/* One of this machine alone; life_s 0: until it is deleted. Also without a running daemon. Shown
- * once.
+struct token_made {
+	const char *name;
+	enum role role;
+	int64_t life_s; /* 0: until it is deleted */
+	enum token_kind kind;
+};
+/* One of this machine alone. Also without a running daemon. Shown once.
  *   errors  E_EXISTS, E_INVALID name, E_IO */
-int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
-                    enum token_kind kind, char ret_token[AUTH_TEXT_MAX], struct err *err);
+int auth_token_make(const char *state_dir, const struct token_made *t,
+                    char ret_token[AUTH_TEXT_MAX], struct err *err);
 bool auth_token_is_local(struct auth *a, const char *name, bool is_app);
 /* Those that admin made over the network while no server answered: a new password ends them. */
 int auth_tokens_end_logins(struct auth *a, struct err *err);

@@ -17,6 +17,7 @@
 #include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -38,25 +39,27 @@ void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[HAS
 	sodium_bin2hex(ret_hex, HASH_BYTES * 2 + 1, hash, sizeof hash);
 }
 
-int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
-                    enum token_kind kind, char ret_token[AUTH_TEXT_MAX], struct err *err)
+int auth_token_make(const char *state_dir, const struct token_made *t,
+                    char ret_token[AUTH_TEXT_MAX], struct err *err)
 {
 	static const char *const words[] = { "", " login", " app" };
 	char token[AUTH_TEXT_MAX], hex[HASH_BYTES * 2 + 1], line[300];
-	char *dir = mem_fmt("%s/tokens", state_dir), *path = mem_fmt("%s/%s", dir, name);
+	char *dir = mem_fmt("%s/tokens", state_dir), *path = mem_fmt("%s/%s", dir, t->name);
 	int64_t now = wall_s();
 	int r = 0;
 
-	if (!fs_name_ok(name, 63))
+	CHECK(t->kind <= TOKEN_APP && t->life_s >= 0);
+	if (!fs_name_ok(t->name, 63))
 		r = err_set(err, E_INVALID, "a token's name has 1 to 63 of A-Z a-z 0-9 . _ -");
 	if (r == 0)
 		r = fs_mkdirs(dir, 0700, err);
 	if (r == 0 && access(path, F_OK) == 0)
-		r = err_set(err, E_EXISTS, "there is a token '%s' already", name);
+		r = err_set(err, E_EXISTS, "there is a token '%s' already", t->name);
 	if (r == 0) {
-		auth_token_new(kind == TOKEN_APP, token, hex);
-		snprintf(line, sizeof line, "%s %s %" PRId64 " %" PRId64 " -%s\n", role_name(role),
-		         hex, now, life_s != 0 ? now + life_s : 0, words[kind]);
+		auth_token_new(t->kind == TOKEN_APP, token, hex);
+		snprintf(line, sizeof line, "%s %s %" PRId64 " %" PRId64 " -%s\n",
+		         role_name(t->role), hex, now, t->life_s != 0 ? now + t->life_s : 0,
+		         words[t->kind]);
 		r = fs_write(path, line, strlen(line), 0600, err);
 	}
 	if (r == 0)

@@ -190,6 +190,7 @@ int budget_stream(struct call *c)
 	many = p->streams >= most;
 	full = b->streams >= all - (p->streams > 0 ? all / RESERVE : 0);
 	if (!many && !full) {
+		CHECK(p->running > 0);
 		p->running--;
 		p->streams++;
 		b->streams++;
@@ -236,6 +237,7 @@ void budget_give(struct call *c)
 	pthread_mutex_lock(&b->mu);
 	CHECK(c->is_stream ? p->streams > 0 && b->streams > 0 : p->running > 0);
 	p->running -= !c->is_stream;
+	CHECK(p->large >= c->is_large);
 	p->large -= c->is_large;
 	p->streams -= c->is_stream;
 	b->streams -= c->is_stream;

@@ -39,7 +39,7 @@ static void names_done(char **names, size_t n)
 	free(names);
 }
 
-/* "none" is a person's, or a group's, that has none of its own. */
+/* "none" is the role of a person or group without a role of its own. */
 static bool role_read(const cJSON *root, enum role *ret)
 {
 	const char *role = json_text(root, "role");

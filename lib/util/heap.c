@@ -85,6 +85,7 @@ void heap_remove(struct heap *h, struct heap_node *n)
 		return;
 	CHECK(n->at < h->len && h->nodes[n->at] == n);
 	size_t at = n->at;
+	CHECK(h->len > 0);
 	struct heap_node *last = h->nodes[--h->len];
 	n->at = HEAP_OUT;
 	if (last == n)

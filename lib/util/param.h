@@ -129,13 +129,19 @@ struct param_args {
 	char **rest; /* what is left of argv, NULL-terminated */
 };
 
+/* The command line as it came. */
+struct param_words {
+	int argc;
+	char **argv;
+	const char *synopsis; /* of --help, after "usage: <program> [options]"; NULL: nothing */
+};
+
 /* Everything a daemon does with its command line before it starts: --help, --version,
  * --print-config, --check-config, -c, --set, then the settings into p, checked.
  *
- *   synopsis  one line for --help after "usage: <program> [options]"; NULL: nothing
- *   returns   true: go on; false: end with *ret_exit (0, or 78 and a line on stderr, or 64)
+ *   returns  true: go on; false: end with *ret_exit (0, or 78 and a line on stderr, or 64)
  */
-bool param_main(const struct param_table *t, void *p, int argc, char **argv, const char *synopsis,
+bool param_main(const struct param_table *t, void *p, const struct param_words *words,
                 struct param_args *ret_args, int *ret_exit);
 void param_args_done(struct param_args *a);
 

@@ -64,9 +64,11 @@ static enum step read_flag(const char *program, const char *word, const char *sy
 	return STEP_NEXT;
 }
 
-static enum step read_word(const char *program, struct param_args *a, int argc, char **argv,
-                           int *at, const char *synopsis, struct wish *wish)
+static enum step read_word(const char *program, struct param_args *a,
+                           const struct param_words *words, int *at, struct wish *wish)
 {
+	char **argv = words->argv;
+	int argc = words->argc;
 	const char *v;
 
 	if (is_option("--config", argv, argc, at, &v) || is_option("-c", argv, argc, at, &v))
@@ -75,7 +77,7 @@ static enum step read_word(const char *program, struct param_args *a, int argc, 
 		a->sets = mem_grow(a->sets, a->sets_n + 1, sizeof *a->sets);
 		a->sets[a->sets_n++] = v;
 	} else
-		return read_flag(program, argv[*at], synopsis, wish);
+		return read_flag(program, argv[*at], words->synopsis, wish);
 	return STEP_NEXT;
 }
 
@@ -101,9 +103,11 @@ int param_again(const struct param_table *t, void *fresh, const struct param_arg
 	return r;
 }
 
-bool param_main(const struct param_table *t, void *p, int argc, char **argv, const char *synopsis,
+bool param_main(const struct param_table *t, void *p, const struct param_words *words,
                 struct param_args *ret_args, int *ret_exit)
 {
+	char **argv = words->argv;
+	int argc = words->argc;
 	const char *slash = strrchr(argv[0], '/'); /* two programs share one table */
 	const char *program = slash ? slash + 1 : argv[0];
 	struct wish wish = { false, false };
@@ -118,14 +122,14 @@ bool param_main(const struct param_table *t, void *p, int argc, char **argv, con
 			at++;
 			break;
 		}
-		enum step s = read_word(program, ret_args, argc, argv, &at, synopsis, &wish);
+		enum step s = read_word(program, ret_args, words, &at, &wish);
 		if (s == STEP_REST)
 			break;
 		if (s == STEP_END)
 			return false;
 		if (s == STEP_WRONG) {
 			fprintf(stderr, "%s: what is %s?\n", program, argv[at]);
-			param_main_usage(program, synopsis, stderr);
+			param_main_usage(program, words->synopsis, stderr);
 			*ret_exit = EX_USAGE;
 			return false;
 		}

@@ -183,8 +183,8 @@ int64_t client_look(struct client *c, struct ev_loop *loop, int64_t now_us)
 	at = &c->servers[c->at];
 	if (c->key_file[0])
 		identity_again(c->key_file, &c->self); /* it may have been changed */
-	if (session_connect(loop, at->host, at->port, &c->self, &session_calls, c, &c->limits,
-	                    &c->session, &err) == 0)
+	if (session_connect(&(struct session_owner){ loop, &session_calls, c, &c->limits },
+	                    at->host, at->port, &c->self, &c->session, &err) == 0)
 		return now_us + LOOK_US;
 	down(c, err.text);
 	c->retry_at_us = now_us + c->retry_us;

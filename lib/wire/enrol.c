@@ -108,7 +108,8 @@ static int ask_server(struct enrolling *e, const char *server)
 	e->is_answered = false;
 	e->code = net_server(server, host, &port, e->err);
 	if (e->code == 0)
-		e->code = session_connect(e->loop, host, port, e->as, &ops, e, &limits, &s, e->err);
+		e->code = session_connect(&(struct session_owner){ e->loop, &ops, e, &limits },
+		                          host, port, e->as, &s, e->err);
 	if (e->code == 0)
 		ev_run(e->loop, 0);
 	if (e->code < 0 && !e->is_answered && e->code != E_AUTH) { /* which of them it was */

@@ -215,6 +215,7 @@ static void *piece_take(void *ctx, size_t bytes)
 		a->spent = true;
 		return NULL;
 	}
+	CHECK(a->left >= bytes);
 	a->left -= bytes;
 	return p;
 }

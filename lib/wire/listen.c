@@ -155,23 +155,21 @@ static void door_knocked(struct ev_loop *loop, struct ev_io *w, int events)
 	}
 }
 
-static void listener_start(struct ev_loop *loop, int fd, const struct listener_limits *limits,
-                           listener_fn came, void *ctx, struct listener *l)
+static void listener_start(const struct listener_owner *owner, int fd, struct listener *l)
 {
 	CHECK(fd >= 0);
-	l->loop = loop;
-	l->limits = *limits;
-	l->came = came;
-	l->ctx = ctx;
+	l->loop = owner->loop;
+	l->limits = *owner->limits;
+	l->came = owner->came;
+	l->ctx = owner->ctx;
 	map_init(&l->origins);
 	ev_io_init(&l->io, door_knocked, fd, EV_READ);
 	ev_init(&l->pause, pause_over);
 	l->io.data = l->pause.data = l;
-	ev_io_start(loop, &l->io);
+	ev_io_start(l->loop, &l->io);
 }
 
-int listener_tcp(struct ev_loop *loop, const char *host, uint16_t port,
-                 const struct listener_limits *limits, listener_fn came, void *ctx,
+int listener_tcp(const struct listener_owner *owner, const char *host, uint16_t port,
                  struct listener **ret_listener, struct err *err)
 {
 	struct net_address a;
@@ -195,7 +193,7 @@ int listener_tcp(struct ev_loop *loop, const char *host, uint16_t port,
 	struct listener *l = mem_new(sizeof *l);
 	l->port = ntohs(a.at.ss_family == AF_INET ? ((struct sockaddr_in *)&a.at)->sin_port
 	                                          : ((struct sockaddr_in6 *)&a.at)->sin6_port);
-	listener_start(loop, fd, limits, came, ctx, l);
+	listener_start(owner, fd, l);
 	*ret_listener = l;
 	return 0;
 }
@@ -222,8 +220,8 @@ static int stale_remove(const struct sockaddr_un *a, struct err *err)
 	return 0;
 }
 
-int listener_local(struct ev_loop *loop, const char *path, const struct listener_limits *limits,
-                   listener_fn came, void *ctx, struct listener **ret_listener, struct err *err)
+int listener_local(const struct listener_owner *owner, const char *path,
+                   struct listener **ret_listener, struct err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	struct stat st;
@@ -250,7 +248,7 @@ int listener_local(struct ev_loop *loop, const char *path, const struct listener
 	l->path = mem_str(path);
 	l->device = st.st_dev;
 	l->inode = st.st_ino;
-	listener_start(loop, fd, limits, came, ctx, l);
+	listener_start(owner, fd, l);
 	*ret_listener = l;
 	return 0;
 }

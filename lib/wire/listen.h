@@ -28,16 +28,23 @@ struct listener_counts {
  * close the listener. */
 typedef void (*listener_fn)(void *ctx, int fd, uint64_t origin, const char *peer);
 
+/* On which loop a door stands, how much it lets in, and who takes what comes; all copied. */
+struct listener_owner {
+	struct ev_loop *loop;
+	const struct listener_limits *limits;
+	listener_fn came;
+	void *ctx; /* of came */
+};
+
 /* On an address ("127.0.0.1", NULL: that one) and port (0: any, see listener_port()).
  *   errors  E_INVALID no address, E_EXISTS in use, E_IO */
-int listener_tcp(struct ev_loop *loop, const char *host, uint16_t port,
-                 const struct listener_limits *limits, listener_fn came, void *ctx,
+int listener_tcp(const struct listener_owner *owner, const char *host, uint16_t port,
                  struct listener **ret_listener, struct err *err);
 /* On a path, for this user alone (0600). A socket left behind there is removed if nobody
  * answers at it; listener_close() removes its own.
  *   errors  E_INVALID path too long, E_EXISTS somebody answers or it is no socket, E_IO */
-int listener_local(struct ev_loop *loop, const char *path, const struct listener_limits *limits,
-                   listener_fn came, void *ctx, struct listener **ret_listener, struct err *err);
+int listener_local(const struct listener_owner *owner, const char *path,
+                   struct listener **ret_listener, struct err *err);
 
 uint16_t listener_port(const struct listener *l); /* 0 for a local one */
 void listener_release(struct listener *l, uint64_t origin);

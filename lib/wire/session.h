@@ -61,27 +61,32 @@ struct session_door {
 	const struct pair *own; /* the server's; NULL likewise */
 };
 
+/* On which loop a session lives, and whom it tells what happens. `ops` is borrowed for the
+ * session's life; `limits` is copied. */
+struct session_owner {
+	struct ev_loop *loop;
+	const struct session_ops *ops;
+	void *ctx; /* of ops */
+	const struct session_limits *limits;
+};
+
 /* Server side: take over a connected socket (owned from here on, also on error). A key
  * that is not found is answered like a wrong one. `door` is borrowed for the session's life. */
-int session_accept(struct ev_loop *loop, int fd, const struct session_door *door, void *door_ctx,
-                   const struct session_ops *ops, void *ctx, const struct session_limits *limits,
-                   struct session **ret_session, struct err *err);
+int session_accept(const struct session_owner *owner, int fd, const struct session_door *door,
+                   void *door_ctx, struct session **ret_session, struct err *err);
 
 /* Peer side: connect to host:port as `self` (identity.h; copied). Host is an address or
  * "localhost": names are resolved before (net_resolve()), this call does not block on the network.
  * A pair greets nobody but a server whose key it knows. */
-int session_connect(struct ev_loop *loop, const char *host, uint16_t port,
-                    const struct identity *self, const struct session_ops *ops, void *ctx,
-                    const struct session_limits *limits, struct session **ret_session,
-                    struct err *err);
+int session_connect(const struct session_owner *owner, const char *host, uint16_t port,
+                    const struct identity *self, struct session **ret_session, struct err *err);
 /* Bytes that this session's two ends have, and no other session's; once it is open, and not for a
  * local socket. errors  E_UNSUPPORTED */
 int session_proof(const struct session *s, uint8_t ret[SESSION_PROOF_BYTES], struct err *err);
 
 /* Plain frames over a connected local socket (owned from here on, also on error). */
-int session_local(struct ev_loop *loop, int fd, bool server, const struct session_ops *ops,
-                  void *ctx, const struct session_limits *limits, struct session **ret_session,
-                  struct err *err);
+int session_local(const struct session_owner *owner, int fd, bool server,
+                  struct session **ret_session, struct err *err);
 
 /* Queue a frame; allowed before on_open too. A frame always fits into an empty queue.
  *   errors  E_BUSY queue full (on_drain follows), E_TOO_BIG, E_INVALID a string that is

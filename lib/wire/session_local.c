@@ -5,17 +5,15 @@
 #include "wire/net.h"
 #include "wire/session_private.h"
 
-struct session *session_new(struct ev_loop *loop, struct channel *channel,
-                            const struct session_ops *ops, void *ctx,
-                            const struct session_limits *limits)
+struct session *session_new(const struct session_owner *owner, struct channel *channel)
 {
 	struct session *s = mem_new(sizeof *s);
 
-	s->loop = loop;
+	s->loop = owner->loop;
 	s->channel = channel;
-	s->ops = ops;
-	s->ctx = ctx;
-	s->limits = *limits;
+	s->ops = owner->ops;
+	s->ctx = owner->ctx;
+	s->limits = *owner->limits;
 	buf_init(&s->in);
 	buf_init(&s->out);
 	ev_io_init(&s->io, session_ready, channel_fd(channel), EV_READ);
@@ -27,22 +25,21 @@ struct session *session_new(struct ev_loop *loop, struct channel *channel,
 	net_peer_text(channel_fd(channel), s->peer);
 	s->state = SESSION_SHAKE;
 	s->heard_us = clock_now_us();
-	s->due_us = limits->handshake_ms ? s->heard_us + limits->handshake_ms * US_PER_MS : 0;
-	ev_now_update(loop);
+	s->due_us = s->limits.handshake_ms ? s->heard_us + s->limits.handshake_ms * US_PER_MS : 0;
+	ev_now_update(s->loop);
 	session_clock_set(s);
 	return s;
 }
 
-int session_local(struct ev_loop *loop, int fd, bool server, const struct session_ops *ops,
-                  void *ctx, const struct session_limits *limits, struct session **ret_session,
-                  struct err *err)
+int session_local(const struct session_owner *owner, int fd, bool server,
+                  struct session **ret_session, struct err *err)
 {
 	struct channel *channel = NULL;
 	int r = channel_plain(fd, &channel, err);
 
 	if (r < 0)
 		return r;
-	struct session *s = session_new(loop, channel, ops, ctx, limits);
+	struct session *s = session_new(owner, channel);
 	s->is_server = server;
 	session_touch(s); /* on_open */
 	*ret_session = s;

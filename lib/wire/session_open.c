@@ -17,9 +17,8 @@ static void delay_off(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-int session_accept(struct ev_loop *loop, int fd, const struct session_door *door, void *door_ctx,
-                   const struct session_ops *ops, void *ctx, const struct session_limits *limits,
-                   struct session **ret_session, struct err *err)
+int session_accept(const struct session_owner *owner, int fd, const struct session_door *door,
+                   void *door_ctx, struct session **ret_session, struct err *err)
 {
 	struct channel *channel = NULL;
 
@@ -27,7 +26,7 @@ int session_accept(struct ev_loop *loop, int fd, const struct session_door *door
 	int r = channel_server(fd, door, door_ctx, &channel, err);
 	if (r < 0)
 		return r;
-	struct session *s = session_new(loop, channel, ops, ctx, limits);
+	struct session *s = session_new(owner, channel);
 	s->is_server = true;
 	session_watch(s, EV_READ);
 	*ret_session = s;
@@ -59,10 +58,8 @@ static int connect_start(const char *host, uint16_t port, int *ret_fd, struct er
 	return 0;
 }
 
-int session_connect(struct ev_loop *loop, const char *host, uint16_t port,
-                    const struct identity *self, const struct session_ops *ops, void *ctx,
-                    const struct session_limits *limits, struct session **ret_session,
-                    struct err *err)
+int session_connect(const struct session_owner *owner, const char *host, uint16_t port,
+                    const struct identity *self, struct session **ret_session, struct err *err)
 {
 	struct channel *channel = NULL;
 	struct net_address a;
@@ -73,7 +70,7 @@ int session_connect(struct ev_loop *loop, const char *host, uint16_t port,
 	r = channel_client(fd, self, &channel, err);
 	if (r < 0)
 		return r;
-	struct session *s = session_new(loop, channel, ops, ctx, limits);
+	struct session *s = session_new(owner, channel);
 	if (net_parse(host, port, &a, NULL) == 0)
 		net_text(&a, s->peer); /* the socket has no peer yet */
 	s->state = SESSION_CONNECT;

@@ -55,9 +55,7 @@ struct session {
 	struct err err;
 };
 
-struct session *session_new(struct ev_loop *loop, struct channel *channel,
-                            const struct session_ops *ops, void *ctx,
-                            const struct session_limits *limits);
+struct session *session_new(const struct session_owner *owner, struct channel *channel);
 
 /* Every callback of the loop runs between these two; after leave `s` may be gone. */
 void session_enter(struct session *s);

@@ -274,8 +274,9 @@ static int add_values(struct target *t, size_t n, const char *const *values, con
 	}
 	for (size_t i = 0; i < n; i++) {
 		text_str_add(&t->insert, i ? ", " : t->n_pending ? ", (" : "(");
-		if (!value_put(t->plan->source.kind, &t->from[i], t->db, &t->to[i], values[i],
-		               values[i] ? lens[i] : 0, &t->insert, t->why))
+		const struct value_way way = { t->plan->source.kind, &t->from[i], t->db, &t->to[i],
+			                       t->why };
+		if (!value_put(&way, values[i], values[i] ? lens[i] : 0, &t->insert))
 			return DB_REFUSED;
 	}
 	text_str_add(&t->insert, ")");

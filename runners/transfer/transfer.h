@@ -43,10 +43,17 @@ void value_type_take(const struct db_type *from, struct value_type *ret);
 /* May values of the one go into the other? Else `why` names column and types. */
 bool value_fits(const struct value_type *from, const struct value_type *to,
                 char why[static VALUE_WHY_BYTES]);
-/* One value as the target's literal. `kind`: of the source. False as above. */
-bool value_put(enum db_kind kind, const struct value_type *from, struct db *target,
-               const struct value_type *to, const char *value, size_t len, struct text *out,
-               char why[static VALUE_WHY_BYTES]);
+/* From which column into which. */
+struct value_way {
+	enum db_kind source;
+	const struct value_type *from;
+	struct db *target;
+	const struct value_type *to;
+	char *why; /* VALUE_WHY_BYTES */
+};
+/* One value as the target's literal; NULL is the value NULL. False: it may not go there, and `why`
+ * says why. */
+bool value_put(const struct value_way *way, const char *value, size_t len, struct text *out);
 
 /* Where the rows go. Methods answer 0, or a negative code of db.h; `failed` is the database whose
  * words say why, NULL: the sentence is in `why`. */

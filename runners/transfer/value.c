@@ -199,86 +199,82 @@ static void put_quoted(struct db *db, const char *value, size_t len, struct text
 }
 
 /* Bits of one database are a number, or b'101', in another. */
-static bool put_to_bits(struct db *db, const struct value_type *from, const struct value_type *to,
-                        const char *value, size_t len, struct text *out,
-                        char why[static VALUE_WHY_BYTES])
+static bool put_to_bits(const struct value_way *w, const char *value, size_t len, struct text *out)
 {
-	if (from->class == DB_NUMBER && db_kind(db) != DB_POSTGRESQL &&
+	if (w->from->class == DB_NUMBER && db_kind(w->target) != DB_POSTGRESQL &&
 	    is_word(value, "0123456789"))
 		text_add(out, value, len);
-	else if (from->class != DB_NUMBER && is_word(value, "01"))
-		text_addf(out, "%s'%s'", db_kind(db) == DB_SQLITE ? "" : "b", value);
+	else if (w->from->class != DB_NUMBER && is_word(value, "01"))
+		text_addf(out, "%s'%s'", db_kind(w->target) == DB_SQLITE ? "" : "b", value);
 	else
-		return value_refuse(from, to, "a value is no bits", why);
+		return value_refuse(w->from, w->to, "a value is no bits", w->why);
 	return true;
 }
 
-static bool put_to_number(struct db *db, const struct value_type *from, const struct value_type *to,
-                          const char *value, size_t len, struct text *out,
-                          char why[static VALUE_WHY_BYTES])
+static bool put_to_number(const struct value_way *w, const char *value, size_t len,
+                          struct text *out)
 {
-	if (from->class == DB_BITS && len > 64)
-		return value_refuse(from, to, "a value has more than 64 bits", why);
-	if (from->class == DB_BITS)
+	if (w->from->class == DB_BITS && len > 64)
+		return value_refuse(w->from, w->to, "a value has more than 64 bits", w->why);
+	if (w->from->class == DB_BITS)
 		put_number_of_bits(value, out);
-	else if (db_kind(db) == DB_SQLITE && is_too_exact(from, value))
-		return value_refuse(from, to,
-		                    "a number has more digits than a double keeps, take TEXT", why);
+	else if (db_kind(w->target) == DB_SQLITE && is_too_exact(w->from, value))
+		return value_refuse(w->from, w->to,
+		                    "a number has more digits than a double keeps, take TEXT",
+		                    w->why);
 	else
-		put_quoted(db, value, len, out);
+		put_quoted(w->target, value, len, out);
 	return true;
 }
 
-static bool put_to_text(struct db *db, const struct value_type *from, const struct value_type *to,
-                        const char *value, size_t len, struct text *out,
-                        char why[static VALUE_WHY_BYTES])
+static bool put_to_text(const struct value_way *w, const char *value, size_t len, struct text *out)
 {
-	if (from->class == DB_BYTES && !is_utf8(value, len))
-		return value_refuse(from, to, "its bytes are no text", why);
-	if (db_kind(db) == DB_POSTGRESQL && memchr(value, 0, len))
-		return value_refuse(from, to, "a text has a NUL, which PostgreSQL's have not", why);
-	if (from->class == DB_BOOLEAN)
+	if (w->from->class == DB_BYTES && !is_utf8(value, len))
+		return value_refuse(w->from, w->to, "its bytes are no text", w->why);
+	if (db_kind(w->target) == DB_POSTGRESQL && memchr(value, 0, len))
+		return value_refuse(w->from, w->to, "a text has a NUL, which PostgreSQL's have not",
+		                    w->why);
+	if (w->from->class == DB_BOOLEAN)
 		text_str_add(out, *value == '1' ? "'true'" : "'false'");
-	else if (from->class == DB_INSTANT)
+	else if (w->from->class == DB_INSTANT)
 		text_addf(out, "'%s+00:00'", value);
 	else
-		put_quoted(db, value, len, out);
+		put_quoted(w->target, value, len, out);
 	return true;
 }
 
 /* Plain; never NULL. */
-static bool put_made(const struct value_type *from, struct db *db, const struct value_type *to,
-                     const char *value, size_t len, struct text *out,
-                     char why[static VALUE_WHY_BYTES])
+static bool put_made(const struct value_way *w, const char *value, size_t len, struct text *out)
 {
 	struct text made = { 0 };
 
-	switch (to->class) {
+	switch (w->to->class) {
 	case DB_TEXT:
-		return put_to_text(db, from, to, value, len, out, why);
+		return put_to_text(w, value, len, out);
 	case DB_NUMBER:
-		return put_to_number(db, from, to, value, len, out, why);
+		return put_to_number(w, value, len, out);
 	case DB_BITS:
-		return put_to_bits(db, from, to, value, len, out, why);
+		return put_to_bits(w, value, len, out);
 	case DB_BOOLEAN:
-		text_addf(&made, "%s", from->class == DB_BITS && strchr(value, '1') ? "1" : value);
+		text_addf(&made, "%s",
+		          w->from->class == DB_BITS && strchr(value, '1') ? "1" : value);
 		break;
 	case DB_STAMP:
 	case DB_INSTANT:
 		text_add(&made, value, unzoned(value, len));
 		break;
 	case DB_BYTES:
-		if (from->class == DB_UUID)
+		if (w->from->class == DB_UUID)
 			put_unhexed(value, len, &made);
 		else
 			text_add(&made, value, len);
-		put_bytes(db_kind(db), text_str(&made), made.len, out);
+		put_bytes(db_kind(w->target), text_str(&made), made.len, out);
 		text_done(&made);
 		return true;
 	case DB_UUID:
-		if (from->class == DB_BYTES && len != UUID_BYTES)
-			return value_refuse(from, to, "a uuid has 16 bytes", why);
-		if (from->class == DB_BYTES)
+		if (w->from->class == DB_BYTES && len != UUID_BYTES)
+			return value_refuse(w->from, w->to, "a uuid has 16 bytes", w->why);
+		if (w->from->class == DB_BYTES)
 			put_hexed(value, len, &made);
 		else
 			text_add(&made, value, len);
@@ -286,15 +282,13 @@ static bool put_made(const struct value_type *from, struct db *db, const struct 
 	default:
 		text_add(&made, value, len);
 	}
-	put_quoted(db, text_str(&made), made.len, out);
+	put_quoted(w->target, text_str(&made), made.len, out);
 	out->is_over = out->is_over || made.is_over;
 	text_done(&made);
 	return true;
 }
 
-bool value_put(enum db_kind kind, const struct value_type *from, struct db *target,
-               const struct value_type *to, const char *value, size_t len, struct text *out,
-               char why[static VALUE_WHY_BYTES])
+bool value_put(const struct value_way *way, const char *value, size_t len, struct text *out)
 {
 	struct text plain = { 0 };
 
@@ -302,8 +296,8 @@ bool value_put(enum db_kind kind, const struct value_type *from, struct db *targ
 		text_str_add(out, "NULL");
 		return true;
 	}
-	put_plain(kind, from, value, len, &plain);
-	bool is_put = put_made(from, target, to, text_str(&plain), plain.len, out, why);
+	put_plain(way->source, way->from, value, len, &plain);
+	bool is_put = put_made(way, text_str(&plain), plain.len, out);
 
 	out->is_over = out->is_over || plain.is_over;
 	text_done(&plain);

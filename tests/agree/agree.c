@@ -242,8 +242,14 @@ static void start(void)
 	heap_init(&s.jobs);
 	if (store_open("mem:", &s.store, &err) < 0 ||
 	    definitions_load(s.store, "UTC", NULL, 0, &s.defs, &err) < 0 ||
-	    ledger_new(s.th, s.store, "agree", &set, s.defs.tasks, s.defs.rows, s.defs.n, &s.ledger,
-	               &err) < 0)
+	    ledger_new(&(struct ledger_start){ .thread = s.th,
+	                                       .store = s.store,
+	                                       .who = "agree",
+	                                       .set = &set,
+	                                       .tasks = s.defs.tasks,
+	                                       .rows = s.defs.rows,
+	                                       .n_tasks = s.defs.n },
+	               &s.ledger, &err) < 0)
 		die("start", err.text);
 	s.resolver = resolver_new(s.th, s.ledger);
 	s.sorter = sorter_new(s.th, s.ledger);

@@ -97,8 +97,9 @@ static inline void fuzz_settings(struct fuzz_face *f, char *dir)
 	snprintf(listen, sizeof listen, "listen=127.0.0.1:%u", f->port);
 	snprintf(state, sizeof state, "state_dir=%s/cgi", dir);
 	snprintf(store, sizeof store, "store=sqlite:%s/none", dir);
-	CHECK(param_main(&param_cgi_table, &f->cgi.param, (int)(sizeof argv / sizeof argv[0]) - 1,
-	                 argv, "", &f->args, &code));
+	CHECK(param_main(&param_cgi_table, &f->cgi.param,
+	                 &(struct param_words){ (int)(sizeof argv / sizeof argv[0]) - 1, argv, "" },
+	                 &f->args, &code));
 }
 
 static inline void fuzz_actors(struct cgi *cgi)
@@ -140,9 +141,11 @@ static inline struct fuzz_face *fuzz_face(void)
 	face->port = fuzz_port();
 	fuzz_settings(face, dir);
 	fuzz_actors(&face->cgi);
-	CHECK(auth_token_make(face->cgi.param.state_dir, "fuzz", ROLE_ADMIN, 0, false, face->token,
+	CHECK(auth_token_make(face->cgi.param.state_dir,
+	                      &(struct token_made){ "fuzz", ROLE_ADMIN, 0, false }, face->token,
 	                      &err) == 0);
-	CHECK(auth_token_make(face->cgi.param.state_dir, "app", ROLE_ADMIN, 0, true, face->app,
+	CHECK(auth_token_make(face->cgi.param.state_dir,
+	                      &(struct token_made){ "app", ROLE_ADMIN, 0, true }, face->app,
 	                      &err) == 0);
 	CHECK(auth_tokens_load(face->cgi.auth, &err) == 0);
 	return face;

@@ -95,8 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct seen seen = { .flags = data[0] & 3 };
 	size_t step = data[0] >> 2 ? data[0] >> 2 : bytes;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
-	CHECK(session_local(loop, fds[0], seen.flags & IS_SERVER, &ops, &seen, &limits, &s, NULL) ==
-	      0);
+	CHECK(session_local(&(struct session_owner){ loop, &ops, &seen, &limits }, fds[0],
+	                    seen.flags & IS_SERVER, &s, NULL) == 0);
 	ev_invoke_pending(loop);
 	for (size_t at = 1; at < bytes && !seen.is_over; at += step) {
 		size_t n = bytes - at < step ? bytes - at : step;

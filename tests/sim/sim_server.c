@@ -212,8 +212,14 @@ static bool open_ledger(void)
 		aways[n_aways - 1].to_us = wall_of(now_us);
 	if (n)
 		check_restart(store);
-	if (ledger_new(thread_of(AT_LEDGER), store, "sim", &set, tasks, rows, n, &ledger, &err) <
-	    0) {
+	if (ledger_new(&(struct ledger_start){ .thread = thread_of(AT_LEDGER),
+	                                       .store = store,
+	                                       .who = "sim",
+	                                       .set = &set,
+	                                       .tasks = tasks,
+	                                       .rows = rows,
+	                                       .n_tasks = n },
+	               &ledger, &err) < 0) {
 		break_invariant("P9", "the server does not start: %s", err.text);
 		abort();
 	}

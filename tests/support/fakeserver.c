@@ -225,7 +225,8 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 
 	(void)peer;
 	listener_release(f->listener, origin);
-	session_accept(f->loop, fd, &door, f, &ops, f, &limits, &s, NULL);
+	session_accept(&(struct session_owner){ f->loop, &ops, f, &limits }, fd, &door, f, &s,
+	               NULL);
 }
 
 void fake_open(struct fake *f, struct ev_loop *loop)
@@ -238,7 +239,8 @@ void fake_open(struct fake *f, struct ev_loop *loop)
 		f->welcome = (struct fake_welcome){ 1, 100, 5000, 500 };
 	for (int i = 0; i < 3; i++)
 		buf_init(&f->log[i]);
-	CHECK(listener_tcp(loop, "127.0.0.1", 0, &limits, came, f, &f->listener, NULL) == 0);
+	CHECK(listener_tcp(&(struct listener_owner){ loop, &limits, came, f }, "127.0.0.1", 0,
+	                   &f->listener, NULL) == 0);
 	f->port = listener_port(f->listener);
 }
 

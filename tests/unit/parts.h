@@ -70,7 +70,11 @@ HELPER void open_scene(struct scene *s, struct store *store)
 	memset(s, 0, sizeof *s);
 	f->store = store;
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
+	assert_int_equal(ledger_new(&(struct ledger_start){ .thread = f->th,
+	                                                    .store = f->store,
+	                                                    .who = "test",
+	                                                    .set = &set },
+	                            &f->ledger, NULL),
 	                 0);
 	s->resolver = resolver_new(f->th, f->ledger);
 	f->sorter = sorter_new(f->th, f->ledger);

@@ -94,8 +94,14 @@ static inline void place_start(struct place *p, size_t batch)
 	p->me = actor_new(p->th, &me_ops, p);
 	if (definitions_load(p->store, "UTC", NULL, 0, &p->defs, &err) < 0)
 		fail_msg("%s", err.text);
-	assert_int_equal(ledger_new(p->th, p->store, "test", &set, p->defs.tasks, p->defs.rows,
-	                            p->defs.n, &p->ledger, &err),
+	assert_int_equal(ledger_new(&(struct ledger_start){ .thread = p->th,
+	                                                    .store = p->store,
+	                                                    .who = "test",
+	                                                    .set = &set,
+	                                                    .tasks = p->defs.tasks,
+	                                                    .rows = p->defs.rows,
+	                                                    .n_tasks = p->defs.n },
+	                            &p->ledger, &err),
 	                 0);
 	if (commander_new(p->th, p->ledger, p->store, &cset, &p->commander, &err) < 0)
 		fail_msg("%s", err.text);

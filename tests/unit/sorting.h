@@ -102,7 +102,11 @@ static inline void begin_still(struct fixture *f)
 	now_us = 0;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
+	assert_int_equal(ledger_new(&(struct ledger_start){ .thread = f->th,
+	                                                    .store = f->store,
+	                                                    .who = "test",
+	                                                    .set = &set },
+	                            &f->ledger, NULL),
 	                 0);
 	f->sorter = sorter_new(f->th, f->ledger);
 	f->me = actor_new(f->th, &me_ops, f);

@@ -25,7 +25,7 @@ static int find(const char *method, const char *path, char ret_param[CALL_PARAM_
 	struct routes *all = routes_new();
 	const struct route *r = NULL;
 	char allow[64];
-	int code = route_find(all, method, path, strlen(path), &r, params, allow);
+	int code = route_find(all, method, path, &r, params, allow);
 
 	routes_free(all);
 	memcpy(ret_param, params[0], CALL_PARAM_BYTES);
@@ -68,7 +68,7 @@ static bool is_there(struct param_cgi param, const char *method, const char *pat
 	char allow[64];
 
 	seeds_register(&cgi);
-	*ret_code = route_find(cgi.routes, method, path, strlen(path), &r, params, allow);
+	*ret_code = route_find(cgi.routes, method, path, &r, params, allow);
 	routes_free(cgi.routes);
 	return *ret_code == 0;
 }

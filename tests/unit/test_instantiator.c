@@ -184,8 +184,15 @@ static void begin(struct fixture *f, const struct task *t, int64_t now)
 	wall_s = mono_s = now;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(
-		ledger_new(f->th, f->store, "test", &set, tasks, &row, 1, &f->ledger, NULL), 0);
+	assert_int_equal(ledger_new(&(struct ledger_start){ .thread = f->th,
+	                                                    .store = f->store,
+	                                                    .who = "test",
+	                                                    .set = &set,
+	                                                    .tasks = tasks,
+	                                                    .rows = &row,
+	                                                    .n_tasks = 1 },
+	                            &f->ledger, NULL),
+	                 0);
 	f->plan = instantiator_new(f->th, f->ledger);
 	f->me = actor_new(f->th, &me_ops, f);
 	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);

@@ -146,8 +146,8 @@ static void begin(struct fixture *f)
 	f->th = thread_new("test", &test_clock);
 	if ((set.waits = with_writer))
 		set.writer = f->store_th = thread_new("store", &test_clock);
-	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
-	                 0);
+	struct ledger_start from = { f->th, f->store, "test", &set, NULL, NULL, 0 };
+	assert_int_equal(ledger_new(&from, &f->ledger, NULL), 0);
 	f->me = actor_new(f->th, &me_ops, f);
 	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
 	assert_int_equal(thread_sim_start(f->th, NULL), 0);

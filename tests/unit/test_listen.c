@@ -102,11 +102,14 @@ static void a_caller_is_handed_out_with_its_address(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(listener_tcp(loop, NULL, 0, &none, came, NULL, &l, NULL), 0);
-	assert_int_equal(
-		listener_tcp(loop, "127.0.0.1", listener_port(l), &none, came, NULL, &second, &err),
-		E_EXISTS);
-	assert_int_equal(listener_tcp(loop, "nowhere.example", 1, &none, came, NULL, &second, &err),
+	assert_int_equal(listener_tcp(&(struct listener_owner){ loop, &none, came, NULL }, NULL, 0,
+	                              &l, NULL),
+	                 0);
+	assert_int_equal(listener_tcp(&(struct listener_owner){ loop, &none, came, NULL },
+	                              "127.0.0.1", listener_port(l), &second, &err),
+	                 E_EXISTS);
+	assert_int_equal(listener_tcp(&(struct listener_owner){ loop, &none, came, NULL },
+	                              "nowhere.example", 1, &second, &err),
 	                 E_INVALID);
 	call(listener_port(l));
 	run_until_counted(l, 1, 0);
@@ -122,7 +125,9 @@ static void callers_over_a_limit_are_closed_until_one_is_released(void **state)
 	char c;
 
 	(void)state;
-	assert_int_equal(listener_tcp(loop, NULL, 0, &two, came, NULL, &l, NULL), 0);
+	assert_int_equal(
+		listener_tcp(&(struct listener_owner){ loop, &two, came, NULL }, NULL, 0, &l, NULL),
+		0);
 	for (int i = 0; i < 3; i++)
 		call(listener_port(l));
 	run_until_counted(l, 2, 1);
@@ -131,7 +136,9 @@ static void callers_over_a_limit_are_closed_until_one_is_released(void **state)
 	call(listener_port(l));
 	run_until_counted(l, 3, 1);
 	listener_close(l);
-	assert_int_equal(listener_tcp(loop, NULL, 0, &one, came, NULL, &l, NULL), 0);
+	assert_int_equal(
+		listener_tcp(&(struct listener_owner){ loop, &one, came, NULL }, NULL, 0, &l, NULL),
+		0);
 	call(listener_port(l));
 	call(listener_port(l));
 	run_until_counted(l, 1, 1);
@@ -149,7 +156,9 @@ static void without_descriptors_it_pauses_instead_of_spinning(void **state)
 	struct listener *l;
 
 	(void)state;
-	assert_int_equal(listener_tcp(loop, NULL, 0, &none, came, NULL, &l, NULL), 0);
+	assert_int_equal(listener_tcp(&(struct listener_owner){ loop, &none, came, NULL }, NULL, 0,
+	                              &l, NULL),
+	                 0);
 	ev_run(loop, EVRUN_NOWAIT); /* the loop's own descriptors are there */
 	call(listener_port(l));
 	int next = dup(0);
@@ -177,13 +186,17 @@ static void a_local_socket_is_for_its_user_alone_and_removed(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(listener_local(loop, path, &none, came, NULL, &l, &err), 0);
+	assert_int_equal(
+		listener_local(&(struct listener_owner){ loop, &none, came, NULL }, path, &l, &err),
+		0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	call_local();
 	run_until_counted(l, 1, 0);
 	assert_string_equal(last_peer, "local");
-	assert_int_equal(listener_local(loop, path, &none, came, NULL, &second, &err), E_EXISTS);
+	assert_int_equal(listener_local(&(struct listener_owner){ loop, &none, came, NULL }, path,
+	                                &second, &err),
+	                 E_EXISTS);
 	assert_non_null(strstr(err.text, "answers"));
 	listener_close(l);
 	assert_int_equal(stat(path, &st), -1);
@@ -201,18 +214,24 @@ static void a_socket_left_behind_is_replaced_a_file_is_not(void **state)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
 	close(fd);
-	assert_int_equal(listener_local(loop, path, &none, came, NULL, &l, &err), 0);
+	assert_int_equal(
+		listener_local(&(struct listener_owner){ loop, &none, came, NULL }, path, &l, &err),
+		0);
 	/* Somebody else's by now: not ours to remove. */
 	assert_int_equal(unlink(path), 0);
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	close(fd);
 	listener_close(l);
-	assert_int_equal(listener_local(loop, path, &none, came, NULL, &l, &err), E_EXISTS);
+	assert_int_equal(
+		listener_local(&(struct listener_owner){ loop, &none, came, NULL }, path, &l, &err),
+		E_EXISTS);
 	assert_non_null(strstr(err.text, "no socket"));
 	char longer[300];
 	memset(longer, 'x', sizeof longer - 1);
 	longer[sizeof longer - 1] = 0;
-	assert_int_equal(listener_local(loop, longer, &none, came, NULL, &l, &err), E_INVALID);
+	assert_int_equal(listener_local(&(struct listener_owner){ loop, &none, came, NULL }, longer,
+	                                &l, &err),
+	                 E_INVALID);
 }
 
 static void addresses_have_a_text_and_names_are_not_asked_for(void **state)

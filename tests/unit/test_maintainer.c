@@ -36,8 +36,15 @@ static void open_house(struct house *h)
 	struct task *tasks[] = { &h->task };
 
 	h->th = thread_new("test", &test_clock);
-	assert_int_equal(
-		ledger_new(h->th, h->store, "test", &set, tasks, &row, 1, &h->ledger, NULL), 0);
+	assert_int_equal(ledger_new(&(struct ledger_start){ .thread = h->th,
+	                                                    .store = h->store,
+	                                                    .who = "test",
+	                                                    .set = &set,
+	                                                    .tasks = tasks,
+	                                                    .rows = &row,
+	                                                    .n_tasks = 1 },
+	                            &h->ledger, NULL),
+	                 0);
 	h->maintainer = maintainer_new(h->th, h->ledger, &keep);
 	h->me = actor_new(h->th, &still_ops, h);
 	assert_int_equal(thread_sim_start(h->th, NULL), 0);

@@ -528,7 +528,7 @@ static void what_was_under_way_waits_again_after_a_crash(void **state)
 	assert_int_equal(due(o), 1);
 	struct outbox *second = NULL;
 	assert_int_equal(outbox_open(dir, &second, &err), E_BUSY);
-	assert_int_equal(outbox_settle(o, 1, LETTER_SENT, 5, 0, "", &err), 0);
+	assert_int_equal(outbox_settle(o, 1, &(struct settled){ LETTER_SENT, 5, 0, "" }, &err), 0);
 	assert_int_equal(due(o), 0);
 	outbox_close(o);
 	free(dir);

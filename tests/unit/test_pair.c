@@ -119,12 +119,14 @@ static int connect_as(const struct identity *self)
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, bytes), 0);
 	assert_int_equal(listen(fd, 16), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &bytes), 0);
-	int r = session_connect(loop, "127.0.0.1", ntohs(a.sin_port), self, &ops, &peer, &limits,
-	                        &peer.s, NULL);
+	int r = session_connect(&(struct session_owner){ loop, &ops, &peer, &limits }, "127.0.0.1",
+	                        ntohs(a.sin_port), self, &peer.s, NULL);
 	if (r == 0)
-		assert_int_equal(session_accept(loop, accept4(fd, NULL, NULL, SOCK_CLOEXEC), &door,
-		                                NULL, &ops, &server, &limits, &server.s, NULL),
-		                 0);
+		assert_int_equal(
+			session_accept(&(struct session_owner){ loop, &ops, &server, &limits },
+		                       accept4(fd, NULL, NULL, SOCK_CLOEXEC), &door, NULL,
+		                       &server.s, NULL),
+			0);
 	close(fd);
 	return r;
 }

@@ -154,7 +154,8 @@ static void command_line_overrides_the_file(void **state)
 	(void)state;
 	close(mkstemp(path));
 	write_file(path, "workers: 2\nretention_days: 3\n", 0644);
-	assert_true(param_main(&param_baseserver_table, &q, 7, (char **)argv, NULL, &args, &code));
+	assert_true(param_main(&param_baseserver_table, &q,
+	                       &(struct param_words){ 7, (char **)argv, NULL }, &args, &code));
 	assert_int_equal(q.workers, 5);
 	assert_int_equal(q.retention_days, 3);
 	assert_string_equal(args.rest[0], "rest");

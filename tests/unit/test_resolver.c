@@ -109,9 +109,15 @@ static void start(struct fixture *f)
 			                       .planned_through = INT64_MIN,
 			                       .online_from = INT64_MIN };
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(
-		ledger_new(f->th, f->store, "test", &set, f->tasks, rows, TASKS, &f->ledger, NULL),
-		0);
+	assert_int_equal(ledger_new(&(struct ledger_start){ .thread = f->th,
+	                                                    .store = f->store,
+	                                                    .who = "test",
+	                                                    .set = &set,
+	                                                    .tasks = f->tasks,
+	                                                    .rows = rows,
+	                                                    .n_tasks = TASKS },
+	                            &f->ledger, NULL),
+	                 0);
 	f->resolver = resolver_new(f->th, f->ledger);
 	f->me = actor_new(f->th, &me_ops, f);
 	assert_int_equal(thread_sim_start(f->th, NULL), 0);

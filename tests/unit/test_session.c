@@ -182,9 +182,10 @@ static int port_open(uint16_t *ret_port)
 	return fd;
 }
 
+#define OWNED(side, l) (&(struct session_owner){ loop, &ops, side, l })
 static void server_take(int fd, const struct session_limits *l)
 {
-	session_accept(loop, fd, &door, NULL, &ops, &server, l, &server.s, NULL);
+	session_accept(OWNED(&server, l), fd, &door, NULL, &server.s, NULL);
 }
 
 static void tls_pair(const char *identity, const uint8_t k[32], const struct session_limits *l)
@@ -194,7 +195,7 @@ static void tls_pair(const char *identity, const uint8_t k[32], const struct ses
 	int listener = port_open(&port);
 	memcpy(self.name, identity, strlen(identity) + 1);
 	memcpy(self.key, k, sizeof self.key);
-	session_connect(loop, "127.0.0.1", port, &self, &ops, &peer, l, &peer.s, NULL);
+	session_connect(OWNED(&peer, l), "127.0.0.1", port, &self, &peer.s, NULL);
 	server_take(accept4(listener, NULL, NULL, SOCK_CLOEXEC), l);
 	close(listener);
 }
@@ -219,8 +220,8 @@ static void local_pair(const struct session_limits *l)
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	assert_int_equal(session_local(loop, fds[0], true, &ops, &server, l, &server.s, NULL), 0);
-	assert_int_equal(session_local(loop, fds[1], false, &ops, &peer, l, &peer.s, NULL), 0);
+	assert_int_equal(session_local(OWNED(&server, l), fds[0], true, &server.s, NULL), 0);
+	assert_int_equal(session_local(OWNED(&peer, l), fds[1], false, &peer.s, NULL), 0);
 }
 
 static int local_bare(const struct session_limits *l)
@@ -228,7 +229,7 @@ static int local_bare(const struct session_limits *l)
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	assert_int_equal(session_local(loop, fds[0], true, &ops, &server, l, &server.s, NULL), 0);
+	assert_int_equal(session_local(OWNED(&server, l), fds[0], true, &server.s, NULL), 0);
 	return fds[1];
 }
 
@@ -398,13 +399,13 @@ static void nobody_at_the_port_is_reported_to_on_end(void **state)
 	uint16_t port;
 
 	(void)state;
-	close(port_open(&port));
 	struct identity me = { .name = "loader-1" };
-	int rc = session_connect(loop, "localhost", port, &me, &ops, &peer, &limits, &peer.s, NULL);
+	close(port_open(&port));
+	int rc = session_connect(OWNED(&peer, &limits), "localhost", port, &me, &peer.s, NULL);
 	if (rc == 0)
 		run_until(&peer.is_over);
 	assert_int_equal(rc < 0 ? rc : peer.err.code, E_IO);
-	rc = session_connect(loop, "no.such.name", 1, &me, &ops, &peer, &limits, &peer.s, NULL);
+	rc = session_connect(OWNED(&peer, &limits), "no.such.name", 1, &me, &peer.s, NULL);
 	assert_int_equal(rc, E_INVALID);
 }
 

@@ -47,7 +47,11 @@ static void start(struct place *w, const char *const *sets)
 	set.fatal = on_fatal;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
+	assert_int_equal(ledger_new(&(struct ledger_start){ .thread = f->th,
+	                                                    .store = f->store,
+	                                                    .who = "test",
+	                                                    .set = &set },
+	                            &f->ledger, NULL),
 	                 0);
 	w->maintainer = maintainer_new(f->th, f->ledger, &mset);
 	assert_int_equal(logkeeper_new(f->th, &lset, &w->logkeeper, NULL), 0);

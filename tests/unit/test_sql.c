@@ -93,7 +93,8 @@ static void gives(enum code_kind kind, bool json, const char *text, const char *
 
 	buf_init(&b.text);
 	buf_init(&out);
-	if ((json ? code_expand_json : code_expand)(kind, text, &scope, bind, &b, &out, &err) < 0)
+	if ((json ? code_expand_json : code_expand)(
+		    kind, text, &scope, &(struct code_binder){ bind, &b }, &out, &err) < 0)
 		fail_msg("%s: %s", text, err.text);
 	assert_string_equal(buf_str(&out), want);
 	assert_string_equal(buf_str(&b.text), bound);

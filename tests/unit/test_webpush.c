@@ -69,7 +69,9 @@ static void the_example_of_the_rfc_comes_out_byte_for_byte(void **state)
 	buf_init(&body);
 	assert_string_equal(webpush_pair_public(p), own_point);
 	bytes(salt_text, strlen(salt_text), salt, sizeof salt);
-	assert_int_equal(webpush_seal(&to, p, salt, text, strlen(text), &body, &err), 0);
+	assert_int_equal(webpush_seal(&to, &(struct webpush_once){ p, salt }, text, strlen(text),
+	                              &body, &err),
+	                 0);
 	size_t n = bytes(sealed, strlen(sealed), want, sizeof want);
 	assert_int_equal(body.len, n);
 	assert_memory_equal(buf_at(&body), want, n);
@@ -162,9 +164,13 @@ static void a_text_that_no_service_takes_is_refused(void **state)
 
 	(void)state;
 	buf_init(&body);
-	assert_int_equal(webpush_seal(&to, p, salt, much, sizeof much, &body, &err), E_TOO_BIG);
+	assert_int_equal(webpush_seal(&to, &(struct webpush_once){ p, salt }, much, sizeof much,
+	                              &body, &err),
+	                 E_TOO_BIG);
 	assert_int_equal(body.len, 0);
-	assert_int_equal(webpush_seal(&to, p, salt, much, sizeof much - 1, &body, &err), 0);
+	assert_int_equal(webpush_seal(&to, &(struct webpush_once){ p, salt }, much, sizeof much - 1,
+	                              &body, &err),
+	                 0);
 	assert_true(body.len <= 4096);
 	buf_done(&body);
 	webpush_pair_free(p);

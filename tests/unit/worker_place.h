@@ -67,17 +67,14 @@ struct session {
 
 static struct session *newest;
 
-int session_accept(struct ev_loop *loop, int fd, const struct session_door *door, void *door_ctx,
-                   const struct session_ops *ops, void *ctx, const struct session_limits *limits,
-                   struct session **ret_session, struct err *err)
+int session_accept(const struct session_owner *owner, int fd, const struct session_door *door,
+                   void *door_ctx, struct session **ret_session, struct err *err)
 {
-	(void)loop;
 	(void)fd;
-	(void)limits;
 	(void)err;
 	newest = mem_new(sizeof *newest);
-	newest->ops = ops;
-	newest->ctx = ctx;
+	newest->ops = owner->ops;
+	newest->ctx = owner->ctx;
 	newest->door = door;
 	newest->door_ctx = door_ctx;
 	*ret_session = newest;

@@ -94,19 +94,25 @@ static void color_cell(struct buf *out, const char *text, size_t n, const char *
 	screen_steer(stdout, "\033[0m");
 }
 
-static void put_cell(struct buf *out, const char *text, size_t n, size_t wide, bool right,
-                     bool last, const char *color)
-{
-	size_t gap = wide - width(text, n);
+struct placed {
+	const char *text;
+	size_t n, wide;    /* bytes of text; columns that the cell has */
+	bool right, last;  /* against the right edge; of its line */
+	const char *color; /* NULL: none */
+};
 
-	if (right)
+static void put_cell(struct buf *out, const struct placed *c)
+{
+	size_t gap = c->wide - width(c->text, c->n);
+
+	if (c->right)
 		pad(out, gap);
-	if (color)
-		color_cell(out, text, n, color);
+	if (c->color)
+		color_cell(out, c->text, c->n, c->color);
 	else
-		buf_put(out, text, n);
-	if (!last)
-		pad(out, (right ? 0 : gap) + 2);
+		buf_put(out, c->text, c->n);
+	if (!c->last)
+		pad(out, (c->right ? 0 : gap) + 2);
 }
 
 /* `colors`: onto stdout, which then has what was in `out` first. */
@@ -132,7 +138,8 @@ static void table_put(const struct table *t, bool colors, struct buf *out)
 		const char *color = colors && i >= t->columns && t->is_state[c]
 		                            ? color_of_state(text)
 		                            : NULL;
-		put_cell(out, text, n, wide[c], right, c + 1 == t->columns, color);
+		put_cell(out,
+		         &(struct placed){ text, n, wide[c], right, c + 1 == t->columns, color });
 		if (c + 1 == t->columns)
 			buf_putc(out, '\n');
 	}

@@ -176,29 +176,35 @@ static void said_take(struct cli *cli, const char *option, const char *value)
 		cli->token_file = value;
 }
 
-/* Reads what stands before the word that is typed. Returns the argument that it is of an option
- * whose name *ret_option is, or NULL. */
+struct read_line {
+	size_t at;          /* words that are no options */
+	bool plain;         /* after "--" */
+	const char *option; /* the last one */
+};
+
+/* Reads what stands before the word that is typed. Returns the argument that it is of
+ * ret->option, or NULL. */
 static const char *line_read(struct typing *t, const struct verb *v, const char **words, size_t n,
-                             size_t *ret_at, bool *ret_plain, const char **ret_option)
+                             struct read_line *ret)
 {
 	const char *arg = NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *word = words[i];
 		if (arg) {
-			said_take(t->cli, *ret_option, word);
+			said_take(t->cli, ret->option, word);
 			arg = NULL;
-		} else if (!*ret_plain && strcmp(word, "--") == 0) {
-			*ret_plain = true;
-		} else if (!*ret_plain && word[0] == '-' && word[1]) {
-			arg = value_wanted(v, word, ret_option);
+		} else if (!ret->plain && strcmp(word, "--") == 0) {
+			ret->plain = true;
+		} else if (!ret->plain && word[0] == '-' && word[1]) {
+			arg = value_wanted(v, word, &ret->option);
 			if (strncmp(word, "--server=", 9) == 0)
 				said_take(t->cli, "server", word + 9);
 			else if (strncmp(word, "--token-file=", 13) == 0)
 				said_take(t->cli, "token-file", word + 13);
 		} else {
 			t->before = word;
-			++*ret_at;
+			ret->at++;
 		}
 	}
 	return arg;
@@ -207,25 +213,25 @@ static const char *line_read(struct typing *t, const struct verb *v, const char 
 /* `words` follow the command. */
 static void command_put(struct typing *t, const struct command *c, const char **words, size_t n)
 {
-	const char *option = NULL, *is = strchr(t->typed, '=');
-	bool plain = false; /* after "--" */
-	size_t at = 0;
-	const char *arg = line_read(t, c->verb, words, n, &at, &plain, &option);
+	const char *is = strchr(t->typed, '=');
+	struct read_line line = { 0 };
+	const char *arg = line_read(t, c->verb, words, n, &line);
 
-	if (!arg && !plain && strncmp(t->typed, "--", 2) == 0 && is &&
-	    option_arg(c->verb, t->typed + 2, (size_t)(is - t->typed - 2), 0, &option, &arg)) {
+	if (!arg && !line.plain && strncmp(t->typed, "--", 2) == 0 && is &&
+	    option_arg(c->verb, t->typed + 2, (size_t)(is - t->typed - 2), 0, &line.option, &arg)) {
 		t->head = (size_t)(is + 1 - t->typed);
 		t->begin = is + 1;
 	}
 	snprintf(t->command, sizeof t->command, "%.*s", (int)strcspn(c->name, " "), c->name);
 	snprintf(t->group, sizeof t->group, "%.*s",
-	         (int)(arg ? strlen(option) : strcspn(c->name, " ")), arg ? option : c->name);
+	         (int)(arg ? strlen(line.option) : strcspn(c->name, " ")),
+	         arg ? line.option : c->name);
 	if (arg)
 		choices_put(t, arg);
-	else if (!plain && t->typed[0] == '-')
+	else if (!line.plain && t->typed[0] == '-')
 		options_put(t, c->verb);
 	else
-		arguments_put(t, c, at);
+		arguments_put(t, c, line.at);
 }
 
 /* `words` are those before the one that is typed. */

@@ -21,8 +21,8 @@ struct diags;
  * of server-set, all members said, with `password_file` as a path. What is wrong goes to d.
  * False: nothing else was in the text. */
 bool targets_take(struct buf *text, const char *file, cJSON *list, struct diags *d);
-/* What one of them changes, as `apply` tells of a change: kind, name, change, fields. `is`: an item of
- * GET /api/v1/servers, NULL for a server that is not there. *ret_password: its password is to be
+/* What one of them changes, as `apply` tells of a change: kind, name, change, fields. `is`: an item
+ * of GET /api/v1/servers, NULL for a server that is not there. *ret_password: its password is to be
  * read and sent, because the server has none or `again` asks for it. The caller's to delete. */
 cJSON *target_change(const cJSON *is, const cJSON *wanted, bool again, bool *ret_password);
 /* Of an item of GET /api/v1/servers; without its password. */

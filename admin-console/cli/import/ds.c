@@ -352,7 +352,8 @@ static void put_sub(struct ds *d, const char *name, const struct ds_flow *sub)
 	buf_printf(&d->im->out, "  %.58s.end:\n    type: noop\n    needs:\n", name);
 	cJSON_ArrayForEach(t, sub->tasks)
 		if (ds_is_leaf(sub, import_number(t, "code")) && !ds_has_type(d, t, "CONDITIONS"))
-			buf_printf(&d->im->out, "      - {task: %s, depend: 1}\n", ds_end_name(d, t));
+			buf_printf(&d->im->out, "      - {task: %s, depend: 1}\n",
+			           ds_end_name(d, t));
 	d->depth--;
 	d->flow = outer;
 	d->prefix = prefix;

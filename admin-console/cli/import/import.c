@@ -42,7 +42,7 @@ static void check_node(struct asked *q, const struct opt *o, const char *arg,
 	{ "project",          'p', \
 	  "PROJECT",          "the project of what is made, default: default", \
 	  .value = "default", .check = check_name }, \
-		{ "name", 'n', "NAME", "the name of what has none of its own", \
+		{ "name", 'n', "NAME", "the name of a workflow that has none", \
 		  .check = check_name }, \
 	{ \
 		"group", 'g', "GROUP", "broker group of all tasks", .check = check_name \

@@ -1,4 +1,9 @@
-/* The commands that act on tasks and instances: one function, one row each. */
+/* The commands that act on tasks and instances: one function, one row each.
+ *
+ * Which instances are meant is the same for all of them: ids, a task with its dates, a workflow,
+ * states, a span; so the options stand in one table and each command takes its part of it. The
+ * words and options become the arguments of the server's command (docs/protocol-json.md); preview,
+ * question and waiting are command_send.c. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -287,13 +287,14 @@ static int online_apply_send(struct online *o, cJSON *args, bool dry, cJSON **re
 static int send_all(struct online *o, const struct applying *a, bool dry, cJSON **ret)
 {
 	cJSON *changes = cJSON_CreateArray(), *c;
+	const struct sent_targets sent = { .list = a->targets,
+		                           .changes = changes,
+		                           .dry_run = dry,
+		                           .again = given_if(a->q, "passwords") };
 	int code = CLI_OK, saved = 0;
 
 	if (cJSON_GetArraySize(a->targets)) {
-		code = targets_send(o, &(struct sent_targets){ .list = a->targets,
-		                                               .changes = changes,
-		                                               .dry_run = dry,
-		                                               .again = given_if(a->q, "passwords") });
+		code = targets_send(o, &sent);
 		saved = dry ? 0 : changed_n(changes) - (code != CLI_OK);
 	}
 	if (code == CLI_OK &&

@@ -1,5 +1,5 @@
-/* sirdar command ...: lists of commands, one of them, waiting for one, steering one. Sending them is
- * command_send.c. */
+/* sirdar command ...: lists of commands, one of them, waiting for one, steering one. Sending them
+ * is command_send.c. */
 #include <stdlib.h>
 
 #include "admin-console/cli/online/ask.h"

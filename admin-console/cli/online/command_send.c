@@ -183,7 +183,7 @@ static int preview(struct online *o, const struct sending *s)
 	if (code == CLI_OK && !s->dry_run && total > 1)
 		code = command_confirm(total);
 	if (code == CLI_OK && s->dry_run && is_nothing(dry))
-		code = cli_fail(CLI_REFUSED, "nothing would be done: no instance is meant by that");
+		code = cli_fail(CLI_REFUSED, "nothing to do: no instance matches");
 	cJSON_Delete(dry);
 	return code;
 }

@@ -1,4 +1,11 @@
-/* Requests to sirdar-cgi over libcurl. */
+/* Requests to sirdar-cgi over libcurl: where it is, who asks, and what its errors mean.
+ *
+ * The URL and the token come from options, the environment, or the file that `sirdar login`
+ * wrote; a token of that file goes only to the server it came from. Reads, and commands (which
+ * carry a request id), are repeated while the server is away for a moment; nothing else is. Where
+ * the server wants a session instead of a token (changes of credentials) one is opened for this
+ * call and ended after it. Every refusal is said here, once, in the server's own words, with the
+ * exit code of its HTTP status. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,8 @@
-/* Peers: the owners of keys, what they are and may be; listed, shown, set, revoked. */
+/* Peers: the owners of keys, what they are and may be; listed, shown, set, revoked.
+ *
+ * Letting a peer in, or a revoked one in again, shows the key first and asks: what is let in is
+ * the key that was shown, never another one that came meanwhile. The code of an invite is printed
+ * whatever becomes of the rest, because nobody can see it a second time. */
 #include "admin-console/cli/online/ask.h"
 #include "sched/when.h"
 #include "util/alloc.h"

@@ -1,4 +1,8 @@
-/* What is there: tasks, runs, why, brokers, status. Each is one GET and a table. */
+/* What is there: tasks, runs, why, brokers, status. Each is a GET and a table.
+ *
+ * A list is printed page by page, so that it costs no memory however long it is; its columns are
+ * rows at the verb. One instance is found by its id, by task and date, or by task and label, and
+ * the server resolves what people say. With --json the server's answer goes out as it came. */
 #include <stdlib.h>
 #include <string.h>
 

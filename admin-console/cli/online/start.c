@@ -1,4 +1,9 @@
-/* sirdar run start, run wait: a workflow or a part of it runs once; instances are waited for. */
+/* sirdar run start, run wait: a workflow or a part of it runs once; instances are waited for.
+ *
+ * `run start` makes one command of the server, which chooses the date where none is said. `run
+ * wait` takes tasks with dates, a range, or ids, makes a list of reads of them, and follows these
+ * until all are over (wait.c); its exit code says how they ended. Where one waits is printed as a
+ * command to go on with. */
 #include <stdlib.h>
 #include <string.h>
 
