@@ -1,4 +1,10 @@
-/* People, their groups and their tokens: known by name, set, removed. */
+/* People, their groups and their tokens: known by name, set, removed.
+ *
+ * What a command does not say stays as it was. Whoever is removed takes along what was his in the
+ * same edit: membership of groups, tokens, devices, preferences; so who is made anew under the name
+ * inherits nothing. `since` is the moment from which sessions and commands count: a password that
+ * changes moves it, and a command of somebody who came in by the old one is refused even if a face
+ * had let him in a moment before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

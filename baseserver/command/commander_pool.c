@@ -1,4 +1,9 @@
-/* Pools and quotas of projects: set, removed, looked up when documents name them. */
+/* Pools and quotas of projects: set, removed, looked up when documents name them.
+ *
+ * A quota is a pool whose name begins with `project:`; both are one document each, with a size. A
+ * pool that a task takes slots of must be there and large enough for it: an apply is judged against
+ * the sizes as they will be after it (size_of), for the same apply may set them. What a command
+ * sets stands in the project's document too, so that `export` and `diff` show what is in force. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

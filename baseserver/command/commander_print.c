@@ -1,4 +1,9 @@
-/* What clients get to see of a command (docs/protocol-json.md). */
+/* What clients get to see of a command (docs/protocol-json.md).
+ *
+ * cmd__print_dry() is the preview: how many instances in which state, whose, of which days, why
+ * some would be refused, what depends on them and is not touched. Lists end at DRY_LIST_MAX and
+ * DRY_TASKS_MAX; the totals are whole. A command at work is printed from `shown`, which is what is
+ * durable of it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

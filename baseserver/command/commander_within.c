@@ -1,5 +1,11 @@
-/* `within`: the projects that a command keeps to. The HTTP face sets it for people whose rights end
- * there; it is an argument like others, so that it stands in the record and after a restart. */
+/* `within`: the projects that a command keeps to.
+ *
+ * The HTTP face sets it for people whose rights end at some projects. It is an argument like
+ * others, so it stands in the command's record and holds after a restart as well. Each kind of
+ * command names in its row which function judges it: by the tasks that are selected, by the
+ * documents of an apply once they are read, by what a silence covers. What belongs to no project
+ * belongs to the whole installation, and is refused. One's own commands may be steered wherever
+ * they are. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,11 @@
 /* The simulation played from how things are: once with usual durations, once with slow ones; then
- * what that means for promises, and as JSON. */
+ * what that means for promises, and as JSON.
+ *
+ * The play is lib/sched/simulate.h with today's instances as its beginning (state()). What runs
+ * ends after its usual duration; what has run longer than that, after the slow one; what has run
+ * longer than both ends nobody knows when. A promise is breached once its time has passed, at risk
+ * if the slow play misses it or the usual one leaves less than its margin, else safe; its cause is
+ * the root of the chain that it waits for. Days are those of each task's own zone. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

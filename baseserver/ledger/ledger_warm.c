@@ -1,4 +1,10 @@
-/* The picture of who waits, and its proof at the take-over. */
+/* The picture of who waits, and its proof at the take-over.
+ *
+ * A standby follows the store: it scans the numbers of all live rows and reads those that changed
+ * (warm_follow), a budgeted piece at a time. At a take-over it proves the picture before using it:
+ * each row that a last scan finds is in the picture with the same number, and the picture has no
+ * other (warm_prove). A picture that does not agree is thrown away and the ledger loads from the
+ * store, which is slower and always right. */
 #include "baseserver/ledger/warm.h"
 
 #include <stdlib.h>

@@ -1,5 +1,10 @@
-/* Clients' sessions: commands and queries to the commander, events as they become durable,
- * logs from the logkeeper. What a client does not read in time is not kept for it. */
+/* Clients' sessions: commands and queries to the commander, events as they become durable, logs
+ * from the logkeeper.
+ *
+ * Events stand in one ring for all clients of a worker; each conn has a number up to which it was
+ * sent. A client that reads too slowly falls off the ring and gets a GAP instead of memory being
+ * kept for it; it then reads the store. Commands and queries wait for the commander's answer, and a
+ * query of health is answered here when the core thread is the one that stalls. */
 #include "baseserver/net/worker_client.h"
 
 #include <stdio.h>

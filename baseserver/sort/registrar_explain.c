@@ -1,4 +1,9 @@
-/* Which of the brokers that could run a task is why none does. */
+/* Which of the brokers that could run a task is why none does.
+ *
+ * All brokers in reach (group, machines, type) are looked at once, and the first of each kind is
+ * kept: takes no work (drained, or by its own word), sick there, not let in, gone. The line names
+ * the first of these kinds, in this order, that there is. registrar_forecast() asks the same for a
+ * play: load and credit come back by themselves, a drain or a sick runner does not. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,11 @@
-/* What holds an instance back, when that ends by all we have measured, and the counters of
- * who waits for what. Nothing here scans instances. */
+/* What holds an instance back, when that ends by all we have measured, and the counters of who
+ * waits for what.
+ *
+ * The answer is the first closed gate of the instance's lane, in words, with who holds it closed:
+ * the same function that decides (sorter__gate) is asked, so the explanation cannot differ from the
+ * decision. "When" is a guess from the median of the last runs of what occupies the slots; where
+ * the oldest has run longer already there is none. Nothing here scans instances: all is read off
+ * lanes, limits and classes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -149,6 +149,5 @@ int schema_get(struct call *c)
 
 	if (p)
 		return page_reply(c, p);
-	return call_fail(c, E_NOT_FOUND, "kind", "no such kind of document: '%s'",
-	                 c->params[0]);
+	return call_fail(c, E_NOT_FOUND, "kind", "no such kind of document: '%s'", c->params[0]);
 }

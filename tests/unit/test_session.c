@@ -215,15 +215,6 @@ static int tls_bare(const struct session_limits *l)
 	return fd;
 }
 
-static void local_pair(const struct session_limits *l)
-{
-	int fds[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	assert_int_equal(session_local(OWNED(&server, l), fds[0], true, &server.s, NULL), 0);
-	assert_int_equal(session_local(OWNED(&peer, l), fds[1], false, &peer.s, NULL), 0);
-}
-
 static int local_bare(const struct session_limits *l)
 {
 	int fds[2];
@@ -231,6 +222,13 @@ static int local_bare(const struct session_limits *l)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	assert_int_equal(session_local(OWNED(&server, l), fds[0], true, &server.s, NULL), 0);
 	return fds[1];
+}
+
+static void local_pair(const struct session_limits *l)
+{
+	int fd = local_bare(l);
+
+	assert_int_equal(session_local(OWNED(&peer, l), fd, false, &peer.s, NULL), 0);
 }
 
 static void hello_send(struct side *me)
