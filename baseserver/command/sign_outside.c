@@ -557,7 +557,7 @@ void outside__believed(struct commander *c, const struct sign_in *s)
 			"oidc.believed",
 			"face=%s user=%s the server believes the face that this is a person of the "
 			"provider: set oidc_issuer and oidc_client_id, then it judges ID tokens "
-		        "itself",
+			"itself",
 			s->r->face, s->user);
 	x->is_told = true;
 }

@@ -1,4 +1,11 @@
-/* show.h — rows of the store and events of the wire, as the API's JSON (docs/api.md). */
+/* show.h — rows of the store and events of the wire, as the API's JSON (docs/api.md).
+ *
+ * One function prints one kind of row, so that a task or an instance looks the same in a list,
+ * alone and in a stream. Each prints a whole object, or a member's value, unless it says otherwise;
+ * where it names tasks by their ids it asks `n` (names.h), and a name that is not known yet is
+ * null: the miss is remembered, and who reads the store looks it up and prints once more
+ * (call.names). Times are RFC 3339 in UTC beside a label in the task's own zone. Thread: any that
+ * has the buffer; `n` has its own lock. */
 #ifndef CGI_SHOW_H
 #define CGI_SHOW_H
 
@@ -34,7 +41,9 @@ void show_event(struct buf *b, struct names *n, const struct read_event *e);
 void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e);
 void show_task(struct buf *b, const struct store_task *t);
 void show_link(struct buf *b, struct names *n, const struct store_link *l);
+/* `body`: with its text, which lists leave out. */
 void show_doc(struct buf *b, const struct store_doc *d, bool body);
+/* `args`: with its arguments, likewise. */
 void show_command(struct buf *b, const struct store_command *c, bool args);
 void show_action(struct buf *b, const struct read_action *a);
 void show_item(struct buf *b, struct names *n, const struct store_command_item *i);
