@@ -187,7 +187,7 @@ def nothing_at_all_is_said_and_its_exit_code_says_so_too():
     for words in (("backfill", "p/w/a", "--from", "2026-01-01", "--to", "2026-01-01", "--dry-run"),
                   ("backfill", "p/w/a", "--from", "2026-01-01", "--to", "2026-01-01", "--dry-run", "--json")):
         code, out, err = sirdar(*words)
-        assert code == 1 and "nothing would be done" in err, (words, code, out, err)
+        assert code == 1 and "nothing to do: no instance" in err, (words, code, out, err)
 
 
 def who_lists_the_runs_of_a_workflow_is_told_how():

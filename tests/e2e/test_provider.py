@@ -106,14 +106,14 @@ def a_token_that_was_overheard_is_shown_again(s):
         assert f.show(mine, nonce)[0] == 0
         no(f.show(mine, nonce), "already")
         no(f.show(token(s, nonce), nonce), "already")  # another token of that nonce
-        no(other.show(mine, nonce), "nobody began")
+        no(other.show(mine, nonce), "not begun here")
         no(other.show(mine, other.begin()), "nonce")
         no(f.show(mine, f.begin()), "nonce")  # one's own, with a nonce that is fresh
         code, state, jar = go(s)  # somebody at the face that does not lie
         overheard = s.provider.codes[code]["nonce"]
-        no(f.show(token(s, overheard), overheard), "nobody began")
+        no(f.show(token(s, overheard), overheard), "not begun here")
         assert back(s, code, state, jar)[0] == 302, "and he gets in himself"
-        no(f.show(token(s, overheard), overheard), "nobody began")
+        no(f.show(token(s, overheard), overheard), "not begun here")
 
 
 @test
@@ -193,7 +193,7 @@ def a_token_of_somebody_else_for_somebody_else_or_of_another_time(s):
             assert code in (AUTH, FORBIDDEN) and word in why, (what, code, why)
         good = f.begin()
         for nonce in ("", "n" * 43, good[:-1], good + "A", *(good[:i] + ("A" if good[i] != "A" else "B") + good[i + 1:] for i in (0, 20, 42))):
-            no(f.show(token(s, nonce), nonce), "nobody began")
+            no(f.show(token(s, nonce), nonce), "not begun here")
         assert f.show(token(s, good) + "A" * 66000, good)[0] == TOO_BIG
         assert f.show(token(s, good), good)[0] == 0, "what was refused spent nothing"
 

@@ -14,7 +14,7 @@ from source import Tap, bare, files, text
 LINES, PLACES_MAX = 6, 8
 FOLDERS = ("lib/", "baseserver/", "broker/", "cgi/", "runners/", "notifier/", "dbtool/",
            "plugins-sdk/", "admin-console/cli/")
-TREES = (("the C", 8, FOLDERS, (".c", ".h")), ("the console", 3, ("admin-console/web/src/",), (".ts", ".vue")))
+TREES = (("the C", 8, FOLDERS, (".c", ".h")), ("the console", 1, ("admin-console/web/src/",), (".ts", ".vue")))
 PASSED_OVER = re.compile(r"#include|#undef|import |\} from |(</[\w-]+>?|>)+$")
 
 
