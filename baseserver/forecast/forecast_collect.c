@@ -2,8 +2,8 @@
  *
  * The copy is made on the core thread, which everything waits for, so it must be small and quick:
  * tasks that are asked about and what they wait for, the newest outcomes, unfinished instances. The
- * forecaster's own thread does the rest with the copy alone. What the catalog does not know of a
- * live instance (its start, its attempts) the ledger fills in on its own turn. */
+ * forecaster's own thread does the rest with the copy alone. What only the ledger knows of a live
+ * instance (its start, its next try, its broker) it fills in on its own turn. */
 #include <stdlib.h>
 #include <string.h>
 

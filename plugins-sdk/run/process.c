@@ -1,8 +1,8 @@
 /* The job's process, a group of its own; its output is this program's.
  *
  * It does what the jobkeeper does for a real job, as far as one machine without a broker can:
- * files of the job are written beside it, the environment has its parameters, signals go to the
- * whole group. There are no limits and no other user. */
+ * files of the job are written into a folder of their own, the environment has its parameters,
+ * signals go to the whole group. There are no limits and no other user. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
