@@ -1,4 +1,9 @@
-/* Needs into links: names found, the short form decided, steps of a pipeline in a row. */
+/* Needs into links: names found, the short form decided, steps of a pipeline in a row.
+ *
+ * A need names a task by its own name, with its workflow, or whole; a name that nobody has is
+ * refused with the nearest ones. The short form (`depend: 1`) means what the two cycles make of it
+ * (link.h), and is refused where they leave a choice, with the explicit forms to choose from. In a
+ * pipeline each step follows the one before it without saying so. */
 #include "sched/plan_impl.h"
 #include "sched/window.h"
 #include "sched/workflow_impl.h"

@@ -1,4 +1,10 @@
-/* Do all the names that parameters use have a value? Which of them are outputs of parents? */
+/* Do all the names that parameters use have a value? Which of them are outputs of parents?
+ *
+ * A name is looked for where a grant will look for it: in the task's own parameters, among
+ * outputs of the tasks it needs (`task.KEY`, or KEY alone), in its workflow, its project, and all.
+ * An output that is used becomes an input of the task, so the server fetches it before the job
+ * starts. What nobody gives is refused when it is saved, with the nearest name, instead of failing
+ * at night. Parameters of a workflow are judged once, in their own place. */
 #include "sched/macro.h"
 #include "sched/task.h"
 #include "sched/workflow_impl.h"

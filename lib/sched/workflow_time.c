@@ -1,4 +1,9 @@
-/* When a task runs: its zone, cron and plan. */
+/* When a task runs: its zone, span, cron, calendar and offset, made into a plan.
+ *
+ * The order matters: dates without an offset are read in the task's zone, so the zone is found
+ * first. A task may run within the span of its workflow, not beyond it. Equal crons of a set share
+ * one object, since thousands of tasks have a handful of them. A calendar may stand in the same set
+ * of documents or be known already; a name that neither has is refused with the nearest one. */
 #include "sched/calendar.h"
 #include "sched/calendar_doc.h"
 #include "sched/civil.h"

@@ -1,4 +1,10 @@
-/* The parameters of a task against what its type declares (type.h). */
+/* The parameters of a task against what its type declares (type.h).
+ *
+ * Judged are: parameters that the type does not have, those that are missing, groups of which one
+ * must be there, target servers and secrets. Names of servers and secrets must stand here without
+ * macros, because slots, and who may have a secret, are decided before a job runs. Without a
+ * manifest of the type nothing is judged. A type that no broker has is refused for what is to run,
+ * because it would wait for ever; a draft may name it. */
 #include "sched/macro.h"
 #include "sched/type.h"
 #include "sched/workflow_impl.h"

@@ -1,4 +1,10 @@
-/* Link cycles of a set, also those that run through tasks outside it. */
+/* Link cycles of a set, also those that run through tasks outside it.
+ *
+ * A cycle of links is an error only if it is one of dates: a task may wait for its own yesterday.
+ * So each link has a lead, by how much the parent's date lies ahead of the child's (below nothing:
+ * in the past), and a cycle counts if its leads add up to nothing or more. Leads are computed for
+ * links between tasks that wait for each other in some way, which few do, since each costs a walk
+ * over dates. */
 #include "sched/graph.h"
 #include "sched/workflow_impl.h"
 #include "util/alloc.h"

@@ -1,4 +1,9 @@
-/* What no store may hold, refused before any implementation sees it. */
+/* What no store may hold, refused before any implementation sees it.
+ *
+ * A batch is checked against itself here: numbers rise within the batch, images are states that
+ * the machine knows, live ones are not final, ranges have an order. So mem, SQLite and MySQL need
+ * not agree on refusals, and a bug of the ledger is E_INVALID at the commit instead of a row that
+ * no start can read. */
 #include <inttypes.h>
 
 #include "sched/measure.h"

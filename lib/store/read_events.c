@@ -1,4 +1,9 @@
-/* Events: a walk from an instance's last, or the tail of them all. */
+/* Events: a walk from an instance's last, or the tail of them all.
+ *
+ * Each event names the one before it of the same instance, so a history is a walk backwards from
+ * the last one, and needs no index over instances. A date that was left out together with others
+ * has no event of its own: its history ends at the event of the range. Bodies (outputs, parameters,
+ * digests of failures) are rows of their own by the event's number, read only when asked for. */
 #include <inttypes.h>
 
 #include "store/read_impl.h"
