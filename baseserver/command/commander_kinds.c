@@ -241,7 +241,7 @@ static const struct kind kinds[CK_COUNT] = {
 	                      .begin = person__begin,
 	                      .about_access = true },
 	[CK_TOKEN_SET] = { .keys = { "token", "owner", "role", "projects", "rights", "app", "hash",
-	                             "created", "expires", "since" },
+	                             "created", "expires", "since", "credentials" },
 	                   .parse = order__parse_person,
 	                   .begin = person__begin,
 	                   .hides = { "hash" },

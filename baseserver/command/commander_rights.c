@@ -3,9 +3,9 @@
  * they are now. So a face that is wrong, late or taken over gives nobody more than he has, and acts
  * for nobody whose credential it does not hold: a known name without one is refused.
  *
- * Whom the server has no document of, the face only asserts: its own `admin`, a token of its
- * machine, somebody for whom a directory vouches. How far that goes, the document of the face says
- * (enum asserts), and the audit names the face. Of somebody for whom a directory vouches it goes to
+ * Whom the server has no document of, the face only asserts: its own `admin`, until the server has
+ * a person of that name, a token of its machine, somebody for whom a directory vouches. How far
+ * that goes, the document of the face says (enum asserts), and the audit names the face. Of somebody for whom a directory vouches it goes to
  * his own document, and to a role below an administrator's unless the face asserts `admin`; of a
  * provider whose ID tokens the server judges (sign_outside.c) it goes nowhere. */
 #include <stdlib.h>
@@ -229,7 +229,8 @@ static int judge_known(const struct giver *g, struct refusal *f)
 	const char *kind = command_kind_name(o->kind), *right = right_of(o->kind);
 	enum least role = grants_role(&g->has), least = command_least(o->kind);
 
-	if (g->has.token && o->ops->about_access)
+	bool opens = jv_true(g->has.token, "credentials"); /* made by who has the machine */
+	if (g->has.token && o->ops->about_access && !opens)
 		return refuse(f, E_FORBIDDEN, "actor", "sign in with your password",
 		              "a token changes no password, person, token or secret; %.128s is one",
 		              g->actor);
@@ -243,7 +244,7 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		return refuse(f, E_FORBIDDEN, "args", "ask an administrator",
 		              "only an administrator says where a secret is kept outside");
 	int r = judge_projects(g, o->within, "args.within", least, right, f);
-	if (r == 0 && o->ops->about_access && !g->is_proven)
+	if (r == 0 && o->ops->about_access && !g->is_proven && !opens)
 		r = want_proof(g, f);
 	if (r < 0 || !(o->documents || o->draft))
 		return r;
@@ -252,6 +253,25 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		r = judge_projects(g, o->quota_within, "args.quota_within",
 		                   command_least(CK_QUOTA_SET), NULL, f);
 	return r;
+}
+
+/* What whoever has the server's machine says, and nobody else: a person `admin` ends what faces
+ * have of theirs, which might be all that lets anybody in. */
+static int judge_of_socket(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	if (o->kind == CK_TOKEN_SET && jv_get(o->args, "credentials"))
+		return refuse(f, E_FORBIDDEN, "args.credentials",
+		              "baseserver -c FILE admin token NAME, where the server runs",
+		              "args.credentials: a token that changes credentials is made over the "
+		              "server's own socket alone");
+	if (o->kind == CK_USER_SET && strcmp(o->user, "admin") == 0 &&
+	    !docs_find(&c->docs[DOC_USER], "admin"))
+		return refuse(
+			f, E_CONFLICT, "args.user",
+			"baseserver -c FILE admin password admin, where the server runs",
+			"args.user: admin is the cgi's own yet; over its own socket the server "
+			"takes him over");
+	return 0;
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -267,6 +287,8 @@ int rights__judge(const struct commander *c, const struct client_request *r, con
 	int code = 0;
 
 	*ret_by = NULL;
+	if (!r->by_socket && judge_of_socket(c, o, f) < 0)
+		return f->code;
 	if (!r->face) /* it acts under its own name: baseserver/net/worker_peer.c */
 		return 0;
 	g.asserts = grants_asserts(c->docs, r->face);
@@ -276,7 +298,8 @@ int rights__judge(const struct commander *c, const struct client_request *r, con
 	bool nobodys = strncmp(r->actor, "token:", 6) == 0 || strncmp(r->actor, "app:", 4) == 0;
 	if (nobodys)
 		g.has.token = token_of(&g, bare, "");
-	else if (!is_claim(&g) && strcmp(r->actor, "admin") != 0)
+	else if (!is_claim(&g) &&
+	         (strcmp(r->actor, "admin") != 0 || docs_find(&c->docs[DOC_USER], "admin")))
 		code = know_person(&g, slash ? slash + 1 : NULL, f);
 	bool known = g.has.person || g.has.token;
 	if (code == 0 && known && !r->credential)

@@ -34,6 +34,7 @@ static const struct person_member token_members[] = {
 	{ "projects", AS_PROJECTS, false, false }, { "rights", AS_RIGHTS, false, false },
 	{ "app", AS_TRUTH, false, false },         { "hash", AS_HASH, false, true },
 	{ "created", AS_TIME, false, true },       { "expires", AS_TIME, false, false },
+	{ "credentials", AS_TRUTH, false, false }, /* it changes them: rights__judge() */
 };
 
 static const struct person_member device_members[] = {
@@ -225,6 +226,23 @@ int person_since(const struct order *o, int64_t *ret, struct refusal *f)
 	return arg_number(o->args, "args", (struct arg_range){ "since", 0, UINT32_MAX }, ret, f);
 }
 
+/* Whose name no directory and no provider has; and where he is, no face has an `admin` of its own,
+ * which one that is removed would bring back. */
+static int parse_admin(const struct order *o, struct refusal *f)
+{
+	const char *source = jv_text(o->args, "source");
+
+	if (o->kind == CK_USER_REMOVE)
+		return refuse(
+			f, E_CONFLICT, "args.user", "sirdar user set admin --disable",
+			"args.user: admin stays, so that no cgi's own comes back; disable that "
+			"user");
+	if (source && strcmp(source, "local") != 0)
+		return refuse(f, E_CONFLICT, "args.source", NULL,
+		              "args.source: admin has his password here, no directory's");
+	return 0;
+}
+
 int order__parse_person(struct order *o, struct refusal *f)
 {
 	enum store_doc_kind kind = person_kind_of(o->kind);
@@ -245,10 +263,7 @@ int order__parse_person(struct order *o, struct refusal *f)
 		              o->user ? "'" : "", o->user ? o->user : "is missing",
 		              o->user ? "' is no " : "", o->user ? n->word : "",
 		              o->user ? "'s name" : "");
-	if (kind == DOC_USER && strcmp(o->user, "admin") == 0)
-		return refuse(f, E_CONFLICT, "args.user", "sirdar passwd",
-		              "args.user: admin is the cgi's own, with a password of its own");
-	return 0;
+	return kind == DOC_USER && strcmp(o->user, "admin") == 0 ? parse_admin(o, f) : 0;
 }
 
 /* Of a secret object (secrets by name) the texts are secret; an object in it says where one is. */

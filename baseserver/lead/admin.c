@@ -111,7 +111,8 @@ static bool is_for_socket(bool is_query, const char *kind)
 		return query_kind_parse(kind, &q) && q == QK_PEERS;
 	return command_kind_parse(kind, &k) &&
 	       (k == CK_PEER_SET || k == CK_PEER_INVITE || k == CK_PEER_APPROVE ||
-	        k == CK_PEER_REVOKE || k == CK_USER_SET);
+	        k == CK_PEER_REVOKE || k == CK_USER_SET || k == CK_TOKEN_SET ||
+	        k == CK_TOKEN_REMOVE);
 }
 
 static void stands_by(struct visitor *v)
@@ -149,6 +150,7 @@ static int request_take(struct visitor *v, bool is_query, const char *kind, cons
 	if (!is_query) {
 		r->actor = mem_str(v->who);
 		r->request_id = mem_fmt("admin:%s", request_id);
+		r->by_socket = true;
 	}
 	int code = is_query ? commander_query(a->set.commander, r)
 	                    : commander_command(a->set.commander, r);

@@ -9,9 +9,12 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "baseserver/command/credentials.h"
 #include "baseserver/lead/admin.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/err.h"
+#include "util/fs.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
 #include "wire/enrol.h"
@@ -19,6 +22,7 @@
 enum { OPTIONS_MAX = 64 };
 /* Of a password, as the web server has them, which checks it (cgi/who/auth.c). */
 enum { PASSWORD_MIN = 10, PASSWORD_MAX = 512, HASH_PASSES = 2, HASH_MEMORY = 19 * 1024 * 1024 };
+enum { SECRET_FILE_MAX = 200, TOKEN_BYTES = CREDENTIAL_TEXT + 16, DAYS_MAX = 3650 };
 
 static const char usage[] =
 	"usage: baseserver -c FILE admin COMMAND, as root or the server's user, where it runs:\n"
@@ -28,9 +32,16 @@ static const char usage[] =
 	"  approve NAME [--fingerprint KEY | --yes]\n"
 	"                             let it in with the key that waits, if it is that one\n"
 	"  revoke NAME                let it in no more; its sessions end at once\n"
-	"  password USER [--role ROLE]\n"
+	"  password USER [--role ROLE] [--from FILE]\n"
 	"                             a new password, asked for or a line of standard input; with\n"
-	"                             --role USER is made, or may sign in again, as that: admin\n"
+	"                             --role USER is made, or may sign in again, as that: admin.\n"
+	"                             USER admin: the server keeps `admin` from then on, no cgi.\n"
+	"                             --from: the one of the file `password` of a cgi's state_dir\n"
+	"  token NAME [--role ROLE] [--days N] [--app]\n"
+	"                             print a token that is nobody's, of all cgis; of the role\n"
+	"                             admin (if none is said) it changes credentials, too.\n"
+	"                             --app: the key of an app\n"
+	"  token-remove NAME          it lets nobody in any more\n"
 	"KIND is " PEER_KINDS ".\n"
 	"Exit status: 0 done, 64 wrong use, 69 no server answers, 77 not allowed, 1 refused.\n";
 
@@ -297,20 +308,37 @@ static int password_hash(char ret[crypto_pwhash_STRBYTES])
 	return code;
 }
 
+/* What a cgi kept of its own `admin`: the password goes on, and nobody types it. */
+static int password_from(const char *path, char ret[crypto_pwhash_STRBYTES])
+{
+	struct err err = { 0 };
+	struct buf text;
+
+	buf_init(&text);
+	int r = fs_read(path, SECRET_FILE_MAX, &text, &err);
+	size_t n = strcspn(buf_str(&text), "\n");
+	if (r == 0 &&
+	    (strncmp(buf_str(&text), "$argon2id$", 10) != 0 || n >= crypto_pwhash_STRBYTES))
+		r = err_set(&err, E_INVALID,
+		            "%.300s has no password's hash: want the file "
+		            "`password` of a sirdar-cgi's state_dir",
+		            path);
+	if (r == 0)
+		snprintf(ret, crypto_pwhash_STRBYTES, "%.*s", (int)n, buf_str(&text));
+	explicit_bzero(text.data, text.cap);
+	buf_done(&text);
+	return r < 0 ? admin_die(&err) : EX_OK;
+}
+
 static int do_password(const struct typed *t)
 {
 	char secret[crypto_pwhash_STRBYTES];
-	const char *role = value_of(t, "--role");
+	const char *role = value_of(t, "--role"), *from = value_of(t, "--from");
 	struct buf args;
 
-	if (strcmp(t->name, "admin") == 0) {
-		fprintf(stderr, "baseserver: the password of `admin` is sirdar-cgi's own: take the "
-		                "file `password` of its state_dir away and start it again, and it "
-		                "prints a new one; or make an administrator here: admin password "
-		                "USER --role admin\n");
-		return EX_USAGE;
-	}
-	int code = password_hash(secret);
+	if (!role && strcmp(t->name, "admin") == 0)
+		role = "admin"; /* he is made by it, or comes in again */
+	int code = from ? password_from(from, secret) : password_hash(secret);
 	if (code != EX_OK)
 		return code;
 	args_open(&args, "user", t->name);
@@ -326,6 +354,74 @@ static int do_password(const struct typed *t)
 		        "baseserver: %s has a new password%s%s; sessions by a former one "
 		        "are over\n",
 		        t->name, role ? " and the role " : "", role ? role : "");
+	if (code == EX_OK && strcmp(t->name, "admin") == 0)
+		fprintf(stderr,
+		        "baseserver: admin is a person of the server, at every cgi; what a cgi "
+		        "has of an `admin` and tokens of its own is over: `admin token "
+		        "NAME` makes others\n");
+	return code;
+}
+
+/* --- tokens ----------------------------------------------------------------------------------- */
+
+static void token_args(const struct typed *t, const char *role, int64_t days, const char *token,
+                       struct buf *args)
+{
+	bool app = value_of(t, "--app") != NULL;
+	bool strong = strcmp(role, "operator") == 0 || strcmp(role, "admin") == 0;
+	int64_t now_s = clock_wall_us(&clock_machine) / US_PER_S;
+	char hash[CREDENTIAL_HEX];
+
+	credential_hash(token, hash);
+	args_open(args, "token", t->name);
+	put_text(args, "role", role);
+	put_raw(args, "rights", strong ? "[\"backfill\",\"force-success\",\"unsafe\"]" : "[]");
+	put_text(args, "hash", hash);
+	put_int(args, "created", now_s);
+	if (days)
+		put_int(args, "expires", now_s + days * 86400);
+	if (app)
+		put_bool(args, "app", true);
+	else if (strcmp(role, "admin") == 0)
+		put_bool(args, "credentials", true);
+}
+
+static int do_token(const struct typed *t)
+{
+	const char *role = value_of(t, "--role"), *days = value_of(t, "--days");
+	char token[TOKEN_BYTES], secret[CREDENTIAL_TEXT];
+	char *end = NULL;
+	int64_t n = days ? strtol(days, &end, 10) : 0;
+	struct buf args;
+
+	if (days && (end == days || *end || n < 1 || n > DAYS_MAX))
+		return admin_usage(days, "--days wants 1 to 3650, not");
+	credential_new(secret);
+	snprintf(token, sizeof token, "%s%s", value_of(t, "--app") ? "sirdar_app_" : "sirdar_",
+	         secret);
+	token_args(t, role ? role : "admin", n, token, &args);
+	int code = simple_send(t, "token-set", &args);
+	if (code == EX_OK) {
+		printf("%s\n", token);
+		fflush(stdout);
+		fprintf(stderr,
+		        "baseserver: a token of nobody, for every cgi (within a second): it "
+		        "is not shown again; `admin token-remove %s` ends it\n",
+		        t->name);
+	}
+	sodium_memzero(token, sizeof token);
+	sodium_memzero(secret, sizeof secret);
+	return code;
+}
+
+static int do_token_remove(const struct typed *t)
+{
+	struct buf args;
+
+	args_open(&args, "token", t->name);
+	int code = simple_send(t, "token-remove", &args);
+	if (code == EX_OK)
+		fprintf(stderr, "baseserver: the token %s lets nobody in any more\n", t->name);
 	return code;
 }
 
@@ -344,7 +440,9 @@ static const struct word {
 	  do_invite },
 	{ "approve", true, { "--fingerprint", "--yes", NULL }, do_approve },
 	{ "revoke", true, { NULL }, do_revoke },
-	{ "password", true, { "--role", NULL }, do_password },
+	{ "password", true, { "--role", "--from", NULL }, do_password },
+	{ "token", true, { "--role", "--days", "--app", NULL }, do_token },
+	{ "token-remove", true, { NULL }, do_token_remove },
 };
 
 static const struct word *word_find(const char *name)
@@ -383,7 +481,8 @@ int admin_main(const char *state_dir, char *const *words)
 		if (!word_takes(w, option) || t.n == OPTIONS_MAX)
 			return admin_usage(option, "what is");
 		t.option[t.n] = option;
-		if (strcmp(option, "--yes") != 0 && !(t.value[t.n] = *++words))
+		bool is_alone = strcmp(option, "--yes") == 0 || strcmp(option, "--app") == 0;
+		if (!is_alone && !(t.value[t.n] = *++words))
 			return admin_usage(option, "no value behind");
 		t.n++;
 	}

@@ -156,7 +156,8 @@ struct client_request {
 	char *projects;           /* that the peer's commands keep to, a line each; NULL: all */
 	size_t room;              /* taken by front_room_take() for args; given back with it */
 	bool dry_run;
-	int code; /* answer: 0 or an err code */
+	bool by_socket; /* of who has the server's machine: baseserver/lead/admin.h */
+	int code;       /* answer: 0 or an err code */
 	char text[400];
 	char *body; /* answer: JSON, or NULL */
 	size_t body_len;

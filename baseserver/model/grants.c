@@ -154,6 +154,8 @@ enum asserts grants_asserts(const struct docs *docs, const char *face)
 
 	if (p && p->asserts != ASSERTS_UNSAID)
 		return p->asserts;
-	return any_admin(&docs[DOC_USER], &docs[DOC_GROUP], true) ? ASSERTS_DIRECTORY
-	                                                          : ASSERTS_ADMIN;
+	return docs_find(&docs[DOC_USER], "admin") ||
+	                       any_admin(&docs[DOC_USER], &docs[DOC_GROUP], true)
+	               ? ASSERTS_DIRECTORY
+	               : ASSERTS_ADMIN;
 }

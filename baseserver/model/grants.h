@@ -30,8 +30,8 @@ bool token_over(const struct jval *token, int64_t now_s);
 /* Somebody who may sign in and is an administrator by the documents? */
 bool grants_any_admin(const struct docs *people, const struct docs *groups);
 /* Whom may this face assert? `docs` by their kind. Where nobody has said it: anybody, until the
- * server knows an administrator of its own, with a password that it judges itself; from then on
- * those of directories alone. */
+ * server knows an administrator of its own, with a password that it judges itself, or has the
+ * person `admin`; from then on those of directories alone. */
 enum asserts grants_asserts(const struct docs *docs, const char *face);
 
 #endif

@@ -2,8 +2,9 @@
  * function for each step: the users are read anew on a thread that reads, the password is verified
  * by the server (or by LDAP on the way's thread, of which the server is told), and only
  * login_done() decides what the person may: his role as it is now, never more. Passwords are wiped
- * as soon as they were used. `admin` is no document: his is verified on the hash thread, and he
- * signs in without a server. Failed tries are counted by cgi/who/auth_tries.c. */
+ * as soon as they were used. `admin` is no document until the server keeps him: till then his is
+ * verified on the hash thread, and he signs in without a server. Failed tries are counted by
+ * cgi/who/auth_tries.c. */
 #include <cjson/cJSON.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ struct login {
 	int64_t since;            /* of the person whose password was right ... */
 	int64_t factor;           /* ... and the mark of his second factor, 0: he has none */
 	char code[FACTOR_CODE_MAX];
+	bool is_own;     /* whose password is changed: this cgi's own admin */
 	const char *via; /* static */
 	struct outsider outsider;
 };
@@ -155,7 +157,7 @@ static int login_done(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	if (strcmp(l->user, "admin") != 0) {
+	if (!auth_is_own(c->cgi, l->user)) {
 		if (people_find(c->cgi->people, l->user, &p) != 1 || p->disabled ||
 		    p->role == ROLE_NONE) {
 			person_unref(p);
@@ -252,7 +254,7 @@ static int login_read(struct call *c)
 		c->then = ldap_told;
 		return call_way(c, ldap_work);
 	}
-	if (strcmp(l->user, "admin") != 0)
+	if (!auth_is_own(c->cgi, l->user))
 		return login_ask(c, l->password);
 	c->then = login_second;
 	return call_hash(c, login_work);
@@ -378,7 +380,7 @@ static int password_work(struct call *c, struct reader *r)
 	int code = 0;
 
 	(void)r;
-	if (strcmp(c->user, "admin") == 0) {
+	if (l->is_own) {
 		code = auth_password_verify(c->cgi->auth, c->user, l->password, &c->err);
 		auth_tried(c->cgi->auth, c, code == 0);
 		if (code == 0)
@@ -393,7 +395,9 @@ static int password_work(struct call *c, struct reader *r)
 
 static int password_over(struct call *c)
 {
-	if (c->err.code < 0 || strcmp(c->user, "admin") != 0) /* a person's the server ends */
+	const struct login *l = c->extra;
+
+	if (c->err.code < 0 || !l->is_own) /* a person's the server ends */
 		return answered_empty(c);
 	return tokens_of_admin_end(c, answered_empty);
 }
@@ -428,7 +432,7 @@ static int password_hashed(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	if (strcmp(c->user, "admin") == 0)
+	if (l->is_own)
 		return password_kept(c);
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "user", c->user);
@@ -457,7 +461,7 @@ int password_post(struct call *c)
 	static const char *const keys[] = { "old", "new", NULL };
 	struct login *l = c->extra = mem_new(sizeof *l);
 
-	if (c->user[0] == '\0' && c->role == ROLE_ADMIN) /* the cgi's own tokens: admin's */
+	if (c->user[0] == '\0' && c->role == ROLE_ADMIN && !c->token) /* a file's: admin's */
 		snprintf(c->user, sizeof c->user, "admin");
 	if (c->user[0] == '\0')
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
@@ -470,7 +474,8 @@ int password_post(struct call *c)
 	    auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
 	auth_session_own(c->cgi->auth, c, l->own);
-	if (strcmp(c->user, "admin") != 0)
+	l->is_own = auth_is_own(c->cgi, c->user);
+	if (!l->is_own)
 		return sign_in_ask(c,
 		                   &(struct sign_in){ .user = c->user,
 		                                      .password = l->password,

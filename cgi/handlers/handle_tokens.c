@@ -249,7 +249,7 @@ int tokens_post(struct call *c)
 		return c->err.code;
 	if (c->user[0] == '\0' && c->role < ROLE_ADMIN)
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
-	if (strcmp(c->user, "admin") != 0)
+	if (!auth_is_own(c->cgi, c->user))
 		snprintf(t->owner, sizeof t->owner, "%s", c->user);
 	t->since = c->person ? c->person->since : 0;
 	return token_make(c, t);

@@ -196,6 +196,22 @@ int auth_password_set(struct auth *a, const char *password, struct err *err)
 	return 0;
 }
 
+/* --- whose admin is --- */
+
+bool auth_is_handed_over(const struct cgi *cgi)
+{
+	const struct person *p = NULL;
+	bool is = people_find(cgi->people, "admin", &p) == 1;
+
+	person_unref(p);
+	return is;
+}
+
+bool auth_is_own(const struct cgi *cgi, const char *user)
+{
+	return strcmp(user, "admin") == 0 && !auth_is_handed_over(cgi);
+}
+
 /* --- every request --- */
 
 static bool method_safe(const char *method)
@@ -235,6 +251,7 @@ static int token_take(struct call *c, const struct token *t, const char *place)
 	if (t->owner[0] == '\0') {
 		c->role = t->grant.role;
 		c->rights = t->grant.rights;
+		c->may_credential = t->credentials && t->grant.role == ROLE_ADMIN && !t->is_app;
 		snprintf(c->actor_text, sizeof c->actor_text, "%s:%s", t->is_app ? "app" : "token",
 		         t->name);
 		return 0;
@@ -248,6 +265,17 @@ static int token_take(struct call *c, const struct token *t, const char *place)
 	CHECK(c->role <= t->grant.role && !(c->rights & ~t->grant.rights));
 	snprintf(c->actor_text, sizeof c->actor_text, "%s/%s", t->owner, t->name);
 	return r < 0 ? r : 0;
+}
+
+static int refuse_own_token(struct call *c, const char *name, const char *place)
+{
+	snprintf(c->hint, sizeof c->hint,
+	         "baseserver -c FILE admin token NAME, where the server runs, or sirdar login");
+	return call_fail(
+		c, E_AUTH, place,
+		"%.63s was made on the machine of this cgi: such tokens are over since the "
+		"server keeps `admin`",
+		name);
 }
 
 /* Of the store, else of this cgi's own files. 1: taken; 0: not known, or over. */
@@ -266,6 +294,8 @@ static int secret_take(struct auth *a, struct call *c, const char *text, bool is
 	}
 	token_unref(t);
 	if (token__find(a, text, is_app, &local) && (!name || strcmp(local.name, name) == 0)) {
+		if (auth_is_handed_over(a->cgi))
+			return refuse_own_token(c, local.name, place);
 		c->role = local.role;
 		c->rights = local.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
 		c->may_credential = local.role == ROLE_ADMIN && !is_app && !local.by_login;
@@ -321,7 +351,7 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 
 	if (r == E_AGAIN)
 		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
-	if (r == 0)
+	if (r == 0 || (!s.of_server && auth_is_handed_over(a->cgi)))
 		return 0;
 	c->via = s.via;
 	if (!s.of_server) {

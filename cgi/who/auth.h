@@ -30,6 +30,11 @@ struct err;
 int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err);
 void auth_close(struct auth *a); /* NULL is fine */
 
+/* The server has a person `admin`: this cgi's own password, sessions and tokens are over. */
+bool auth_is_handed_over(const struct cgi *cgi);
+/* Is this user this cgi's own `admin`, whom no server knows? */
+bool auth_is_own(const struct cgi *cgi, const char *user);
+
 /* Fill in c->actor and c->role, or refuse: E_AUTH, E_FORBIDDEN. Thread: HTTP. */
 int auth_check(struct auth *a, struct call *c);
 

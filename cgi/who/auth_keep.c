@@ -171,7 +171,8 @@ static void sessions_take(struct auth *a, const cJSON *root)
 		struct session s;
 
 		if (n == SESSIONS_MAX || !session_read(o, wall, now, &s) ||
-		    session__over(a, &s, now) || (!admins && strcmp(s.user, "admin") == 0))
+		    session__over(a, &s, now) ||
+		    (!admins && !s.of_server && strcmp(s.user, "admin") == 0))
 			continue;
 		if (!s.of_server && strcmp(s.user, "admin") != 0) {
 			former++; /* of a release in which the server knew no sessions */

@@ -76,6 +76,7 @@ struct token {
 	char name[USER_NAME_MAX], owner[USER_NAME_MAX]; /* owner "": nobody's */
 	char maker[136];                                /* the actor who made it */
 	bool is_app;        /* the key of an app: no bearer token, and the other way round */
+	bool credentials;   /* made by who has the server's machine: it changes credentials */
 	struct grant grant; /* no more than this, and than the owner */
 	unsigned char hash[TOKEN_HASH_BYTES];
 	int64_t created_s, expires_s; /* expires 0: never */

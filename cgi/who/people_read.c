@@ -125,6 +125,7 @@ static int each_token(void *ctx, const struct store_doc *d)
 	read_copy(t.owner, sizeof t.owner, root, "owner");
 	snprintf(t.maker, sizeof t.maker, "%s", d->actor ? d->actor : "");
 	t.is_app = json_true(root, "app");
+	t.credentials = json_true(root, "credentials");
 	t.created_s = json_int(root, "created", 0);
 	t.expires_s = json_int(root, "expires", 0);
 	grant__read(root, role, &t.grant);
