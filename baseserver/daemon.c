@@ -40,6 +40,7 @@
 #include "baseserver/plan/instantiator.h"
 #include "baseserver/plan/resolver.h"
 #include "baseserver/query/query.h"
+#include "baseserver/secret/directories.h"
 #include "baseserver/secret/outsiders.h"
 #include "baseserver/secret/passwords.h"
 #include "baseserver/secret/secrets.h"
@@ -90,7 +91,8 @@ struct daemon {
 	struct params *params;
 	struct secrets *secrets;
 	struct passwords *passwords;
-	struct outsiders *outsiders; /* NULL: no provider is set */
+	struct outsiders *outsiders;     /* NULL: no provider is set */
+	struct directories *directories; /* NULL: no directory is set */
 	struct logkeeper *logkeeper;
 	struct commander *commander;
 	struct invites *invites;
@@ -233,6 +235,9 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0 && p->oidc_issuer[0])
 		r = outsiders_new(place_of(d, "outsiders"), p, &d->outsiders, err);
 	cset.outsiders = d->outsiders;
+	if (r == 0 && p->ldap_url[0])
+		r = directories_new(place_of(d, "directories"), p, &d->directories, err);
+	cset.directories = d->directories;
 	if (r == 0)
 		r = params_new(place_of(d, "params"), d->ledger, d->site->store,
 		               &(struct params_secrets){ p->secrets_key_file, d->secrets },
@@ -297,9 +302,9 @@ static int make_net(struct daemon *d, struct err *err)
  * watchdog gives them STALL_SLOW times the limit. */
 static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 {
-	static const char *const slow[] = { "store",     "registry",  "lead",       "scrub",
-		                            "scrubber",  "forecast",  "forecaster", "secrets",
-		                            "passwords", "outsiders", NULL };
+	static const char *const slow[] = { "store",     "registry",  "lead",        "scrub",
+		                            "scrubber",  "forecast",  "forecaster",  "secrets",
+		                            "passwords", "outsiders", "directories", NULL };
 
 	return p->stall_ms * US_PER_MS * (near_is_one(thread, slow) ? STALL_SLOW : 1);
 }
@@ -392,7 +397,8 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 
 static int64_t abort_us(const char *thread)
 {
-	static const char *const waits[] = { "store", "registry", "secrets", "outsiders", NULL };
+	static const char *const waits[] = { "store",     "registry",    "secrets",
+		                             "outsiders", "directories", NULL };
 
 	return near_is_one(thread, waits) ? ABORT_STORE_US : ABORT_US;
 }
@@ -560,6 +566,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	params_free(d->params);
 	passwords_free(d->passwords);
 	outsiders_free(d->outsiders);
+	directories_free(d->directories);
 	secrets_free(d->secrets);
 	maintainer_free(d->maintainer);
 	instantiator_free(d->instantiator);

@@ -22,6 +22,8 @@ struct commander_settings settings_of_commander(const struct param_baseserver *p
 		                            .oidc_issuer = p->oidc_issuer,
 		                            .oidc_client = p->oidc_client_id,
 		                            .oidc_role = p->oidc_role,
+		                            .ldap_url = p->ldap_url,
+		                            .ldap_role = p->ldap_role,
 		                            .unfinished_max = p->project_unfinished_max,
 		                            .budget = { .window = p->window_dates_max,
 		                                        .project = p->project_dates_max,

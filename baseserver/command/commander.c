@@ -190,6 +190,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	progress_init(&c->progress);
 	sign_ins__init(c);
 	c->credentials.issuer = set->outsiders ? set->oidc_issuer : NULL;
+	c->credentials.directory = set->directories ? set->ldap_url : NULL;
 	c->vault = vault_new(set->secrets_key_file);
 	int r = commander__load(c, store, err);
 	if (r < 0) {

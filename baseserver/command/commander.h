@@ -22,6 +22,7 @@ struct lead_view;
 struct letter;
 struct err;
 struct ledger;
+struct directories;
 struct outsiders;
 struct passwords;
 struct secrets;
@@ -54,6 +55,9 @@ struct commander_settings {
 	struct outsiders *outsiders;           /* borrowed; NULL: no ID token is judged here */
 	const char *oidc_issuer, *oidc_client; /* oidc_client_id; borrowed */
 	const char *oidc_role;                 /* of who comes for the first time; borrowed */
+	struct directories *directories;       /* borrowed; NULL: no directory is asked here */
+	const char *ldap_url;                  /* borrowed */
+	const char *ldap_role;                 /* of who comes for the first time; borrowed */
 	const struct commander_guests *guests; /* query_guests; NULL: it takes no query */
 };
 

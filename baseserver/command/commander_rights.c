@@ -5,9 +5,10 @@
  *
  * Whom the server has no document of, the face only asserts: its own `admin`, until the server has
  * a person of that name, a token of its machine, somebody for whom a directory vouches. How far
- * that goes, the document of the face says (enum asserts), and the audit names the face. Of somebody for whom a directory vouches it goes to
- * his own document, and to a role below an administrator's unless the face asserts `admin`; of a
- * provider whose ID tokens the server judges (sign_outside.c) it goes nowhere. */
+ * that goes, the document of the face says (enum asserts), and the audit names the face. Of
+ * somebody for whom a directory vouches it goes to his own document, and to a role below an
+ * administrator's unless the face asserts `admin`; where the server asks the directory
+ * (sign_directory.c), or judges the provider's ID tokens (sign_outside.c), it goes nowhere. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,11 @@ static int judge_claim(const struct giver *g, struct refusal *f)
 	if (g->c->set.outsiders && strcmp(source, "oidc") == 0)
 		return refuse(f, E_FORBIDDEN, "actor", "upgrade sirdar-cgi",
 		              "the server judges ID tokens (its oidc_issuer is set): the word of "
+		              "the face %s about '%.64s' counts for nothing",
+		              g->face, g->actor);
+	if (g->c->set.directories && strcmp(source, "ldap") == 0)
+		return refuse(f, E_FORBIDDEN, "actor", "upgrade sirdar-cgi",
+		              "the server asks the directory (its ldap_url is set): the word of "
 		              "the face %s about '%.64s' counts for nothing",
 		              g->face, g->actor);
 	if (g->o->kind != CK_USER_SET || strcmp(g->o->user, g->name) != 0 ||

@@ -1,7 +1,7 @@
-/* Somebody signs in, at a face. A person's password is judged here, by the hash in his document; of
- * people of an OpenID provider the ID token is (sign_outside.c), where the server has its settings.
- * Of people of a directory (LDAP), and of a provider that the server is told nothing of, a face
- * asserts that they are who they say, as far as its document lets it (enum asserts).
+/* Somebody signs in, at a face. A person's password is judged here, by the hash in his document, or
+ * by the directory that he is of (sign_directory.c); of people of an OpenID provider the ID token
+ * is (sign_outside.c). Of people of a directory, or a provider, that the server is told nothing of,
+ * a face asserts that they are who they say, as far as its document lets it (enum asserts).
  *
  * A try with a password is booked before it is judged, and waits: one at a time is hashed, on a
  * thread of its own, in turns between faces, and within one between networks, so that whoever sends
@@ -28,7 +28,7 @@
 #include "util/json_put.h"
 #include "util/json_read.h"
 
-enum { LANE_MAX = 16, LANE_TEXT = 136, WORDS_MAX = 8192 };
+enum { WORDS_MAX = 8192 };
 
 /* --- who it is ---------------------------------------------------------------------------- */
 
@@ -128,98 +128,7 @@ static void code_ask(struct commander *c, struct sign_in *s)
 	sign__command(c, s, CK_FACTOR_USE, s->user, &args, code_judged);
 }
 
-/* --- in turns ----------------------------------------------------------------------------- */
-
-static void lane_of(const struct sign_in *s, char ret[LANE_TEXT])
-{
-	snprintf(ret, LANE_TEXT, "%.80s %s", s->r->face, s->network);
-}
-
-static uint64_t *turn_of(struct sign_ins *x, const char *text)
-{
-	return &x->turns[map_text(text) % TURNS];
-}
-
-static bool same_lane(const struct sign_in *a, const struct sign_in *b)
-{
-	return strcmp(a->r->face, b->r->face) == 0 && strcmp(a->network, b->network) == 0;
-}
-
-/* How many wait of its face, and of its lane. */
-struct length {
-	size_t face, lane;
-};
-
-static struct length length_of(const struct sign_ins *x, const struct sign_in *s)
-{
-	struct length n = { 0, 0 };
-
-	for (size_t i = 0; i < x->n; i++) {
-		n.face += strcmp(x->waiting[i]->r->face, s->r->face) == 0;
-		n.lane += same_lane(x->waiting[i], s);
-	}
-	return n;
-}
-
-static struct sign_in *take_at(struct sign_ins *x, size_t at)
-{
-	struct sign_in *s = x->waiting[at];
-
-	CHECK(at < x->n);
-	x->n--;
-	memmove(&x->waiting[at], &x->waiting[at + 1], (x->n - at) * sizeof x->waiting[0]);
-	return s;
-}
-
-/* The face, and in it the lane, that has waited for its turn for longest. A lane that never had one
- * has waited since it came: else networks that are invented would always come first. */
-static struct sign_in *take_next(struct sign_ins *x)
-{
-	uint64_t best[2] = { UINT64_MAX, UINT64_MAX };
-	char lane[LANE_TEXT];
-	size_t at = 0;
-
-	for (size_t i = 0; i < x->n; i++) {
-		lane_of(x->waiting[i], lane);
-		uint64_t face = *turn_of(x, x->waiting[i]->r->face), of = *turn_of(x, lane);
-		of = of > x->waiting[i]->came ? of : x->waiting[i]->came;
-		if (face > best[0] || (face == best[0] && of >= best[1]))
-			continue;
-		best[0] = face;
-		best[1] = of;
-		at = i;
-	}
-	struct sign_in *s = take_at(x, at);
-	lane_of(s, lane);
-	*turn_of(x, s->r->face) = *turn_of(x, lane) = ++x->turn;
-	return s;
-}
-
-/* The last of the longest lane, of the face of which most wait: it gives its place to one whose
- * face, or in it whose lane, is shorter. */
-static size_t longest_last(const struct sign_ins *x, struct length *ret)
-{
-	size_t at = 0;
-
-	*ret = (struct length){ 0, 0 };
-	for (size_t i = 0; i < x->n; i++) {
-		struct length n = length_of(x, x->waiting[i]);
-
-		if (n.face < ret->face || (n.face == ret->face && n.lane < ret->lane))
-			continue;
-		*ret = n;
-		at = i;
-	}
-	return at;
-}
-
-/* It was not judged: no try of anybody. */
-static void sign_busy(struct commander *c, struct sign_in *s)
-{
-	if (s->is_booked)
-		tries_back(c->sign_ins->tries, s->user, s->network, actor_mono_us(c->me));
-	sign__busy(s);
-}
+/* --- its turn ----------------------------------------------------------------------------- */
 
 static void judge_next(struct commander *c);
 
@@ -227,12 +136,12 @@ static void password_judged(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct password_question *q = (struct password_question *)l;
-	struct sign_in *s = c->sign_ins->judged;
+	struct sign_in *s = c->sign_ins->passwords.judged;
 	struct refusal f = { 0 };
 
 	commander_fold(c);
 	CHECK(s);
-	c->sign_ins->judged = NULL;
+	c->sign_ins->passwords.judged = NULL;
 	const struct jval *p = person_of(c, s->user);
 	bool right = q->is_right && p && !jv_true(p, "disabled") && !is_outside(p) &&
 	             jv_int(p, "since", 0) == s->since;
@@ -261,11 +170,11 @@ static void question_discard(struct letter *l)
 
 static void judge_next(struct commander *c)
 {
-	struct sign_ins *x = c->sign_ins;
+	struct sign_queue *x = &c->sign_ins->passwords;
 
 	while (!x->judged && x->n) {
 		struct password_question *q = mem_new(sizeof *q);
-		struct sign_in *s = take_next(x);
+		struct sign_in *s = sign__take_next(x);
 		const struct jval *p = person_of(c, s->user);
 
 		q->reply_to = c->me;
@@ -281,7 +190,7 @@ static void judge_next(struct commander *c)
 			continue;
 		question_discard(&q->letter);
 		x->judged = NULL;
-		sign_busy(c, s);
+		sign__not_judged(c, s);
 	}
 }
 
@@ -290,6 +199,11 @@ static void judge_next(struct commander *c)
 static bool is_by_provider(const struct sign_in *s)
 {
 	return strcmp(s->via, "oidc") == 0;
+}
+
+static bool is_by_directory(const struct sign_in *s)
+{
+	return strcmp(s->via, "ldap") == 0;
 }
 
 static int sign_read(const struct commander *c, struct sign_in *s, struct refusal *f)
@@ -309,6 +223,8 @@ static int sign_read(const struct commander *c, struct sign_in *s, struct refusa
 	network_of(jv_str(s->args, "address"), 3, s->network);
 	if (is_by_provider(s) && (outside__judges(c) || jv_true(s->args, "begin")))
 		return 0; /* who it is, its ID token says */
+	if (is_by_directory(s) && jv_true(s->args, "begin"))
+		return 0;
 	if (s->r->args_len > WORDS_MAX)
 		return refuse(f, E_TOO_BIG, NULL, NULL,
 		              "a sign-in without an ID token has %d bytes at most", WORDS_MAX);
@@ -332,38 +248,16 @@ static int try_take(struct commander *c, struct sign_in *s, struct refusal *f)
 	                             (int64_t)(wait_us / US_PER_S + 1));
 }
 
-static void sign_wait(struct commander *c, struct sign_in *s)
-{
-	struct sign_ins *x = c->sign_ins;
-	struct length own = length_of(x, s), longest;
-
-	if (own.lane >= LANE_MAX) {
-		sign_busy(c, s);
-		return;
-	}
-	if (x->n == WAITING_MAX) {
-		size_t at = longest_last(x, &longest);
-		bool is_shorter = own.face + 1 < longest.face ||
-		                  (own.face == longest.face && own.lane + 1 < longest.lane);
-		struct sign_in *gives = is_shorter ? take_at(x, at) : s;
-
-		sign_busy(c, gives);
-		if (gives == s)
-			return;
-	}
-	s->came = x->turn;
-	x->waiting[x->n++] = s;
-	judge_next(c);
-}
-
 static void by_password(struct commander *c, struct sign_in *s)
 {
 	struct refusal f = { 0 };
 
 	if (try_take(c, s, &f) < 0)
 		sign__refuse(s, &f);
-	else
-		sign_wait(c, s);
+	else if (directory__may_know(c, s->user))
+		directory__ask(c, s);
+	else if (sign__wait(c, &c->sign_ins->passwords, s))
+		judge_next(c);
 }
 
 static void by_assertion(struct commander *c, struct sign_in *s)
@@ -376,6 +270,8 @@ static void by_assertion(struct commander *c, struct sign_in *s)
 	}
 	if (is_by_provider(s))
 		outside__believed(c, s);
+	else
+		directory__believed(c, s);
 	s->since = jv_int(person_of(c, s->user), "since", 0);
 	sign__right(c, s);
 }
@@ -398,6 +294,10 @@ static void on_sign_in(struct letter *l, void *self)
 		outside__begin(c, s);
 	else if (is_by_provider(s) && outside__judges(c))
 		outside__judge(c, s);
+	else if (is_by_directory(s) && jv_true(s->args, "begin"))
+		directory__begin(c, s);
+	else if (is_by_directory(s) && directory__judges(c))
+		directory__asserted(s);
 	else
 		by_assertion(c, s);
 }
@@ -425,11 +325,10 @@ void sign_ins__done(struct commander *c)
 
 	if (!x)
 		return;
-	for (size_t i = 0; i < x->n; i++)
-		sign__free(x->waiting[i]);
+	sign__queue_done(&x->passwords);
+	sign__queue_done(&x->directory);
 	for (size_t i = 0; i < x->n_keeping; i++)
 		sign__free(x->keeping[i]);
-	sign__free(x->judged);
 	tries_free(x->tries);
 	outside__free(x->outside);
 	free(x->keeping);

@@ -119,8 +119,12 @@ static const struct proof *proof_of(const struct credentials *x, const struct do
 
 static bool is_believed(const struct credentials *x, const struct jval *session)
 {
-	return !x->issuer || strcmp(jv_str(session, "via"), "oidc") != 0 ||
-	       strcmp(jv_str(session, "issuer"), x->issuer) == 0;
+	const char *via = jv_str(session, "via");
+	const char *judge = strcmp(via, "oidc") == 0   ? x->issuer
+	                    : strcmp(via, "ldap") == 0 ? x->directory
+	                                               : NULL;
+
+	return !judge || strcmp(jv_str(session, "issuer"), judge) == 0;
 }
 
 static bool find_session(const struct credentials *x, const struct docs *docs, const char *hex,

@@ -38,6 +38,7 @@ struct credentials {
 	/* The server judges ID tokens of this provider: sessions of its people that it did not
 	 * judge, of before or of another one, are over. NULL: a face is believed. Borrowed */
 	const char *issuer;
+	const char *directory; /* the same of the directory at this address */
 };
 
 /* What a secret lets somebody in as; borrowed of the documents. */

@@ -70,6 +70,7 @@ static void sign_answer(struct sign_in *s, uint64_t number)
 	if (s->secret[0])
 		put_text(&body, "session", s->secret);
 	put_text(&body, "user", s->user);
+	put_text(&body, "via", s->via);
 	put_int(&body, "since", s->since);
 	put_int(&body, "factor", s->factor);
 	put_close(&body, '}');
@@ -155,8 +156,9 @@ static void print_session(const struct commander *c, const struct sign_in *s, st
 	put_text(out, "address", jv_str(s->args, "address"));
 	put_text(out, "agent", jv_str(s->args, "agent"));
 	put_text(out, "face", s->r->face);
-	if (*s->name) /* judged by its ID token */
-		put_text(out, "issuer", c->set.oidc_issuer);
+	if (*s->name) /* judged here, by his ID token or by the directory */
+		put_text(out, "issuer",
+		         strcmp(s->via, "ldap") == 0 ? c->set.ldap_url : c->set.oidc_issuer);
 	put_int(out, "since", s->since);
 	put_int(out, "factor", s->factor);
 	put_int(out, "expires",

@@ -9,7 +9,8 @@
  * known: a token serves once. What a token says of a person is judged on a thread of its own
  * (baseserver/secret/outsiders.h), one face having so many under way at most.
  *
- * Then it is decided here who that is: a name belongs to the subject that it first came from.
+ * Then it is decided here who that is, as of people of a directory (sign_directory.c): a name
+ * belongs to the subject that it first came from.
  * What is new of the person the server keeps by a command of its own, one at a time, so that two
  * who come in by one new name at once are not taken for one. */
 #include <sodium.h>
@@ -175,8 +176,8 @@ static const struct jval *known_as(const struct commander *c, const char *name)
 	return d ? doc_json(d) : NULL;
 }
 
-/* The name under which that subject is known; NULL: under none. */
-static const char *name_of(const struct commander *c, const char *subject)
+/* The name under which that subject of that source is known; NULL: under none. */
+static const char *name_of(const struct commander *c, const char *source, const char *subject)
 {
 	const struct docs *people = &c->docs[DOC_USER];
 
@@ -184,17 +185,18 @@ static const char *name_of(const struct commander *c, const char *subject)
 		const struct jval *p = people->items[i].retired ? NULL
 		                                                : doc_json(&people->items[i]);
 
-		if (p && strcmp(jv_str(p, "source"), "oidc") == 0 &&
+		if (p && strcmp(jv_str(p, "source"), source) == 0 &&
 		    strcmp(jv_str(p, "subject"), subject) == 0)
 			return people->items[i].name;
 	}
 	return NULL;
 }
 
-static int check_name(const struct commander *c, const struct vouched *who, struct refusal *f)
+static int check_name(const struct commander *c, const char *source, const struct vouched *who,
+                      struct refusal *f)
 {
 	const struct jval *p = known_as(c, who->name);
-	const char *other = name_of(c, who->subject), *subject = jv_str(p, "subject");
+	const char *other = name_of(c, source, who->subject), *subject = jv_str(p, "subject");
 
 	if (!person_name_ok(who->name))
 		return refuse(f, E_AUTH, NULL, "letters, digits, . _ @ -",
@@ -205,14 +207,17 @@ static int check_name(const struct commander *c, const struct vouched *who, stru
 		return refuse(f, E_FORBIDDEN, NULL, NULL, "this person is %s here", other);
 	if (p && jv_true(p, "disabled"))
 		return refuse(f, E_FORBIDDEN, NULL, NULL, "%s may not sign in", who->name);
-	if (p && strcmp(jv_str(p, "source"), "oidc") != 0)
+	if (p && strcmp(jv_str(p, "source"), source) != 0)
 		return refuse(f, E_FORBIDDEN, NULL, NULL,
-		              "%s is a user of this Sirdar with a password here, not of oidc",
-		              who->name);
+		              "%s is a user of this Sirdar with a password here, not of %s",
+		              who->name, source);
 	if (*subject && strcmp(subject, who->subject) != 0)
 		return refuse(f, E_FORBIDDEN, NULL,
-		              "an administrator, if it is the same person: sirdar user set NAME "
-		              "--source oidc",
+		              strcmp(source, "ldap") == 0
+		                      ? "an administrator, if it is the same person: sirdar user "
+		                        "set NAME --source ldap"
+		                      : "an administrator, if it is the same person: sirdar user "
+		                        "set NAME --source oidc",
 		              "the name %s was somebody else's", who->name);
 	return 0;
 }
@@ -223,7 +228,7 @@ struct mapped {
 	size_t n;
 };
 
-static const char *group_of(const struct commander *c, const char *external)
+static const char *group_of(const struct commander *c, const char *source, const char *external)
 {
 	const struct docs *groups = &c->docs[DOC_GROUP];
 
@@ -232,18 +237,19 @@ static const char *group_of(const struct commander *c, const char *external)
 		const struct jval *g = d->retired ? NULL : doc_json(d);
 		const char *called = *jv_str(g, "external") ? jv_str(g, "external") : d->name;
 
-		if (g && strcmp(jv_str(g, "source"), "oidc") == 0 &&
+		if (g && strcmp(jv_str(g, "source"), source) == 0 &&
 		    strcasecmp(called, external) == 0)
 			return d->name;
 	}
 	return NULL;
 }
 
-static void groups_map(const struct commander *c, const struct vouched *who, struct mapped *ret)
+static void groups_map(const struct commander *c, const char *source, const struct vouched *who,
+                       struct mapped *ret)
 {
 	ret->n = 0;
 	for (size_t i = 0; i < who->n_groups && ret->n < GROUPS_KEPT; i++) {
-		const char *name = group_of(c, who->groups[i]);
+		const char *name = group_of(c, source, who->groups[i]);
 
 		if (name)
 			ret->names[ret->n++] = name;
@@ -263,19 +269,20 @@ static bool groups_same(const struct jval *person, const struct mapped *m)
 	return n == m->n;
 }
 
-static void print_person(const struct commander *c, const struct vouched *who,
-                         const struct mapped *m, bool is_new, struct buf *out)
+/* role: of who comes for the first time; NULL: he is known. */
+static void print_person(const char *source, const struct vouched *who, const struct mapped *m,
+                         const char *role, struct buf *out)
 {
 	put_open(out, NULL, '{');
 	put_text(out, "user", who->name);
-	put_text(out, "source", "oidc");
+	put_text(out, "source", source);
 	put_text(out, "subject", who->subject);
 	put_open(out, "groups", '[');
 	for (size_t i = 0; i < m->n; i++)
 		put_text(out, NULL, m->names[i]);
 	put_close(out, ']');
-	if (is_new) {
-		put_text(out, "role", c->set.oidc_role);
+	if (role) {
+		put_text(out, "role", role);
 		put_text(out, "full_name", who->full_name);
 		put_text(out, "mail", who->mail);
 	}
@@ -284,7 +291,7 @@ static void print_person(const struct commander *c, const struct vouched *who,
 
 static int no_role(const char *name, struct refusal *f)
 {
-	return refuse(f, E_FORBIDDEN, NULL, "sirdar group add --source oidc --external",
+	return refuse(f, E_FORBIDDEN, NULL, "sirdar group add --source ldap|oidc --external",
 	              "%s has no role here: an administrator gives one, or a group that has one",
 	              name);
 }
@@ -298,7 +305,7 @@ static void let_in(struct commander *c, struct sign_in *s)
 	struct refusal f = { 0 };
 
 	if (!g.person || jv_true(g.person, "disabled") ||
-	    strcmp(jv_str(g.person, "source"), "oidc") != 0)
+	    strcmp(jv_str(g.person, "source"), s->via) != 0)
 		refuse(&f, E_FORBIDDEN, NULL, NULL, "%s may not sign in", s->user);
 	else if (grants_role(&g) == LEAST_COUNT)
 		no_role(s->user, &f);
@@ -345,13 +352,14 @@ static void arrival_decide(struct commander *c, struct arrival *a)
 {
 	const struct jval *p = known_as(c, a->who.name);
 	struct sign_in *s = a->s;
+	const char *role = strcmp(s->via, "ldap") == 0 ? c->set.ldap_role : c->set.oidc_role;
 	struct refusal f = { 0 };
 	struct mapped m;
 	struct buf args;
-	int r = check_name(c, &a->who, &f);
+	int r = check_name(c, s->via, &a->who, &f);
 
-	groups_map(c, &a->who, &m);
-	if (r == 0 && !p && m.n == 0 && strcmp(c->set.oidc_role, "none") == 0)
+	groups_map(c, s->via, &a->who, &m);
+	if (r == 0 && !p && m.n == 0 && strcmp(role, "none") == 0)
 		r = no_role(a->who.name, &f);
 	if (r == 0)
 		snprintf(s->name, sizeof s->name, "%s", a->who.name);
@@ -360,8 +368,8 @@ static void arrival_decide(struct commander *c, struct arrival *a)
 		char actor[PERSON_NAME + sizeof "oidc:"];
 
 		buf_init(&args);
-		print_person(c, &a->who, &m, !p, &args);
-		snprintf(actor, sizeof actor, "oidc:%s", s->name);
+		print_person(s->via, &a->who, &m, p ? NULL : role, &args);
+		snprintf(actor, sizeof actor, "%s:%s", s->via, s->name);
 		c->sign_ins->outside->keeping = a;
 		sign__command(c, s, CK_USER_SET, actor, &args, person_kept);
 		return;
@@ -383,6 +391,18 @@ static void decide_all(struct commander *c)
 		x->arrivals = a->next;
 		arrival_decide(c, a);
 	}
+}
+
+void outside__arrive(struct commander *c, struct sign_in *s, struct vouched *who)
+{
+	struct arrival *a = mem_new(sizeof *a), **at = &c->sign_ins->outside->arrivals;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = a;
+	*a = (struct arrival){ .s = s, .who = *who };
+	*who = (struct vouched){ 0 };
+	decide_all(c);
 }
 
 /* --- its ID token ---------------------------------------------------------------------------- */
@@ -429,20 +449,13 @@ static void token_judged(struct letter *l, void *self)
 	struct outside *x = c->sign_ins->outside;
 	struct sign_in *s = q->ctx;
 	struct refusal f = { 0 };
-	struct arrival *a, **at = &x->arrivals;
 
 	commander_fold(c);
 	asked_end(x, s);
-	if (judged_check(c, q, &f) < 0) {
+	if (judged_check(c, q, &f) < 0)
 		sign__refuse(s, &f);
-	} else {
-		while (*at)
-			at = &(*at)->next;
-		*at = a = mem_new(sizeof *a);
-		*a = (struct arrival){ .s = s, .who = q->who };
-		q->who = (struct vouched){ 0 };
-		decide_all(c);
-	}
+	else
+		outside__arrive(c, s, &q->who);
 	outsider_question_done(q);
 	free(q);
 }
@@ -529,18 +542,28 @@ void outside__judge(struct commander *c, struct sign_in *s)
 
 /* --- where the server judges none ------------------------------------------------------------- */
 
-static bool has_some(const struct docs *ds)
+static bool has_some(const struct docs *ds, const char *source)
 {
 	for (size_t i = 0; i < ds->n; i++)
 		if (!ds->items[i].retired &&
-		    strcmp(jv_str(doc_json(&ds->items[i]), "source"), "oidc") == 0)
+		    strcmp(jv_str(doc_json(&ds->items[i]), "source"), source) == 0)
 			return true;
 	return false;
 }
 
+static bool knows_some(const struct commander *c, const char *source)
+{
+	return has_some(&c->docs[DOC_USER], source) || has_some(&c->docs[DOC_GROUP], source);
+}
+
 void outside__look(struct commander *c)
 {
-	if (!outside__judges(c) && (has_some(&c->docs[DOC_USER]) || has_some(&c->docs[DOC_GROUP])))
+	if (!c->set.directories && knows_some(c, "ldap"))
+		log_warn("ldap.believed",
+		         "there are people or groups of a directory, and ldap_url is empty: "
+		         "whatever face says that somebody is one of them is believed. Set "
+		         "ldap_url at the server, which asks the directory then");
+	if (!outside__judges(c) && knows_some(c, "oidc"))
 		log_warn("oidc.believed",
 		         "there are people or groups of an OpenID provider, and oidc_issuer is "
 		         "empty: the server believes any face that says who somebody is. Set "

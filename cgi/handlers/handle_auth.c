@@ -1,6 +1,6 @@
 /* Sign-in, sign-out, the session, one's own password. A sign-in goes through several threads, a
  * function for each step: the users are read anew on a thread that reads, the password is verified
- * by the server (or by LDAP on the way's thread, of which the server is told), and only
+ * by the server (or by LDAP on the way's thread, where the server asks no directory), and only
  * login_done() decides what the person may: his role as it is now, never more. Passwords are wiped
  * as soon as they were used. `admin` is no document until the server keeps him: till then his is
  * verified on the hash thread, and he signs in without a server. Failed tries are counted by
@@ -44,6 +44,7 @@ struct login {
 	bool is_own;     /* whose password is changed: this cgi's own admin */
 	const char *via; /* static */
 	struct outsider outsider;
+	call_fn there, here; /* the server asks the directory, or this face does */
 };
 
 /* A text member of the body, copied; E_INVALID when required and absent, or too long. */
@@ -127,6 +128,8 @@ static int login_taken(struct call *c)
 	l->factor = c->factor;
 	if (r < 0)
 		return r;
+	if (strcmp(l->via, "password") == 0) /* of whom the server asked a directory: ldap */
+		l->via = c->via;
 	c->then = login_read_anew;
 	return call_read(c, people_work);
 }
@@ -229,6 +232,27 @@ static int ldap_told(struct call *c)
 	return outsider_enter(c, &l->outsider, login_done);
 }
 
+static int ldap_begun(struct call *c)
+{
+	struct login *l = c->extra;
+	bool is_judged;
+
+	if (sign_in_judged(c, &is_judged) < 0)
+		return c->err.code;
+	return is_judged ? l->there(c) : l->here(c);
+}
+
+/* A directory is set here. The server asks its own, where it has one: `there`; else here. */
+static int ldap_begin(struct call *c, call_fn there, call_fn here)
+{
+	struct login *l = c->extra;
+
+	l->there = there;
+	l->here = here;
+	return sign_in_ask(c, &(struct sign_in){ .user = "", .via = "ldap", .begin = true },
+	                   ldap_begun);
+}
+
 /* Who has a password here is not asked about elsewhere. */
 static bool is_ldaps(struct call *c, const char *user)
 {
@@ -241,6 +265,19 @@ static bool is_ldaps(struct call *c, const char *user)
 	return is;
 }
 
+static int login_there(struct call *c)
+{
+	struct login *l = c->extra;
+
+	return login_ask(c, l->password);
+}
+
+static int login_here(struct call *c)
+{
+	c->then = ldap_told;
+	return call_way(c, ldap_work);
+}
+
 /* The users as they are now. Without a store admin can sign in all the same; where there is none
  * yet (E_AGAIN) there are no others. */
 static int login_read(struct call *c)
@@ -250,10 +287,8 @@ static int login_read(struct call *c)
 	if (c->err.code < 0 && c->err.code != E_AGAIN && strcmp(l->user, "admin") != 0)
 		return c->err.code;
 	c->err = (struct err){ 0 };
-	if (is_ldaps(c, l->user)) {
-		c->then = ldap_told;
-		return call_way(c, ldap_work);
-	}
+	if (is_ldaps(c, l->user))
+		return ldap_begin(c, login_there, login_here);
 	if (!auth_is_own(c->cgi, l->user))
 		return login_ask(c, l->password);
 	c->then = login_second;
@@ -345,6 +380,23 @@ static int proof_of_directory(struct call *c)
 	return sign_in_ask(c, &(struct sign_in){ .user = c->user, .via = "ldap" }, proof_shown);
 }
 
+static int proof_here(struct call *c)
+{
+	c->then = proof_of_directory;
+	return call_way(c, ldap_work);
+}
+
+static int proof_there(struct call *c)
+{
+	struct login *l = c->extra;
+	int r = sign_in_ask(
+		c, &(struct sign_in){ .user = l->user, .password = l->password, .via = "password" },
+		proof_shown);
+
+	sodium_memzero(l->password, sizeof l->password);
+	return r;
+}
+
 /* Who asks shows the password once more, with a session that is the server's. */
 int proof_post(struct call *c)
 {
@@ -361,15 +413,9 @@ int proof_post(struct call *c)
 	if (auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
 	snprintf(l->user, sizeof l->user, "%s", c->user);
-	if (strcmp(source, "ldap") == 0) {
-		c->then = proof_of_directory;
-		return call_way(c, ldap_work);
-	}
-	int r = sign_in_ask(
-		c, &(struct sign_in){ .user = l->user, .password = l->password, .via = "password" },
-		proof_shown);
-	sodium_memzero(l->password, sizeof l->password);
-	return r;
+	if (strcmp(source, "ldap") == 0 && ways_has_ldap(c->cgi->ways))
+		return ldap_begin(c, proof_there, proof_here);
+	return proof_there(c);
 }
 
 /* --- password --- */

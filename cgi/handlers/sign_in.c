@@ -98,6 +98,32 @@ int sign_in_begun(struct call *c, char ret_nonce[AUTH_TEXT_MAX])
 	return r;
 }
 
+int sign_in_judged(struct call *c, bool *ret)
+{
+	cJSON *root = NULL;
+	int r = c->err.code;
+
+	*ret = false;
+	if (r == E_AUTH) { /* of a release that takes it for somebody without a name */
+		c->err = (struct err){ 0 };
+		return 0;
+	}
+	if (r == 0)
+		r = json_parse(buf_str(&c->out), c->out.len, &root, &c->err);
+	*ret = r == 0 && json_true(root, "judged");
+	json_free(root);
+	answer_wipe(c);
+	return r;
+}
+
+/* By the server's word: the password that was typed may have been the directory's. */
+static const char *way_of(const char *via)
+{
+	return via && strcmp(via, "ldap") == 0   ? "ldap"
+	       : via && strcmp(via, "oidc") == 0 ? "oidc"
+	                                         : "password";
+}
+
 int sign_in_taken(struct call *c, int64_t *ret_since)
 {
 	cJSON *root = NULL;
@@ -118,6 +144,8 @@ int sign_in_taken(struct call *c, int64_t *ret_since)
 		*ret_since = json_int(root, "since", 0);
 	if (r == 0)
 		c->factor = json_int(root, "factor", 0);
+	if (r == 0)
+		c->via = way_of(json_text(root, "via"));
 	if (r == 0 && json_text(root, "user"))
 		snprintf(c->user, sizeof c->user, "%s", json_text(root, "user"));
 	answer_wipe(c);

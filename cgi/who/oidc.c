@@ -24,6 +24,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/fs.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
 #include "util/log.h"
@@ -77,7 +78,7 @@ int oidc_open(struct cgi *cgi, struct oidc **ret, struct err *err)
 	if (r < 0)
 		return r;
 	return p->oidc_client_secret_file[0] != '\0'
-	               ? secret_line(p->oidc_client_secret_file, &o->secret, err)
+	               ? fs_read_secret_line(p->oidc_client_secret_file, &o->secret, err)
 	               : 0;
 }
 

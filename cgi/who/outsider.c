@@ -1,4 +1,4 @@
-/* What the ways in share: who an outsider is here, and a secret of their settings.
+/* What the ways in share: who an outsider is here.
  *
  * A name belongs to the source and the subject it first came from (cgi/who rule 9). This file
  * decides and makes the arguments of the command; it sends nothing: the handlers tell the server.
@@ -6,40 +6,12 @@
 #include "cgi/who/outsider.h"
 
 #include <cjson/cJSON.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
-#include "util/alloc.h"
-#include "util/buf.h"
 #include "util/err.h"
-#include "util/fs.h"
-
-#define SECRET_BYTES_MAX 4096
-
-/* --- settings --- */
-
-int secret_line(const char *path, char **ret, struct err *err)
-{
-	struct buf text;
-	size_t n;
-	int r;
-
-	buf_init(&text);
-	r = fs_read_secret(path, SECRET_BYTES_MAX, &text, err);
-	if (r == 0) {
-		n = strcspn(buf_str(&text), "\r\n");
-		if (n == 0)
-			r = err_set(err, E_INVALID, "%s: want one line", path);
-		else
-			*ret = mem_strn(buf_str(&text), n);
-		sodium_memzero(text.data, text.cap);
-	}
-	buf_done(&text);
-	return r;
-}
 
 /* --- who comes in --- */
 

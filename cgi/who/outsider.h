@@ -1,5 +1,4 @@
 /* outsider.h — somebody for whom a directory or a provider vouches, and which user he is here.
- * Beside that a secret as both ways' settings name one.
  */
 #ifndef CGI_OUTSIDER_H
 #define CGI_OUTSIDER_H
@@ -32,8 +31,5 @@ void outsider_group(struct cgi *cgi, struct outsider *o, const char *external);
  *   errors  E_AGAIN the users are not read yet; E_FORBIDDEN the name is somebody else's, the user
  *           is disabled, or nothing gives him a role */
 int outsider_admit(struct call *c, const struct outsider *o, struct cJSON **ret_changes);
-
-/* A secret of one line. E_INVALID */
-int secret_line(const char *path, char **ret, struct err *err);
 
 #endif

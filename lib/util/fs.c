@@ -317,3 +317,21 @@ int fs_lock(const char *path, int *ret_fd, long *ret_owner, struct err *err)
 		return err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", path);
 	return 0;
 }
+
+int fs_read_secret_line(const char *path, char **ret, struct err *err)
+{
+	enum { LINE_BYTES_MAX = 4096 };
+	struct buf text;
+
+	buf_init(&text);
+	int r = fs_read_secret(path, LINE_BYTES_MAX, &text, err);
+	size_t n = r == 0 ? strcspn(buf_str(&text), "\r\n") : 0;
+	if (r == 0 && n == 0)
+		r = err_set(err, E_INVALID, "%s: want one line", path);
+	if (r == 0)
+		*ret = mem_strn(buf_str(&text), n);
+	if (text.data)
+		explicit_bzero(text.data, text.cap);
+	buf_done(&text);
+	return r;
+}

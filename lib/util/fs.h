@@ -32,6 +32,9 @@ int fs_read_trusted(const char *path, size_t max, struct buf *ret_text, struct e
  * read it. For keys. */
 int fs_read_secret(const char *path, size_t max, struct buf *ret_text, struct err *err);
 
+/* Its first line alone, heap; E_INVALID: that is empty. */
+int fs_read_secret_line(const char *path, char **ret, struct err *err);
+
 /* Whether fs_read_secret() would refuse it: 0 or E_FORBIDDEN, E_NOT_FOUND, E_IO. */
 int fs_secret_check(const char *path, struct err *err);
 

@@ -205,6 +205,10 @@ static int provider_check(const struct param_baseserver *p, struct err *err)
 
 	if (r == 0 && p->oidc_issuer[0] && !p->oidc_client_id[0])
 		r = err_set(err, E_INVALID, "oidc_issuer wants oidc_client_id");
+	if (r == 0 && !near_is_one(p->ldap_role, roles))
+		r = err_set(err, E_INVALID,
+		            "ldap_role is '%s', want none, viewer, developer or operator",
+		            p->ldap_role);
 	if (r == 0 && !near_is_one(p->oidc_role, roles))
 		r = err_set(err, E_INVALID,
 		            "oidc_role is '%s', want none, viewer, developer or operator",

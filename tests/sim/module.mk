@@ -1,5 +1,5 @@
 SIM_SRC := $(wildcard tests/sim/*.c)
-SIM_LIBS := core openid store rt sched util
+SIM_LIBS := core openid directory store rt sched util
 $(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),-lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c -lgnutls))
 
 # Copies of the sources that a planted bug touches, compiled: $(1) patch, $(2) folder for them.

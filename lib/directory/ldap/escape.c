@@ -1,4 +1,4 @@
-#include "cgi/who/escape.h"
+#include "directory/escape.h"
 
 #include <stdio.h>
 #include <string.h>

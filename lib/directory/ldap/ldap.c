@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "cgi/who/directory.h"
-#include "cgi/who/escape.h"
+#include "directory/escape.h"
+#include "directory/visit.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -23,8 +23,8 @@ struct visit {
 
 static struct timeval wait_of(const struct visit *v)
 {
-	return (struct timeval){ .tv_sec = v->ask->timeout_ms / 1000,
-		                 .tv_usec = v->ask->timeout_ms % 1000 * 1000 };
+	return (struct timeval){ .tv_sec = v->ask->set.timeout_ms / 1000,
+		                 .tv_usec = v->ask->set.timeout_ms % 1000 * 1000 };
 }
 
 static int away(struct visit *v, const char *what, int code)
@@ -34,7 +34,7 @@ static int away(struct visit *v, const char *what, int code)
 
 	ldap_get_option(v->ld, LDAP_OPT_DIAGNOSTIC_MESSAGE, &more);
 	r = err_set(v->err, code == LDAP_TIMEOUT ? E_TIMEOUT : E_AGAIN,
-	            "the directory %.100s: %s: %s%s%.100s", v->ask->url, what,
+	            "the directory %.100s: %s: %s%s%.100s", v->ask->set.url, what,
 	            ldap_err2string(code), more && *more ? ", " : "", more ? more : "");
 	ldap_memfree(more);
 	return r;
@@ -74,10 +74,10 @@ static int set_options(struct visit *v)
 	ldap_set_option(v->ld, LDAP_OPT_NETWORK_TIMEOUT, &wait);
 	ldap_set_option(v->ld, LDAP_OPT_TIMEOUT, &wait);
 	ldap_set_option(v->ld, LDAP_OPT_X_TLS_REQUIRE_CERT, &demand);
-	if (v->ask->ca_file[0])
-		ldap_set_option(v->ld, LDAP_OPT_X_TLS_CACERTFILE, v->ask->ca_file);
+	if (v->ask->set.ca_file[0])
+		ldap_set_option(v->ld, LDAP_OPT_X_TLS_CACERTFILE, v->ask->set.ca_file);
 	ldap_set_option(v->ld, LDAP_OPT_X_TLS_NEWCTX, &is_client);
-	if (!v->ask->start_tls)
+	if (!v->ask->set.start_tls)
 		return 0;
 	r = ldap_start_tls(v->ld, NULL, NULL, &id);
 	r = result_of(v, r, id);
@@ -129,9 +129,9 @@ static void first_value(struct visit *v, LDAPMessage *entry, const char *attribu
 
 static void groups_of_entry(struct visit *v, LDAPMessage *entry)
 {
-	struct berval **values = v->ask->group_attribute[0]
+	struct berval **values = v->ask->set.group_attribute[0]
 	                                 ? ldap_get_values_len(v->ld, entry,
-	                                                       v->ask->group_attribute)
+	                                                       v->ask->set.group_attribute)
 	                                 : NULL;
 
 	for (size_t i = 0; values && values[i] && i < GROUPS_MAX; i++) {
@@ -145,9 +145,9 @@ static void groups_of_entry(struct visit *v, LDAPMessage *entry)
 static int ldap_search(struct visit *v, const char *base, int scope, const char *filter, int max,
                        LDAPMessage **ret)
 {
-	char *attributes[] = { (char *)(uintptr_t)v->ask->group_attribute,
-		               (char *)(uintptr_t)v->ask->name_attribute,
-		               (char *)(uintptr_t)v->ask->mail_attribute,
+	char *attributes[] = { (char *)(uintptr_t)v->ask->set.group_attribute,
+		               (char *)(uintptr_t)v->ask->set.name_attribute,
+		               (char *)(uintptr_t)v->ask->set.mail_attribute,
 		               (char *)(uintptr_t) "entryUUID", NULL };
 	struct timeval wait = wait_of(v);
 
@@ -161,9 +161,9 @@ static int ldap_search(struct visit *v, const char *base, int scope, const char 
 /* The one entry of this name; none, or several: not he. */
 static int find_dn(struct visit *v, char **ret_dn)
 {
-	char *filter = ldap_fill(v->ask->filter, v->ask->user, ""), *dn = NULL;
+	char *filter = ldap_fill(v->ask->set.filter, v->ask->user, ""), *dn = NULL;
 	LDAPMessage *found = NULL;
-	int r = ldap_search(v, v->ask->base, LDAP_SCOPE_SUBTREE, filter, 2, &found);
+	int r = ldap_search(v, v->ask->set.base, LDAP_SCOPE_SUBTREE, filter, 2, &found);
 
 	free(filter);
 	if (r != LDAP_SUCCESS && r != LDAP_SIZELIMIT_EXCEEDED && r != LDAP_NO_SUCH_OBJECT) {
@@ -190,9 +190,10 @@ static int read_entry(struct visit *v, const char *dn)
 	snprintf(v->ret->subject, sizeof v->ret->subject, "%.400s", dn);
 	if (entry) {
 		first_value(v, entry, "entryUUID", v->ret->subject, sizeof v->ret->subject);
-		first_value(v, entry, v->ask->name_attribute, v->ret->full_name,
+		first_value(v, entry, v->ask->set.name_attribute, v->ret->full_name,
 		            sizeof v->ret->full_name);
-		first_value(v, entry, v->ask->mail_attribute, v->ret->mail, sizeof v->ret->mail);
+		first_value(v, entry, v->ask->set.mail_attribute, v->ret->mail,
+		            sizeof v->ret->mail);
 		groups_of_entry(v, entry);
 	}
 	ldap_msgfree(found);
@@ -205,10 +206,10 @@ static int read_groups(struct visit *v, const char *dn)
 	char *filter;
 	int r;
 
-	if (!v->ask->group_base[0])
+	if (!v->ask->set.group_base[0])
 		return 0;
-	filter = ldap_fill(v->ask->group_filter, v->ask->user, dn);
-	r = ldap_search(v, v->ask->group_base, LDAP_SCOPE_SUBTREE, filter, GROUPS_MAX, &found);
+	filter = ldap_fill(v->ask->set.group_filter, v->ask->user, dn);
+	r = ldap_search(v, v->ask->set.group_base, LDAP_SCOPE_SUBTREE, filter, GROUPS_MAX, &found);
 	free(filter);
 	if (r != LDAP_SUCCESS) {
 		ldap_msgfree(found);
@@ -232,10 +233,10 @@ static int visit(struct visit *v)
 
 	if (r < 0)
 		return r;
-	if (ask->user_dn[0]) {
-		dn = ldap_fill(ask->user_dn, ask->user, "");
+	if (ask->set.user_dn[0]) {
+		dn = ldap_fill(ask->set.user_dn, ask->user, "");
 	} else {
-		int code = bind_as(v, ask->bind_dn, ask->bind_secret);
+		int code = bind_as(v, ask->set.bind_dn, ask->bind_secret);
 		r = code == LDAP_SUCCESS ? find_dn(v, &dn) : away(v, "bind of who searches", code);
 	}
 	if (r == 0) {
@@ -250,8 +251,8 @@ static int visit(struct visit *v)
 	if (r == 0)
 		r = read_entry(v, dn);
 	/* Groups are searched for as who searched for him, where there is one. */
-	if (r == 0 && ask->group_base[0] && ask->bind_dn[0] &&
-	    bind_as(v, ask->bind_dn, ask->bind_secret) != LDAP_SUCCESS)
+	if (r == 0 && ask->set.group_base[0] && ask->set.bind_dn[0] &&
+	    bind_as(v, ask->set.bind_dn, ask->bind_secret) != LDAP_SUCCESS)
 		r = err_set(v->err, E_AGAIN, "the directory takes its searcher no longer");
 	if (r == 0)
 		r = read_groups(v, dn);
@@ -267,16 +268,16 @@ static int sign_in(const struct directory_ask *ask, struct directory_answer *ret
 	/* A bind with an empty password is an anonymous one, and succeeds. */
 	if (!ask->password[0])
 		return err_set(err, E_AUTH, "wrong user or password");
-	if (ldap_initialize(&v.ld, ask->url) != LDAP_SUCCESS)
+	if (ldap_initialize(&v.ld, ask->set.url) != LDAP_SUCCESS)
 		return err_set(err, E_INVALID, "ldap_url: '%.200s' is no address of a directory",
-		               ask->url);
+		               ask->set.url);
 	r = visit(&v);
 	ldap_unbind_ext_s(v.ld, NULL, NULL);
 	return r;
 }
 
-extern const struct directory_ops sirdar_cgi_ldap;
-__attribute__((visibility("default"))) const struct directory_ops sirdar_cgi_ldap = {
+extern const struct directory_ops sirdar_ldap;
+__attribute__((visibility("default"))) const struct directory_ops sirdar_ldap = {
 	.abi = DIRECTORY_ABI,
 	.ask_size = sizeof(struct directory_ask),
 	.answer_size = sizeof(struct directory_answer),
