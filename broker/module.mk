@@ -8,7 +8,7 @@ BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -lunistring -ldl
 REMAINS := remains limiter tree tree_scan delegate
 LOADER_KEEPER := client landlock launch launch_new rights tenant $(REMAINS)
 $(eval $(call program,taskrunner-loader,broker/loader/main.c $(LOADER_KEEPER:%=broker/keeper/%.c),loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
-$(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) $(REMAINS:%=broker/keeper/%.c) broker/keeper/client.c broker/keeper/box.c broker/keeper/landlock.c broker/keeper/rights.c,etcd $(BROKER_LIBS),$(BROKER_LDLIBS) -lcjson))
+$(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) $(REMAINS:%=broker/keeper/%.c) broker/keeper/client.c broker/keeper/box.c broker/keeper/landlock.c broker/keeper/rights.c broker/keeper/tenant.c,etcd $(BROKER_LIBS),$(BROKER_LDLIBS) -lcjson))
 
 # The jobkeeper: small on purpose, and no TLS (its peers are on this machine).
 KEEPER_C := $(filter-out broker/keeper/client.c broker/keeper/remains.c,$(wildcard broker/keeper/*.c))

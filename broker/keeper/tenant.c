@@ -129,6 +129,69 @@ int tenant_lines(const char *path, const char *project, struct buf *ret_users, s
 	return r;
 }
 
+struct line {
+	const char *project, *users; /* of the text; users as they stand, with blanks */
+};
+
+/* Those of a file that reads, cut in place. */
+static struct line *lines_cut(char *text, size_t *ret_n)
+{
+	struct line *lines = NULL;
+	char *line;
+
+	*ret_n = 0;
+	while ((line = strsep(&text, "\n"))) {
+		char *colon = strchr(line, ':');
+
+		line += strspn(line, BLANKS);
+		if (!colon || line[0] == '#')
+			continue;
+		*colon = 0;
+		line[strcspn(line, BLANKS)] = 0;
+		lines = mem_grow(lines, *ret_n + 1, sizeof *lines);
+		lines[(*ret_n)++] = (struct line){ line, colon + 1 };
+	}
+	return lines;
+}
+
+/* A user of a's line that is in b's too; NULL: none. Owned. */
+static char *line_shared(const struct line *a, const struct line *b)
+{
+	char *copy = mem_str(a->users), *at = copy, *word, *found = NULL;
+
+	while (!found && (word = word_next(&at)))
+		found = tenant_pick(b->users, word);
+	free(copy);
+	return found;
+}
+
+int tenant_check(const char *path, struct err *err)
+{
+	struct buf text;
+	size_t n = 0;
+
+	buf_init(&text);
+	int r = tenant_lines(path, NULL, &text, err);
+	buf_clear(&text);
+	if (r == 0)
+		r = fs_read_trusted(path, MAP_BYTES_MAX, &text, err);
+	struct line *lines = r == 0 ? lines_cut((char *)(uintptr_t)buf_str(&text), &n) : NULL;
+	for (size_t i = 0; i < n && r == 0; i++)
+		for (size_t k = 0; k < i && r == 0; k++) {
+			char *user = line_shared(&lines[k], &lines[i]);
+
+			if (user)
+				r = err_set(err, E_CONFLICT,
+				            "job_users_file: %.200s: the projects %.64s and %.64s "
+				            "have one user, %.32s: neither is kept from the other",
+				            path, lines[k].project, lines[i].project, user);
+			free(user);
+		}
+	free(lines);
+	buf_done(&text);
+	return r;
+}
+
 char *tenant_pick(const char *users, const char *wish)
 {
 	char *copy = mem_str(users), *at = copy, *word, *found = NULL;

@@ -13,6 +13,10 @@ struct err;
  *   errors  E_MACHINE: it does not read; with the place */
 int tenant_lines(const char *path, const char *project, struct buf *ret_users, struct err *err);
 
+/* The file as a whole, when somebody begins who will ask it.
+ *   errors  E_MACHINE: it does not read, with the place; E_CONFLICT: two projects have one user */
+int tenant_check(const char *path, struct err *err);
+
 /* The first of the users; with a wish, that one of them. NULL: not among them. Owned. */
 char *tenant_pick(const char *users, const char *wish);
 

@@ -13,6 +13,7 @@
 
 #include "broker/keeper/box.h"
 #include "broker/keeper/landlock.h"
+#include "broker/keeper/tenant.h"
 #include "broker/link/program.h"
 #include "broker/taskbroker/broker.h"
 #include "etcd/member.h"
@@ -149,6 +150,19 @@ static int users_check(const struct param_taskbroker *p, struct err *err)
 	return 0;
 }
 
+/* It is read again at each start of a job, so a wrong one keeps no broker from its other work. */
+static void map_look(const struct param_taskbroker *p)
+{
+	struct err err = { 0 };
+
+	if (p->job_users_file[0] && tenant_check(p->job_users_file, &err) < 0)
+		log_warn(err.code == E_CONFLICT ? "broker.users_shared" : "broker.users_unread",
+		         "text=\"%s\"%s", err.text,
+		         err.code == E_CONFLICT
+		                 ? ""
+		                 : " hint=\"jobs of its projects wait until it reads\"");
+}
+
 static int taskbroker_main_run(struct process *p)
 {
 	struct broker *b = &p->broker;
@@ -163,6 +177,8 @@ static int taskbroker_main_run(struct process *p)
 	b->loop = ev_loop_new(EVFLAG_NOSIGMASK | EVFLAG_NOENV);
 	int r = b->loop ? users_check(b->settings, &err) : err_set(&err, E_NOMEM, "no event loop");
 
+	if (r == 0)
+		map_look(b->settings);
 	if (r == 0)
 		r = find_places(b, &err);
 	if (r == 0)

@@ -282,6 +282,22 @@ def a_jobkeepers_service_that_is_not_there_is_told_with_its_place_and_why(s):
 
 
 @test
+def a_map_that_does_not_read_or_gives_two_projects_one_user_is_told_at_the_brokers_start(s):
+    shared = s.dir / "shared-users"
+    shared.write_text("# whose\none: nobody bin\n two : daemon bin\nthree: mail\n")
+    wrong = s.dir / "wrong-users"
+    wrong.write_text("one: nobody\ntwo\n")
+    for at, (path, event, words) in enumerate((
+            (s.dir / "no-such-map", "broker.users_unread", ("no-such-map", "wait")), (wrong, "broker.users_unread", ("wrong-users:2",)),
+            (shared, "broker.users_shared", ("projects one and two", "bin")))):
+        b = s.add_broker(f"told{at}", types=("shell:1",), groups=f"told{at}", job_users_file=path)
+        line = next(x for x in b.text().splitlines() if event in x)
+        assert all(w in line for w in words), line
+        b.stop()
+    assert "broker.users_" not in s.brokers["b1"].text(), "a map that is right is told of"
+
+
+@test
 def what_cannot_hold_together_is_refused_when_settings_are_read(s):
     argv = s.brokers["b1"].argv[0]
     for wrong, word in ((("jobs_as_root=true", "users=nobody"), "jobs_as_root"), (("job_uids=59000",), "job_uids"), (("keeper_dir=/x", "job_uids=59000-59001"), "keeper_dir"),
