@@ -343,8 +343,8 @@ static int read_rule(struct channels *c, const struct yaml_node *n, const char *
 			return channels_wrong(
 				when->items[i], path, err,
 				"when: want broker_lost, broker_back, plugin_down, plugin_back, "
-				"broker_twice, starts_fail, peer_misbehaves, quarantine, trouble, "
-				"disk, partition, mended or leader_changed");
+				"broker_twice, starts_fail, peer_misbehaves, quarantine, crowded, "
+				"trouble, disk, partition, mended or leader_changed");
 	for (size_t i = 0; i < to->n && r == 0; i++)
 		r = read_recipient(c, to->items[i], path, err);
 	return r;

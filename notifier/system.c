@@ -71,7 +71,7 @@ static int tell_by_rules(struct round *rd, const struct alert *a)
 static bool is_trouble(enum happening bad)
 {
 	return bad == HP_TROUBLE || bad == HP_DISK || bad == HP_PARTITION ||
-	       bad == HP_PEER_MISBEHAVES || bad == HP_QUARANTINE;
+	       bad == HP_PEER_MISBEHAVES || bad == HP_QUARANTINE || bad == HP_CROWDED;
 }
 
 /* `state` is FINE, or in words what is wrong. What is first seen is nobody's news (a broker that is
@@ -216,6 +216,9 @@ static int health(struct round *rd, const struct jval *answer)
 	const char *aside = jv_str(answer, "quarantine");
 	if (r == 0 && jv_text(answer, "quarantine"))
 		r = fact(rd, "workflows", aside[0] ? aside : FINE, HP_QUARANTINE, HP_MENDED);
+	const char *crowded = jv_str(answer, "crowded");
+	if (r == 0 && jv_text(answer, "crowded"))
+		r = fact(rd, "projects", crowded[0] ? crowded : FINE, HP_CROWDED, HP_MENDED);
 	buf_done(&all);
 	return r;
 }

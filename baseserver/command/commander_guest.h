@@ -49,6 +49,9 @@ const struct progress *commander_progress_of(const struct commander *c);
 const struct lead_view *commander_lead_seen(const struct commander *c);
 /* commander_quota.c: limits, and people with commands at work, as members of the open object;
  * else the list of them is empty. */
+/* Names of projects with more unfinished instances than project_unfinished_max, which bounds
+ * commands and no plan; with commas, as many as a line holds. */
+void commander_list_crowded(const struct commander *c, struct buf *out);
 void commander_print_quotas(const struct commander *c, bool with_people, struct buf *out);
 const struct docs *commander_docs(const struct commander *c, enum store_doc_kind kind);
 const char *commander_timezone(const struct commander *c);

@@ -106,6 +106,18 @@ int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct r
 	return 0;
 }
 
+void commander_list_crowded(const struct commander *c, struct buf *out)
+{
+	enum { LINE_MAX_BYTES = 200 };
+
+	for (size_t i = 0; c->set.unfinished_max && i < c->cat.n_projects; i++) {
+		const struct cat_project *p = &c->cat.projects[i];
+
+		if ((int64_t)p->unfinished > c->set.unfinished_max && out->len < LINE_MAX_BYTES)
+			buf_printf(out, "%s%s", out->len ? ", " : "", p->name);
+	}
+}
+
 /* Is there an earlier one of the same person? */
 static bool is_counted(const struct commander *c, size_t i)
 {

@@ -369,6 +369,19 @@ static void put_aside(const struct patient *p, struct buf *out)
 	buf_done(&names);
 }
 
+/* The same of projects whose plans made more than a command might. */
+static void put_crowded(const struct patient *p, struct buf *out)
+{
+	struct buf names;
+
+	if (!p->home || is_bound(p))
+		return;
+	buf_init(&names);
+	commander_list_crowded(p->home, &names);
+	put_text(out, "crowded", buf_str(&names));
+	buf_done(&names);
+}
+
 /* How far the look through the whole store is. */
 static void print_scrub(const struct patient *p, struct buf *out)
 {
@@ -392,6 +405,7 @@ static void print_health(const struct patient *p, struct buf *out)
 	put_text(out, "status", amounts);
 	print_kinds(p, out);
 	put_aside(p, out);
+	put_crowded(p, out);
 	print_actors(p, out);
 	put_open(out, "store", '{');
 	put_bool(out, "ok", !fig.store_down);

@@ -24,10 +24,11 @@
 #include "util/err.h"
 #include "util/json_read.h"
 
-static const char file[] = "channels: {x: {type: webhook, url: 'https://h'}}\n"
-			   "system: [{when: [broker_lost, broker_back, plugin_down, plugin_back, "
-			   "broker_twice, starts_fail, peer_misbehaves, quarantine, trouble, disk, "
-			   "partition, mended, leader_changed], to: ['webhook:x']}]\n";
+static const char file[] =
+	"channels: {x: {type: webhook, url: 'https://h'}}\n"
+	"system: [{when: [broker_lost, broker_back, plugin_down, plugin_back, "
+	"broker_twice, starts_fail, peer_misbehaves, quarantine, crowded, trouble, "
+	"disk, partition, mended, leader_changed], to: ['webhook:x']}]\n";
 
 struct house {
 	struct notifier n;
@@ -223,6 +224,22 @@ static void a_broker_that_speaks_of_leases_of_others_is_told_once_until_it_stops
 	                    "peer_misbehaves the word of broker b1;mended the word of broker b1;");
 }
 
+static void projects_that_pile_up_are_told_of_until_none_does(void **state)
+{
+	struct house *h = *state;
+	struct words t;
+
+	says(h, WAKE_HEALTH, "{\"status\":\"ok\",\"crowded\":\"\"}");
+	assert_string_equal(open_ones(h, &t), "");
+	says(h, WAKE_HEALTH, "{\"status\":\"ok\",\"crowded\":\"fin, retail\"}");
+	assert_string_equal(open_ones(h, &t), "crowded;");
+	says(h, WAKE_HEALTH, "{\"status\":\"ok\"}"); /* a server that cannot say it now */
+	assert_string_equal(open_ones(h, &t), "crowded;");
+	says(h, WAKE_HEALTH, "{\"status\":\"ok\",\"crowded\":\"\"}");
+	assert_string_equal(open_ones(h, &t), "");
+	assert_string_equal(told(h, &t), "crowded projects;mended projects;");
+}
+
 /* The list of issue 6; SLA by wall clock is a baseline's `by`: at risk, then breached. */
 static void all_that_was_asked_for_has_a_word(void **state)
 {
@@ -252,6 +269,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_broker_that_speaks_of_leases_of_others_is_told_once_until_it_stops, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(projects_that_pile_up_are_told_of_until_none_does,
+		                                setup, teardown),
 		cmocka_unit_test(all_that_was_asked_for_has_a_word),
 	};
 

@@ -21,6 +21,7 @@ export const kinds = [
 	'peer_misbehaves',
 	'plugin_down',
 	'quarantine',
+	'crowded',
 	'starts_fail',
 	'trouble',
 	'leader_changed',
