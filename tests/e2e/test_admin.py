@@ -360,7 +360,7 @@ def the_guide_of_the_manual_runs_as_it_stands_there(s):
         text = (ROOT / "docs/book" / manual / "keys.md").read_text()
         text = text[text.index("baseserver.yaml admin list"):].split("\n\n")[0]
         lines = re.findall(r"(?:^|-c \S*)baseserver.yaml admin (.*?)(?: {2,}#.*)?$", text, re.M)
-        assert [line.split()[0] for line in lines] == ["list", "invite", "approve", "revoke", "password"], lines
+        assert [line.split()[0] for line in lines] == ["list", "invite", "approve", "revoke", "password", "token", "token-remove"], lines
         key = ""
         for line in lines:
             words = [key if w == "KEY" else w for w in line.split()]
