@@ -138,6 +138,8 @@ static int login_taken(struct call *c)
 static int login_ask(struct call *c, const char *password)
 {
 	struct login *l = c->extra;
+
+	CHECK(l && l->via);
 	int r = sign_in_ask(c,
 	                    &(struct sign_in){ .user = l->user,
 	                                       .password = password,

@@ -109,12 +109,13 @@ def a_backfill_of_n_at_a_time_counts_as_n_while_n_are_under_way(s):
 def what_a_plan_piles_up_beyond_the_bound_is_told_until_it_is_gone(s):
     anew(s, project_unfinished_max=5)
     assert s.get("/api/v1/health")["crowded"].count("piled") == 0
-    s.apply(tasks("piled").replace("catchup: {mode: none}, state: frozen", "catchup: {mode: all}, group: nobodys"), **{"from": "2026-06-30T23:00:00Z"})
+    s.apply("project: piled\nworkflow: w\ndefaults: {type: noop, cycle: day, start_date: 2026-06-01, end_date: 2026-06-08, catchup: {mode: all}, "
+            "group: nobodys}\ntasks:\n  one: {}\n", **{"from": "2026-06-01T00:00:00Z"})
     until("the plan has made them", lambda: rows(s, "piled") > 5)
     until("it is told", lambda: "piled" in s.get("/api/v1/health")["crowded"].split(", "))
     row = next(r for r in json.loads(s.sirdar("quota", "show", "--json").stdout)["projects"] if r["project"] == "piled")
     assert row["unfinished"] > 5, row
-    s.command_over(s.command("force-success", selection={"workflow": "piled/w", "from": "2025-01-01T00:00", "to": "2026-07-02T00:00"}))
+    s.command_over(s.command("force-success", selection={"workflow": "piled/w", "from": "2026-06-01T00:00", "to": "2026-06-10T00:00"}))
     until("it is over", lambda: "piled" not in s.get("/api/v1/health")["crowded"].split(", "))
 
 
