@@ -250,7 +250,7 @@ static int make_core(struct daemon *d, struct err *err)
 		r = commander_new(place_of(d, "commander"), d->ledger, d->site->store, &cset,
 		                  &d->commander, err);
 	if (r == 0) {
-		registrar_set_teller(d->registrar, commander_runs, d->commander);
+		registrar_set_teller(d->registrar, commander_meets, d->commander);
 		quarantine_watch(d->quarantine, d->resolver, d->commander);
 		d->forecaster = forecaster_new(place_of(d, "forecaster"), d->site->store_url,
 		                               p->baseline_every_ms * US_PER_MS);

@@ -2,6 +2,7 @@
 #include "admin-console/cli/base/output.h"
 #include "admin-console/cli/base/verb.h"
 #include "admin-console/cli/complete/complete.h"
+#include "admin-console/cli/online/watch.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -132,6 +133,21 @@ static int group_help(int argc, char **argv)
 	return asked ? CLI_OK : CLI_USAGE;
 }
 
+/* `sirdar help run start` is `sirdar run start --help`. */
+static char **help_turned(int *argc, char **argv)
+{
+	static char *turned[5];
+	static char help[] = "--help";
+	int n = 0;
+
+	turned[n++] = argv[0];
+	for (int i = 2; i < *argc && i < 4; i++)
+		turned[n++] = argv[i];
+	turned[n++] = help;
+	*argc = n;
+	return turned;
+}
+
 static bool is_group(const char *word)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
@@ -155,6 +171,8 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && strcmp(argv[1], "__complete") == 0)
 		return complete_print(commands, argc - 2, argv + 2);
+	if (argc > 2 && strcmp(argv[1], "help") == 0)
+		argv = help_turned(&argc, argv);
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
 		print_usage(argc < 2 ? stderr : stdout);
 		return argc < 2 ? CLI_USAGE : CLI_OK;
@@ -180,7 +198,7 @@ int main(int argc, char **argv)
 	if (q.verb->columns)
 		output_named_by(q.verb->columns->key);
 	if (code == CLI_OK)
-		code = q.verb->run(&q);
+		code = given_if(&q, "watch") ? watch_run(&q) : q.verb->run(&q);
 	asked_done(&q);
 	return code;
 }

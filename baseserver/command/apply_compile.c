@@ -38,8 +38,9 @@ static void make_world(struct apply *a)
 		                   .scopes = &c->docs[DOC_SETTING],
 		                   .targets = &c->docs[DOC_SERVER],
 		                   .set = a->set,
-		                   .runs = c->runs,
-		                   .n_runs = c->n_runs,
+		                   .peers = &c->docs[DOC_PEER],
+		                   .roster = c->roster,
+		                   .n_roster = c->n_roster,
 		                   .is_save = true };
 	world_init(&a->world, c->set.timezone, now);
 	a->world.w.types = manifests_types(c->types);

@@ -229,7 +229,7 @@ void commander_free(struct commander *c)
 	names_done(&c->workflow_names);
 	progress_done(&c->progress);
 	manifests_free(c->types);
-	runs__done(c);
+	roster__done(c);
 	sign_ins__done(c);
 	stored__done(c);
 	alerts__forget(c);

@@ -14,6 +14,7 @@
 
 #include "baseserver/forecast/forecast.h"
 #include "baseserver/model/front.h"
+#include "baseserver/model/roster.h"
 #include "sched/cost.h"
 
 struct actor;
@@ -78,8 +79,9 @@ void commander_set_front(struct commander *c, const struct front *front);
 /* What was seen of the lease and of those who wait for it; copied. Thread: any. */
 void commander_lead(struct commander *c, const struct lead_view *v);
 
-/* A broker runs tasks of this type. `commander`: a struct commander. Thread: any. */
-void commander_runs(void *commander, const char *type);
+/* Somebody of that name is there, or a broker runs that type. `commander`: a struct commander.
+ * Thread: any. */
+void commander_meets(void *commander, enum roster is, const char *name);
 
 /* What etcd's registry has, as JSON: what the query `nodes` answers from now on. Owns json.
  * Thread: any. */

@@ -294,8 +294,8 @@ struct commander {
 	int64_t alarm_us;   /* ALARM_OFF: none is set */
 	bool edit_out;      /* one edit at a time: the next builds on it */
 	struct cmd *judged; /* an apply that is judged piece by piece: other edits wait for it */
-	char **runs;        /* task types that brokers have said they run; each once */
-	size_t n_runs;
+	struct roster_name *roster; /* what brokers have said of themselves; each once */
+	size_t n_roster;
 	uint64_t changes; /* of definitions; rises */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck; /* the ledger's mailbox was full */
@@ -391,7 +391,7 @@ void cmd__scope_over(struct commander *c, struct cmd *cmd);
 bool order__has_members(const struct order *o);
 void order__tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over);
 
-void runs__done(struct commander *c); /* commander_types.c */
+void roster__done(struct commander *c); /* commander_types.c */
 
 /* commander_strand.c: what would wait for dates that do not come; one more of a dry run. */
 void strand__look(const struct commander *c, const struct item *it, const struct verdict *v,

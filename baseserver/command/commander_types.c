@@ -1,5 +1,6 @@
-/* Which task types brokers have said they run, since the start: a type without a manifest is known
- * by that, so that an apply does not refuse it (model/world.h). */
+/* What brokers have said of themselves since the start: task types that they run, for a type without
+ * a manifest is known by that, so that an apply does not refuse it; their names and groups, for tasks
+ * that name others are saved with a warning (model/world.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,41 +8,41 @@
 #include "baseserver/command/commander_impl.h"
 #include "util/alloc.h"
 
-struct runs_news {
+struct roster_news {
 	struct letter letter;
-	char type[64];
+	struct roster_name who;
 };
 
-static void on_runs(struct letter *l, void *self)
+static void on_roster(struct letter *l, void *self)
 {
-	struct runs_news *n = (struct runs_news *)l;
+	struct roster_news *n = (struct roster_news *)l;
 	struct commander *c = self;
 	size_t i = 0;
 
-	while (i < c->n_runs && strcmp(c->runs[i], n->type) != 0)
+	while (i < c->n_roster && (c->roster[i].is != n->who.is ||
+	                           strcmp(c->roster[i].name, n->who.name) != 0))
 		i++;
-	if (i == c->n_runs) {
-		c->runs = mem_grow(c->runs, c->n_runs + 1, sizeof *c->runs);
-		c->runs[c->n_runs++] = mem_str(n->type);
+	if (i == c->n_roster) {
+		c->roster = mem_grow(c->roster, c->n_roster + 1, sizeof *c->roster);
+		c->roster[c->n_roster++] = n->who;
 	}
 	free(n);
 }
 
-void commander_runs(void *commander, const char *type)
+void commander_meets(void *commander, enum roster is, const char *name)
 {
 	struct commander *c = commander;
-	struct runs_news *n = mem_new(sizeof *n);
+	struct roster_news *n = mem_new(sizeof *n);
 
-	n->letter.deliver = on_runs;
+	n->letter.deliver = on_roster;
 	n->letter.discard = letter_free;
-	snprintf(n->type, sizeof n->type, "%s", type);
+	n->who.is = is;
+	snprintf(n->who.name, sizeof n->who.name, "%s", name);
 	if (actor_post_credit(c->me, &n->letter) < 0)
 		free(n);
 }
 
-void runs__done(struct commander *c)
+void roster__done(struct commander *c)
 {
-	for (size_t i = 0; i < c->n_runs; i++)
-		free(c->runs[i]);
-	free(c->runs);
+	free(c->roster);
 }

@@ -11,6 +11,7 @@
 
 #include "baseserver/model/calendars.h"
 #include "baseserver/model/catalog.h"
+#include "baseserver/model/peers.h"
 #include "baseserver/model/scopes.h"
 #include "baseserver/model/targets.h"
 #include "rt/zones.h"
@@ -153,14 +154,34 @@ static bool world_parameter(void *ctx, const char *project, const char *name)
 	return false;
 }
 
+static bool was_there(const struct world *w, enum roster is, const char *name)
+{
+	for (size_t i = 0; i < w->n_roster; i++)
+		if (w->roster[i].is == is && strcmp(w->roster[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* While no broker has come since the start nobody knows; one that has a document is to come. */
+static bool world_machine(void *ctx, const char *name, bool group)
+{
+	const struct world *w = ctx;
+	const struct peer *p = w->peers && !group ? peers_find(w->peers, name) : NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < w->n_roster && !any; i++)
+		any = w->roster[i].is == ROSTER_MACHINE;
+	return !any || was_there(w, group ? ROSTER_GROUP : ROSTER_MACHINE, name) ||
+	       (p && p->kind == PEER_BROKER);
+}
+
 /* A type that a task in force has was accepted once. */
 static bool world_runs(void *ctx, const char *type)
 {
 	const struct world *w = ctx;
 
-	for (size_t i = 0; i < w->n_runs; i++)
-		if (strcmp(w->runs[i], type) == 0)
-			return true;
+	if (was_there(w, ROSTER_TYPE, type))
+		return true;
 	for (size_t i = 0; w->cat && i < w->cat->tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(w->cat, (uint32_t)i);
 		if (t && !catalog_retired(t) && t->row.state != TS_DRAFT &&
@@ -192,6 +213,7 @@ void world_init(struct world *w, const char *timezone, int64_t now)
 		                        .parameter = world_parameter,
 		                        .server = server,
 		                        .runs = world_runs,
+		                        .machine = world_machine,
 		                        .saved = !w->is_save };
 }
 

@@ -3,6 +3,7 @@
 #define BASESERVER_WORLD_H
 
 #include "baseserver/ledger/names.h"
+#include "baseserver/model/roster.h"
 #include "sched/workflow.h"
 
 struct calendar;
@@ -20,8 +21,9 @@ struct world {
 	const struct docs *scopes;      /* stored parameters, or NULL */
 	const struct docs *targets;     /* likewise */
 	const struct workflow_set *set; /* its parameters stand instead of stored ones, or NULL */
-	char *const *runs;              /* task types that brokers run */
-	size_t n_runs;
+	const struct docs *peers;       /* or NULL */
+	const struct roster_name *roster; /* who has been there */
+	size_t n_roster;
 	bool is_save; /* versions are one more than what is stored; else all names are taken */
 	struct workflow_world w;
 };

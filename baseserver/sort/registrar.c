@@ -130,7 +130,34 @@ static void lane_over(struct broker *b, const char *type, uint32_t lane)
 		*run = b->runners[--b->n_runners];
 }
 
-static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
+void registrar_set_teller(struct registrar *r,
+                          void (*tell)(void *ctx, enum roster is, const char *name), void *ctx)
+{
+	r->tell = tell;
+	r->tell_ctx = ctx;
+}
+
+/* Says it the first time. */
+static void tell(struct registrar *r, enum roster is, const char *name)
+{
+	for (size_t i = 0; i < r->n_told; i++)
+		if (r->told[i].is == is && strcmp(r->told[i].name, name) == 0)
+			return;
+	r->told = mem_grow(r->told, r->n_told + 1, sizeof *r->told);
+	r->told[r->n_told].is = is;
+	snprintf(r->told[r->n_told++].name, sizeof r->told->name, "%s", name);
+	if (r->tell)
+		r->tell(r->tell_ctx, is, name);
+}
+
+static void tell_broker(struct registrar *r, const struct broker *b)
+{
+	tell(r, ROSTER_MACHINE, b->name);
+	for (size_t i = 0; i < b->n_groups; i++)
+		tell(r, ROSTER_GROUP, b->groups[i]);
+}
+
+static void greet_broker(struct registrar *r, struct greeting *g, struct broker *b, int64_t now)
 {
 	g->fresh = b->incarnation != g->incarnation;
 	b->barred[0] = 0;
@@ -149,24 +176,7 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 	b->evict = g->evict;
 	memcpy(b->groups, g->groups, sizeof b->groups);
 	b->n_groups = g->n_groups;
-}
-
-void registrar_set_teller(struct registrar *r, void (*tell)(void *ctx, const char *type), void *ctx)
-{
-	r->tell = tell;
-	r->tell_ctx = ctx;
-}
-
-/* Says it the first time. */
-static void tell_type(struct registrar *r, const char *type)
-{
-	for (size_t i = 0; i < r->n_told; i++)
-		if (strcmp(r->told[i], type) == 0)
-			return;
-	r->told = mem_grow(r->told, r->n_told + 1, sizeof *r->told);
-	snprintf(r->told[r->n_told++], sizeof *r->told, "%s", type);
-	if (r->tell)
-		r->tell(r->tell_ctx, type);
+	tell_broker(r, b);
 }
 
 static void greet_loader(struct registrar *r, struct greeting *g, struct broker *b)
@@ -177,7 +187,7 @@ static void greet_loader(struct registrar *r, struct greeting *g, struct broker 
 		registrar_refuse(g, E_LIMIT, "more than 128 loaders on one broker");
 		return;
 	}
-	tell_type(r, run->type);
+	tell(r, ROSTER_TYPE, run->type);
 	/* After a restart nobody knows which process held what: absent means lost then, never
 	 * "send it again": an in-process job leaves no marker on the machine. */
 	g->fresh = run->incarnation != g->incarnation;
@@ -208,7 +218,7 @@ static void on_greet(struct letter *l, void *self)
 	if (b && !b->stored)
 		store_broker(r, b);
 	if (admitted && g->role == 1)
-		greet_broker(g, b, now);
+		greet_broker(r, g, b, now);
 	else if (admitted)
 		greet_loader(r, g, b);
 	if (admitted) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "baseserver/ledger/holder.h"
+#include "baseserver/model/roster.h"
 #include "rt/actor.h"
 
 struct broker;
@@ -105,10 +106,10 @@ void registrar_print(const struct registrar *r, struct buf *out);
 void registrar_set_beat(struct registrar *r, int64_t beat_us);
 /* Where the manifests of task types are. Before any thread runs. */
 void registrar_set_types(struct registrar *r, const char *dir);
-/* Whoever is to know of each task type, once, that a broker runs it. Before any thread runs; it is
- * called on the registrar's. */
-void registrar_set_teller(struct registrar *r, void (*tell)(void *ctx, const char *type),
-                          void *ctx);
+/* Whoever is to know, once each, of task types that a broker runs, of brokers and of their groups.
+ * Before any thread runs; it is called on the registrar's. */
+void registrar_set_teller(struct registrar *r,
+                          void (*tell)(void *ctx, enum roster is, const char *name), void *ctx);
 /* The answer of the query `types` (docs/protocol-json.md). Its thread. */
 void registrar_print_types(const struct registrar *r, struct buf *out);
 /* A broker's number by name; false if unknown. Its thread. */

@@ -12,9 +12,9 @@ struct registrar {
 	uint32_t last_id;
 	struct manifests *types; /* NULL: none */
 	int64_t beat_us;
-	void (*tell)(void *ctx, const char *type); /* of a new type; NULL: nobody */
+	void (*tell)(void *ctx, enum roster is, const char *name); /* of a new one; NULL: nobody */
 	void *tell_ctx;
-	char (*told)[64];
+	struct roster_name *told;
 	size_t n_told;
 };
 

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
@@ -55,6 +56,32 @@ void list_end(struct call *c, const struct list *l)
 	c->number = l->answer.number;
 }
 
+/* What people say of another state than the stored name that is spelled so: "failed" is
+ * StopSchedule, and Failed is what is tried again. */
+static bool is_two(const char *word, enum state st)
+{
+	if (strcmp(word, state_name(st)) == 0)
+		return false;
+	for (int other = ST_NONE + 1; other < ST_COUNT; other++)
+		if (other != (int)st && strcasecmp(word, state_word((enum state)other)) == 0 &&
+		    strcasecmp(state_word(st), word) != 0)
+			return true;
+	return false;
+}
+
+static int state_wrong(struct call *c, const char *name, const char *word)
+{
+	struct buf all;
+
+	buf_init(&all);
+	for (int st = ST_NONE + 1; st < ST_COUNT; st++)
+		buf_printf(&all, "%s%s (%s)", all.len ? ", " : "", state_name((enum state)st),
+		           state_word((enum state)st));
+	call_fail(c, E_INVALID, name, "'%.30s' is not a state: want %s", word, buf_str(&all));
+	buf_done(&all);
+	return c->err.code;
+}
+
 int states_read(struct call *c, const char *name, uint32_t *ret_states)
 {
 	const char *p = call_arg(c, name);
@@ -66,8 +93,8 @@ int states_read(struct call *c, const char *name, uint32_t *ret_states)
 		enum state st;
 
 		snprintf(word, sizeof word, "%.*s", n < sizeof word ? (int)n : 0, p);
-		if (!state_from_name(word, &st))
-			return call_fail(c, E_INVALID, name, "'%.30s' is not a state", p);
+		if (!state_from_name(word, &st) || is_two(word, st))
+			return state_wrong(c, name, word[0] ? word : p);
 		bits |= 1u << st;
 		p += n;
 	}

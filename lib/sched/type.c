@@ -173,7 +173,7 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 {
 	static const char *const keys[] = { "name", "type",   "required", "default",
 		                            "help", "secret", "choices",  "example",
-		                            "code", "min",    NULL };
+		                            "code", "min",    "max",      NULL };
 	const struct yaml_node *value;
 	const char *want;
 	char room[200];
@@ -199,6 +199,9 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 	p->least = read_text(r, n, "min", NULL);
 	if (p->least && (p->kind != TYPE_DURATION || !duration_parse_us(p->least, &us)))
 		type_wrong(r, yaml_get(n, "min"), "min", "a duration, of `type: duration` alone");
+	p->most = read_text(r, n, "max", NULL);
+	if (p->most && (p->kind != TYPE_DURATION || !duration_parse_us(p->most, &us)))
+		type_wrong(r, yaml_get(n, "max"), "max", "a duration, of `type: duration` alone");
 	read_both(r, n, "help", &p->help, &p->help_zh);
 	read_choices(r, n, p);
 	value = yaml_get(n, "default");
@@ -434,7 +437,7 @@ static void list_choices(const struct yaml_node *choices, char *room, size_t byt
 
 static bool scalar_ok(const struct type_param *p, const char *text)
 {
-	int64_t us, least;
+	int64_t us, least, most;
 
 	switch (p->kind) {
 	case TYPE_INTEGER:
@@ -444,7 +447,8 @@ static bool scalar_ok(const struct type_param *p, const char *text)
 		return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
 	case TYPE_DURATION:
 		return duration_parse_us(text, &us) &&
-		       (!p->least || !duration_parse_us(p->least, &least) || us >= least);
+		       (!p->least || !duration_parse_us(p->least, &least) || us >= least) &&
+		       (!p->most || !duration_parse_us(p->most, &most) || us <= most);
 	case TYPE_CHOICE:
 		return is_choice(p->choices, text);
 	case TYPE_LIST: /* as JSON */
@@ -473,8 +477,10 @@ bool type_value_ok(const struct type_param *p, const struct yaml_node *value, ch
 		list_choices(p->choices, room, room_bytes);
 		*ret_want = room;
 	}
-	if (p->least) {
-		snprintf(room, room_bytes, "%s, at least %.20s", kinds[p->kind].want, p->least);
+	if (p->least || p->most) {
+		snprintf(room, room_bytes, "%s%s%.20s%s%.20s", kinds[p->kind].want,
+		         p->least ? ", at least " : "", p->least ? p->least : "",
+		         p->most ? ", at most " : "", p->most ? p->most : "");
 		*ret_want = room;
 	}
 	return false;
@@ -511,6 +517,8 @@ static void param_print(struct buf *out, const struct type_param *p)
 	put_text(out, "example", p->example);
 	if (p->least)
 		put_text(out, "min", p->least);
+	if (p->most)
+		put_text(out, "max", p->most);
 	put_close(out, '}');
 }
 

@@ -39,6 +39,7 @@ struct type_param {
 	const struct yaml_node *choices; /* of a choice; else NULL */
 	const char *example;             /* "" for none */
 	const char *least;               /* of a duration: none is shorter; NULL: any may be */
+	const char *most;                /* of a duration: none is longer; NULL: any may be */
 };
 
 struct type {

@@ -242,6 +242,28 @@ static void check_known(struct wf_compiler *c, const struct wf_made *m)
 	           "there is no task type '%.80s'", name);
 }
 
+static void check_place(struct wf_compiler *c, const struct wf_made *m, const struct yaml_node *at,
+                        const char *name, bool group)
+{
+	if (!name || !name[0] || c->world->machine(c->world->ctx, name, group))
+		return;
+	diag_warning(c->d, wf__place(m, at, group ? "group" : "machines"),
+	             group ? "unknown_group" : "unknown_machine",
+	             "its instances wait until one is there; `sirdar broker list` has those that are",
+	             group ? "no machine is in the group '%.80s'" : "there is no machine '%.80s'",
+	             name);
+}
+
+/* A slip in these would wait for ever, too. */
+static void check_places(struct wf_compiler *c, const struct wf_made *m)
+{
+	if (c->world->saved || !c->world->machine || is_draft(m))
+		return;
+	check_place(c, m, m->t->group.node, m->t->group.text, true);
+	for (size_t i = 0; i < m->t->machines.n; i++)
+		check_place(c, m, m->t->machines.node, m->t->machines.items[i].text, false);
+}
+
 void wf__check_type(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct type *t;
@@ -252,6 +274,7 @@ void wf__check_type(struct wf_compiler *c, struct wf_made *m)
 	t = c->world->types ? type_set_find(c->world->types, m->t->type.text) : NULL;
 	m->type = t;
 	wf__check_code(c, m);
+	check_places(c, m);
 	if (!t) {
 		check_known(c, m);
 		return;

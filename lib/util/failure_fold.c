@@ -3,6 +3,7 @@
  * every release: links and scripts keep it. A change of the rules below changes such names. Pure.
  *
  *   digits, also with . , : - between them     #
+ *   one digit at the end of a name     stays: python3, utf8
  *   hexadecimal (0x.., 4 digits and more), UUIDs, words of three numbers and more     #
  *   /a/b/c.txt     .../c.txt
  *   blanks     one
@@ -78,6 +79,15 @@ static bool is_mark(const char *word, size_t n)
 	return runs > 2 || (digits && n >= 4 && hex == n);
 }
 
+/* "python3": another digit would be another program. Of "host17" and "part_3" only the name counts. */
+static bool is_name(const char *word, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++)
+		if (isdigit((unsigned char)word[i]))
+			return false;
+	return n > 1 && isalpha((unsigned char)word[n - 2]);
+}
+
 static size_t fold_word(struct fold *f, const char *p)
 {
 	size_t n = 0, uuid = uuid_bytes(p);
@@ -89,7 +99,7 @@ static size_t fold_word(struct fold *f, const char *p)
 		return uuid ? uuid : n;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!isdigit((unsigned char)p[i]))
+		if (!isdigit((unsigned char)p[i]) || is_name(p, n))
 			fold_put(f, p[i]);
 		else if (i == 0 || !isdigit((unsigned char)p[i - 1]))
 			fold_number(f);

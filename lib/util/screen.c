@@ -21,6 +21,7 @@ static struct filter {
 	bool exact;
 	bool coloured; /* a colour of others went out */
 	int lost;      /* errno of what could not be written; 0: nothing was lost */
+	struct buf *kept; /* the caller's: there instead of out */
 	enum visible how;
 	size_t held;
 	char text[VISIBLE_HELD + CHUNK]; /* what waits, and room for more behind it */
@@ -53,8 +54,12 @@ static bool write_all(int fd, const char *text, size_t n)
 
 static bool filter_out(struct filter *f, const char *text, size_t n)
 {
-	bool good = write_all(f->fd, text, n);
+	bool good = true;
 
+	if (f->kept)
+		buf_put(f->kept, text, n);
+	else
+		good = write_all(f->fd, text, n);
 	if (!good)
 		f->lost = errno;
 	return good;
@@ -176,7 +181,17 @@ void screen_output(FILE *to)
 
 void screen_steer(FILE *to, const char *sequence)
 {
+	struct filter *f = filter_of(to);
+
 	fflush(to);
-	if (!write_all(filter_of(to)->fd, sequence, strlen(sequence)))
+	if (f->kept)
+		buf_puts(f->kept, sequence);
+	else if (!write_all(f->fd, sequence, strlen(sequence)))
 		errno = 0; /* as with fputs() that nobody looks at */
+}
+
+void screen_keep(FILE *to, struct buf *kept)
+{
+	fflush(to);
+	filter_of(to)->kept = kept;
 }

@@ -119,6 +119,26 @@ def states_have_colours_on_terminals_alone_unless_one_says_otherwise(s):
 
 
 @test
+def one_run_has_its_state_in_colour_too(s):
+    env = {k: v for k, v in {**s.env, "SIRDAR_TOKEN_FILE": str(s.dir / "token"), "TERM": "xterm"}.items() if k != "NO_COLOR"}
+    for words, state in ((("run", "show", "out/shop/bad", "2026-03-01"), "state +\x1b\\[0m\x1b\\[31mfailed"),
+                         (("why", "out/shop/bad", "2026-03-01"), "\x1b\\[31mfailed"), (("why", "out/shop/good", "2026-03-01"), "\x1b\\[32msucceeded")):
+        shown = on_terminal([BIN / "sirdar", *words], env, s.dir)
+        plain = s.sirdar(*words).stdout
+        assert re.search(state, shown.text) and not shown.obeyed(colours=True), shown.raw
+        assert COLOUR.sub("", shown.text).replace("\r", "") == plain and not COLOUR.search(plain), (shown.text, plain)
+
+
+@test
+def wide_has_more_of_every_list_that_has_more_to_say(s):
+    for words in (("task", "list"), ("workflow", "list"), ("run", "history", "out/shop/bad", "2026-03-01"), ("failures",), ("calendar", "list"),
+                  ("command", "list"), ("broker", "list"), ("user", "list"), ("group", "list"), ("channel", "list"), ("rule", "list"), ("oncall", "list")):
+        plain, wide = (s.sirdar(*words, *more).stdout.splitlines()[0].rstrip() for more in ((), ("--output", "wide")))
+        # A column is as wide as what stands in it: the titles alone are compared.
+        assert re.sub(" +", " ", wide).startswith(re.sub(" +", " ", plain) + " "), (words, plain, wide)
+
+
+@test
 def the_shells_offer_the_words(s):
     for option, words in (("--output", ["json", "name", "table", "wide", "yaml"]), ("--color", ["always", "auto", "never"])):
         out = s.sirdar("__complete", "zsh", "run", "list", option, "").stdout

@@ -82,6 +82,16 @@ const char *label_in(const cJSON *o)
 	return label ? label : date_of(o, "run_date");
 }
 
+/* A message that names its place already does not say it twice. */
+void mistake_say(FILE *to, const struct mistake *m)
+{
+	bool placed = m->path[0] && strncmp(m->message, m->path, strlen(m->path)) != 0;
+
+	cli_line(to, "%s:%lld:%lld: %s%s%s%s%s%s%s", m->file, m->line, m->column,
+	         m->is_warning ? "warning: " : "", m->message, placed ? " (" : "",
+	         placed ? m->path : "", placed ? ")" : "", m->hint[0] ? "; " : "", m->hint);
+}
+
 int print_json(const cJSON *root)
 {
 	char *text = output_is(OUTPUT_JSON) ? cJSON_Print(root) : cJSON_PrintUnformatted(root);

@@ -3,7 +3,9 @@
 #define CLI_ANSWER_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Numbers as text, borrowed until the 16th call after. */
 const char *text_of(const cJSON *o, const char *key);
@@ -24,6 +26,16 @@ const char *color_of_state(const char *word);
 const char *state_in(const cJSON *o, const char *key);
 /* "queued,failed" as names of states; what is no word stays as it is. Owned. */
 char *states_named(const char *words);
+/* A word that is no state among those of a list, or NULL; *ret_all are those there are. */
+const char *states_wrong(const char *words, const char **ret_all);
+/* A mistake in a document, in the one form of all commands: FILE:LINE:COLUMN: message (place); hint. */
+struct mistake {
+	const char *file, *path, *message, *hint; /* path, hint: "" for none */
+	long long line, column;
+	bool is_warning;
+};
+void mistake_say(FILE *to, const struct mistake *m);
+
 int print_json(const cJSON *root);
 
 #endif

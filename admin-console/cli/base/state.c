@@ -1,6 +1,7 @@
 /* States of instances: names on the wire, words for people. What is printed is taken back: a name
  * as it is written wins over a word, so that scripts with "Failed" mean what they did. */
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -76,6 +77,38 @@ static void word_put(const char *text, struct buf *out)
 	}
 	if (!found)
 		buf_printf(out, "%s%s", out->len ? "," : "", text);
+}
+
+/* "waiting, queued, ...": each once, but for `test`, of which no list has one. */
+static const char *all_words(void)
+{
+	static char all[200];
+	size_t n = 0;
+
+	for (size_t i = 1; i < STATES; i++)
+		if (strcmp(words[i], words[i - 1]) != 0)
+			n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", n ? ", " : "",
+			                      words[i]);
+	return all;
+}
+
+const char *states_wrong(const char *text, const char **ret_all)
+{
+	static char wrong[40];
+
+	*ret_all = all_words();
+	for (size_t n; text && *text; text += n + (text[n] == ',')) {
+		n = strcspn(text, ",");
+		bool known = false;
+		for (size_t i = 0; i < STATES && !known; i++)
+			known = (strlen(words[i]) == n && strncasecmp(words[i], text, n) == 0) ||
+			        (strlen(names[i]) == n && strncasecmp(names[i], text, n) == 0);
+		if (known || n == 0)
+			continue;
+		snprintf(wrong, sizeof wrong, "%.*s", (int)n, text);
+		return wrong;
+	}
+	return NULL;
 }
 
 char *states_named(const char *text)

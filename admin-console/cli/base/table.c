@@ -94,6 +94,17 @@ static void color_cell(struct buf *out, const char *text, size_t n, const char *
 	screen_steer(stdout, "\033[0m");
 }
 
+void colored_print(const char *text, size_t n, const char *color)
+{
+	bool on = color && color_is_on();
+
+	if (on)
+		screen_steer(stdout, color);
+	fwrite(text, 1, n, stdout);
+	if (on)
+		screen_steer(stdout, "\033[0m");
+}
+
 struct placed {
 	const char *text;
 	size_t n, wide;    /* bytes of text; columns that the cell has */

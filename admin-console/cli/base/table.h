@@ -48,6 +48,8 @@ cell_fn cell_list_all;   /* the same; "all" where there is no list */
 void rows_show(const struct column *columns, const cJSON *items);
 /* The next page of the same list, without a header: `more`. */
 void rows_more(const struct column *columns, const cJSON *items, bool more);
+/* `n` bytes of a text in a colour, where stdout has them; NULL: as they are. */
+void colored_print(const char *text, size_t n, const char *color);
 struct cli;
 /* `words`, or "no pool", on stderr, for a list without a row: its header alone looks like a
  * fault. */

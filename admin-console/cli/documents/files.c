@@ -4,6 +4,7 @@
  * what collides with what is saved. Findings are collected with their lines and printed
  * together. */
 #include "admin-console/cli/documents/files.h"
+#include "admin-console/cli/base/answer.h"
 #include "admin-console/cli/documents/targets.h"
 
 #include "rt/zones.h"
@@ -162,9 +163,13 @@ void files_print_diags(const struct diags *d, FILE *out)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diag *x = &d->items[i];
-		cli_line(out, "%s:%d:%d: %s%s%s%s%s%s%s", x->at.file, x->at.line, x->at.column,
-		         x->is_warning ? "warning: " : "", x->message, x->at.path[0] ? " (" : "",
-		         x->at.path, x->at.path[0] ? ")" : "", x->hint[0] ? "; " : "", x->hint);
+		mistake_say(out, &(struct mistake){ .file = x->at.file,
+		                                    .line = x->at.line,
+		                                    .column = x->at.column,
+		                                    .path = x->at.path,
+		                                    .message = x->message,
+		                                    .hint = x->hint,
+		                                    .is_warning = x->is_warning });
 	}
 	if (d->dropped)
 		fprintf(out, "and %zu more\n", d->dropped);

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "admin-console/cli/base/answer.h"
+#include "admin-console/cli/base/verb.h"
 #include "admin-console/cli/documents/files.h"
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/offline/known.h"
 
 #include "rt/manifests.h"
 #include "sched/cost.h"
@@ -22,7 +23,6 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/diag.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
 
 static void put_json(const struct diags *d, struct buf *out)
@@ -182,56 +182,6 @@ static int check_answer(const struct cli *cli, struct workflow_files *f, const c
 	return code ? code : f->diags.errors ? CLI_REFUSED : CLI_OK;
 }
 
-/* --- the server's types ------------------------------------------------------------------ */
-
-static void drop_empty(cJSON *o)
-{
-	for (cJSON *m = o->child, *next; m; m = next) {
-		next = m->next;
-		if (cJSON_IsNull(m) || ((cJSON_IsArray(m) || cJSON_IsObject(m)) && !m->child) ||
-		    (cJSON_IsString(m) && !m->valuestring[0]))
-			cJSON_Delete(cJSON_DetachItemViaPointer(o, m));
-		else if (cJSON_IsObject(m))
-			drop_empty(m);
-	}
-}
-
-/* What the API tells of a type is its manifest, but for brokers and what is empty. */
-static void add_type(struct type_set *set, cJSON *type)
-{
-	struct diags d;
-	cJSON *p;
-
-	if (!json_true(type, "declared"))
-		return;
-	cJSON_DeleteItemFromObject(type, "declared");
-	cJSON_DeleteItemFromObject(type, "brokers");
-	cJSON_ArrayForEach(p, json_get(type, "params"))
-		drop_empty(p);
-	drop_empty(type);
-	diags_init(&d);
-	char *text = cJSON_PrintUnformatted(type);
-	type_set_read(set, text, strlen(text), text_of(type, "type"), &d);
-	files_print_diags(&d, stderr);
-	cJSON_free(text);
-	diags_done(&d);
-}
-
-static int ask_types(struct cli *cli, struct type_set *set)
-{
-	struct online o = { 0 };
-	cJSON *root = NULL, *type;
-	int code = online_open(cli, &o);
-
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/types", NULL, &root);
-	cJSON_ArrayForEach(type, json_get(root, "types"))
-		add_type(set, type);
-	cJSON_Delete(root);
-	online_close(&o);
-	return code;
-}
-
 /* --- the command --------------------------------------------------------------------------- */
 
 /* What names something that may stand in a document which could not be read. */
@@ -263,12 +213,15 @@ static void judge_all(struct workflow_files *f)
 	diags_done(&found);
 }
 
-static int check_judge(const struct asked *q, const struct type_set *types, const char *dir)
+static int check_judge(const struct asked *q, const struct type_set *types, struct known *known,
+                       const char *dir)
 {
 	struct workflow_files f;
 
 	files_init(&f, given(q, "tz"));
 	f.world.types = types;
+	if (known)
+		known_join(known, &f);
 	bool read = files_read(&f, &q->words);
 	judge_all(&f);
 	if (!f.diags.errors) {
@@ -286,7 +239,7 @@ static int offline_check_check(struct asked *q)
 {
 	const char *said = given(q, "types");
 	bool online = given(q, "online");
-	struct type_set *asked = type_set_new();
+	struct known *known = NULL;
 	int code = CLI_OK;
 
 	char *beside = said || online ? NULL : beside_program("types");
@@ -295,14 +248,14 @@ static int offline_check_check(struct asked *q)
 	const struct type_set *types = manifests_types(manifests);
 	files_print_diags(manifests_wrong(manifests), stderr);
 	if (online) {
-		code = ask_types(q->cli, asked);
-		types = asked;
+		code = known_ask(q->cli, &known);
+		types = known_types(known);
 	}
 	if (code == CLI_OK)
-		code = check_judge(q, types, online ? "the server" : dir);
+		code = check_judge(q, types, known, online ? "the server" : dir);
 	free(dir);
 	manifests_free(manifests);
-	type_set_free(asked);
+	known_free(known);
 	return code;
 }
 
@@ -312,7 +265,8 @@ static const struct opt options[] = {
 	  "judge parameters by the manifests of task types there (else by those installed with "
 	  "this "
 	  "program; -T '': by none)" },
-	{ "online", 'o', NULL, "judge parameters by the task types that the server knows" },
+	{ "online", 'o', NULL, "judge by what the server knows: task types, parameters of all and of projects, target "
+	  "servers, machines and their groups" },
 	{ 0 },
 };
 

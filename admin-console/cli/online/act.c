@@ -32,10 +32,15 @@ void check_pair(struct asked *q, const struct opt *o, const char *arg, struct ar
 {
 	size_t n = strcspn(arg, "=");
 
-	(void)q;
-	(void)o;
 	if (n == 0 || arg[n] == '\0')
-		argp_error(state, "--param is '%s', want NAME=VALUE", arg);
+		argp_error(state, "--%s is '%s', want NAME=VALUE", o->name, arg);
+	for (size_t i = 0; i < q->n; i++) {
+		const char *before = q->given[i].value;
+		if (q->given[i].opt == o && strncmp(before, arg, n + 1) == 0 &&
+		    strcmp(before, arg) != 0)
+			argp_error(state, "--%s %.*s is said twice: %s and %s", o->name, (int)n,
+			           arg, before + n + 1, arg + n + 1);
+	}
 }
 
 /* The text of a file. */
@@ -68,9 +73,11 @@ static void put_every(struct asked *q, const struct opt *o, const char *arg,
 static void put_states(struct asked *q, const struct opt *o, const char *arg,
                        struct argp_state *state)
 {
+	const char *all, *wrong = states_wrong(arg, &all);
 	char *names = states_named(arg);
 
-	(void)state;
+	if (wrong)
+		argp_error(state, "'%s' is not a state: %s", wrong, all);
 	for (const char *at = names; *at != '\0';) {
 		size_t n = strcspn(at, ",");
 		char *name = mem_strn(at, n);

@@ -166,8 +166,13 @@ static void changes_print(const cJSON *answer, FILE *to)
 		}
 	}
 	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
-		cli_line(to, "%s:%s:%s: warning: %s", text_of(c, "file"), text_of(c, "line"),
-		         text_of(c, "column"), text_of(c, "message"));
+		mistake_say(to, &(struct mistake){ .file = text_of(c, "file"),
+		                                   .line = number_of(c, "line"),
+		                                   .column = number_of(c, "column"),
+		                                   .path = text_of(c, "path"),
+		                                   .message = text_of(c, "message"),
+		                                   .hint = text_of(c, "hint"),
+		                                   .is_warning = true });
 	if (number_of(answer, "changes_more") > 0) {
 		same = (int)number_of(json_get(answer, "totals"), "same");
 		fprintf(to, "... and %s more\n", text_of(answer, "changes_more"));

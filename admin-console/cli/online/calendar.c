@@ -35,7 +35,8 @@ static void cell_retired(const cJSON *version, const char *key, struct buf *out)
 
 static const struct column columns[] = {
 	{ "Name", "name" }, { ">Version", "version" }, { "Retired", "retired", cell_retired },
-	{ "By", "actor" },  { "At", "at", cell_time }, { 0 },
+	{ "By", "actor" },  { "At", "at", cell_time }, { ">Id", "id", .wide = true },
+	{ 0 },
 };
 
 static int calendar_show(struct online *o, const struct asked *q, const cJSON *calendar)

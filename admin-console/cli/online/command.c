@@ -3,13 +3,17 @@
 #include <stdlib.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "admin-console/cli/online/watch.h"
 #include "util/alloc.h"
 
 static const struct opt options[] = {
 	{ "open", 'o', NULL, "only those not over", TAKE_QUERY, "open", "1" },
 	{ "limit", 'n', "N", "how many, default 20", TAKE_QUERY, "limit", "20" },
+	OPT_WATCH("commands"),
 	{ 0 },
 };
+
+static const struct opt show_options[] = { OPT_WATCH("commands"), { 0 } };
 
 static const struct opt wait_options[] = { WAITING(0), { 0 } };
 
@@ -27,6 +31,9 @@ static const struct column columns[] = {
 	{ ">Total", "total" },
 	{ ">Failed", "failed" },
 	{ "Created", "created", cell_time },
+	{ "Ended", "ended", cell_time, .wide = true },
+	{ "Error", "error", .wide = true },
+	{ "Request", "request_id", .wide = true },
 	{ 0 },
 };
 
@@ -98,7 +105,7 @@ const struct verb verb_command_list = {
 	command_list,      options,           0, WORDS_ANY, .call = "GET /api/v1/commands",
 	.member = "items", .columns = columns
 };
-const struct verb verb_command_show = { one_show, NULL, 0, WORDS_ANY, .show = command_show };
+const struct verb verb_command_show = { one_show, show_options, 0, WORDS_ANY, .show = command_show };
 const struct verb verb_command_wait = { one_wait, wait_options, 0, WORDS_ANY };
 const struct verb verb_command_steer = { one_steer, steer_options, 0, WORDS_ANY,
 	                                 .words = "command" };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "admin-console/cli/online/watch.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/failure.h"
@@ -14,6 +15,7 @@ static const struct opt failures_options[] = {
 	{ "workflow", 0, "PROJECT/WORKFLOW", "only of this one" },
 	{ "limit", 'n', "N", "at most so many causes, default 50" },
 	{ "ids", 0, NULL, "of one cause: the ids of instances that have not run well since" },
+	OPT_WATCH("instances"),
 	{ 0 },
 };
 
@@ -53,6 +55,9 @@ static const struct column cause_columns[] = {
 	{ "Tasks", "tasks", cell_tasks },
 	{ "Cause", "cause" },
 	{ "Line", "line", cell_line },
+	{ "First", "first", cell_time, .wide = true },
+	{ "How", "exit", .wide = true },
+	{ ">Failures", "failures", .wide = true },
 	{ 0 },
 };
 

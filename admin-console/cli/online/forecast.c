@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "admin-console/cli/online/watch.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
 
@@ -109,6 +110,7 @@ static int forecast_show(struct online *o, const struct asked *q, const cJSON *r
 static const struct opt options[] = {
 	{ "date", 'd', "DATE", "that day instead of today, in each task's own zone", TAKE_QUERY,
 	  "date" },
+	OPT_WATCH("instances"),
 	{ 0 },
 };
 

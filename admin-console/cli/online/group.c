@@ -50,6 +50,9 @@ static const struct column group_columns[] = {
 	{ "Members", "belong", cell_list_all },
 	{ "From", "source" },
 	{ "Description", "description" },
+	{ "Named there", "external", .wide = true },
+	{ "Changed", "changed", cell_time, .wide = true },
+	{ "By", "changed_by", .wide = true },
 	{ 0 },
 };
 

@@ -326,13 +326,12 @@ static int details_say(const cJSON *error)
 	int n = 0;
 
 	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors")) {
-		const char *path = text_of(e, "path"), *hint = text_of(e, "hint");
-		const char *message = text_of(e, "message");
-		if (strncmp(message, path, strlen(path)) == 0)
-			path = ""; /* it says so itself */
-		cli_line(stderr, "%s:%s:%s: %s%s%s%s%s", text_of(e, "file"), text_of(e, "line"),
-		         text_of(e, "column"), path, path[0] ? ": " : "", message,
-		         hint[0] ? "; " : "", hint);
+		mistake_say(stderr, &(struct mistake){ .file = text_of(e, "file"),
+		                                       .line = number_of(e, "line"),
+		                                       .column = number_of(e, "column"),
+		                                       .path = text_of(e, "path"),
+		                                       .message = text_of(e, "message"),
+		                                       .hint = text_of(e, "hint") });
 		n++;
 	}
 	return n;
@@ -646,6 +645,34 @@ bool instance_id_is(const char *text)
 	       !strstr(text, ".."); /* a range of dates */
 }
 
+/* Of a task that has one run alone: nobody needs to name it. */
+static int only_run(struct online *o, const char *task, char **ret_id)
+{
+	cJSON *root = NULL;
+	struct buf path;
+
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/instances?limit=2&order=desc");
+	path_arg(&path, "task", task);
+	int code = online_call(o, "GET", buf_str(&path), NULL, &root);
+	const cJSON *last = cJSON_GetArrayItem(json_get(root, "items"), 0);
+	const cJSON *before = cJSON_GetArrayItem(json_get(root, "items"), 1);
+	if (code == CLI_OK && before)
+		code = cli_fail(CLI_USAGE,
+		                "which run date of %s? The last are '%s' and '%s'; `sirdar run "
+		                "list %s` has all",
+		                task, label_in(last), label_in(before), task);
+	else if (code == CLI_OK && !last)
+		code = cli_fail(CLI_NOT_FOUND, "%s has no run", task);
+	else if (code == CLI_OK)
+		cli_fail(0, "%s has one run, '%s'", task, label_in(last));
+	if (code == CLI_OK)
+		*ret_id = mem_str(text_of(last, "id"));
+	cJSON_Delete(root);
+	buf_done(&path);
+	return code;
+}
+
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id)
 {
 	struct buf path;
@@ -654,7 +681,7 @@ int online_resolve(struct online *o, const char *task, const char *run_date, cha
 
 	if (!run_date) {
 		if (!instance_id_is(task))
-			return cli_fail(CLI_USAGE, "which run date of %s?", task);
+			return only_run(o, task, ret_id);
 		*ret_id = mem_str(task);
 		return CLI_OK;
 	}

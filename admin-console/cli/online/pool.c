@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "admin-console/cli/online/watch.h"
 #include "sched/name.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -19,7 +20,9 @@ static const struct column columns[] = {
 	{ 0 },
 };
 
-const struct verb verb_pool_list = { ask, .call = "GET /api/v1/pools", .member = "pools",
+static const struct opt pools_options[] = { OPT_WATCH("instances"), { 0 } };
+
+const struct verb verb_pool_list = { ask, pools_options, .call = "GET /api/v1/pools", .member = "pools",
 	                             .columns = columns };
 
 /* The words: names as they are kept, and what is a number as one. */

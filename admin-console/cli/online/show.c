@@ -8,6 +8,7 @@
 
 #include "admin-console/cli/base/output.h"
 #include "admin-console/cli/online/ask.h"
+#include "admin-console/cli/online/watch.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/failure.h"
@@ -17,6 +18,7 @@ static const struct opt task_options[] = {
 	{ "state", 's', "STATE,...", "only those in these states, a,b" },
 	{ "limit", 'n', "N", "at most so many, default 50" },
 	{ "all", 'a', NULL, "all of them, page by page" },
+	OPT_WATCH("commands"),
 	{ 0 },
 };
 
@@ -31,6 +33,7 @@ static const struct opt list_options[] = {
 	{ "sort", 'S', "BY", "runs: run_date, change, start, end, priority, state" },
 	{ "parts", 'p', NULL, "runs: also the parts of those that run on several brokers" },
 	{ "all", 'a', NULL, "all of them, page by page" },
+	OPT_WATCH("these"),
 	{ 0 },
 };
 
@@ -150,6 +153,10 @@ static const struct column task_columns[] = {
 	{ "Owner", "owner" },
 	{ ">Priority", "priority" },
 	{ "Planned through", "planned_through_label" },
+	{ "Begins", "begins_label", .wide = true },
+	{ ">Version", "version", .wide = true },
+	{ "From", "start", cell_time, .wide = true },
+	{ "To", "end", cell_time, .wide = true },
 	{ 0 },
 };
 
@@ -192,6 +199,7 @@ static const struct column workflow_columns[] = {
 	{ "Retired", "retired" },
 	{ "By", "actor" },
 	{ "At", "at", cell_time },
+	{ ">Id", "id", .wide = true },
 	{ 0 },
 };
 
@@ -268,10 +276,14 @@ static char *runs_of(const struct asked *q)
 	return flow ? mem_fmt("%s/*", flow) : mem_str(task);
 }
 
-static int list_dates_check(const struct asked *q)
+static int list_check(const struct asked *q)
 {
 	const char *date = given(q, "date"), *since = given(q, "since");
 
+	const char *all, *wrong = states_wrong(given(q, "state"), &all);
+
+	if (wrong)
+		return cli_fail(CLI_USAGE, "'%s' is not a state: %s", wrong, all);
 	if (date && !date[0])
 		return cli_fail(CLI_USAGE, "--date is empty: a date, or a range A..B");
 	if (date && (given(q, "from") || given(q, "to")))
@@ -285,7 +297,7 @@ static int run_list(struct asked *q)
 {
 	const char *since = given(q, "since"), *name = word(q, 0);
 	const char *slash = name ? strchr(name, '/') : NULL;
-	int code = list_dates_check(q);
+	int code = list_check(q);
 	char *task = code == CLI_OK ? runs_of(q) : NULL;
 	struct buf path;
 
@@ -311,6 +323,7 @@ static int run_list(struct asked *q)
 
 static const struct opt workflow_options[] = {
 	{ "all", 'a', NULL, "retired ones too" },
+	OPT_WATCH("commands"),
 	{ 0 },
 };
 
@@ -320,6 +333,17 @@ const struct verb verb_workflow_list = { workflow_list, workflow_options, 0, WOR
 const struct verb verb_run_list = { run_list, list_options, 0, 1, .columns = run_columns };
 
 /* --- one thing --- */
+
+/* A name that is dim, so that what it says stands out. */
+static void field_print(const char *name, const char *text, const char *color)
+{
+	char cell[80];
+
+	snprintf(cell, sizeof cell, "%-18s ", name);
+	colored_print(cell, strlen(cell), "\033[2m");
+	colored_print(text, strlen(text), color);
+	putchar('\n');
+}
 
 static void fields_print(const cJSON *root)
 {
@@ -331,12 +355,14 @@ static void fields_print(const cJSON *root)
 		else if (cJSON_IsArray(e) || cJSON_IsObject(e)) {
 			char *text = cJSON_PrintUnformatted(e);
 
-			printf("%-18s %s\n", e->string, text);
+			field_print(e->string, text, NULL);
 			free(text);
+		} else if (strcmp(e->string, "state") == 0) {
+			const char *word = state_in(root, "state");
+
+			field_print(e->string, word, color_of_state(word));
 		} else if (!cJSON_IsNull(e)) {
-			printf("%-18s %s\n", e->string,
-			       strcmp(e->string, "state") == 0 ? state_in(root, "state")
-			                                       : text_of(root, e->string));
+			field_print(e->string, text_of(root, e->string), NULL);
 		}
 }
 
@@ -418,7 +444,8 @@ static int instance_show(struct asked *q)
 	return code;
 }
 
-static const struct opt instance_options[] = { OPT_WEB, { 0 } };
+static const struct opt instance_options[] = { OPT_WEB, OPT_WATCH("these"), { 0 } };
+static const struct opt why_options[] = { OPT_WEB, OPT_WATCH("instances"), { 0 } };
 
 static const struct column event_columns[] = {
 	{ "At", "at", cell_time },
@@ -431,6 +458,8 @@ static const struct column event_columns[] = {
 	{ "Broker", "broker" },
 	{ ">Command", "cause" },
 	{ "Note", "note" },
+	{ ">Exit", "exit_code", .wide = true },
+	{ ">No.", "number", .wide = true },
 	{ 0 },
 };
 
@@ -523,7 +552,12 @@ static int why_show(struct online *o, const struct asked *q, const cJSON *root)
 	const char *line = text_of(root, "line");
 	bool over = strcmp(text_of(root, "code"), "over") == 0; /* the line begins with the state */
 
-	cli_line(stdout, "%s%s%s", over ? "" : state_in(root, "state"), over ? "" : ": ", line);
+	const char *word = state_in(root, "state");
+	bool says_it = over && strncmp(line, word, strlen(word)) == 0;
+
+	if (!over || says_it)
+		colored_print(word, strlen(word), color_of_state(word));
+	cli_line(stdout, "%s%s", over ? "" : ": ", says_it ? line + strlen(word) : line);
 	if (text_of(root, "opens")[0] != '\0')
 		printf("opens with: %s\n", text_of(root, "opens"));
 	if (text_of(root, "expected")[0] != '\0')
@@ -597,7 +631,7 @@ static int why_ask(struct asked *q)
 	return slash && !strchr(slash + 1, '/') ? workflow_why(q) : instance_show(q);
 }
 
-const struct verb verb_why = { why_ask, instance_options, 1, 2, .call = "/why", .show = why_show };
+const struct verb verb_why = { why_ask, why_options, 1, 2, .call = "/why", .show = why_show };
 
 /* --- brokers, status --- */
 
@@ -694,6 +728,11 @@ static const struct column broker_columns[] = {
 	{ ">Memory %", "memory_permille", cell_percent },
 	{ "Types", "types", cell_types },
 	{ "Address", "address" },
+	{ "Groups", "groups", cell_list, .wide = true },
+	{ "Host", "host", .wide = true },
+	{ "Software", "software", .wide = true },
+	{ "Since", "since", cell_time, .wide = true },
+	{ "Heard", "last_heard", cell_time, .wide = true },
 	{ 0 },
 };
 
@@ -726,8 +765,10 @@ static int brokers_begin(struct online *o, struct asked *q)
 	return CLI_OK;
 }
 
+static const struct opt brokers_options[] = { OPT_WATCH("instances"), { 0 } };
+
 const struct verb verb_broker_list = { ask,
-	                               NULL,
+	                               brokers_options,
 	                               .call = "GET /api/v1/brokers",
 	                               .member = "brokers",
 	                               .columns = broker_columns,

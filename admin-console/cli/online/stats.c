@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admin-console/cli/online/ask.h"
+#include "admin-console/cli/online/watch.h"
 #include "util/buf.h"
 #include "util/json_in.h"
 
@@ -69,7 +70,9 @@ static int stats_status(struct asked *q)
 	return code;
 }
 
-const struct verb verb_status = { stats_status, .most = WORDS_NONE };
+static const struct opt status_options[] = { OPT_WATCH("instances"), { 0 } };
+
+const struct verb verb_status = { stats_status, status_options, .most = WORDS_NONE };
 
 /* --- stats --- */
 

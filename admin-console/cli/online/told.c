@@ -52,6 +52,10 @@ static const struct column channel_columns[] = {
 	{ ">Waiting", "queue" },
 	{ "Last", "last_at", cell_time },
 	{ "How it went", "last_error", cell_went },
+	{ "Sender", "sender", .wide = true },
+	{ "User", "user", .wide = true },
+	{ "Language", "language", .wide = true },
+	{ "Last good", "last_ok", cell_time, .wide = true },
 	{ 0 },
 };
 
@@ -207,8 +211,14 @@ static const struct column told_columns[] = {
 };
 
 static const struct column rule_columns[] = {
-	{ "Name", "name" },   { "Of", "covers" },        { "When", "when", cell_list },
-	{ "After", "after" }, { "To", "to", cell_list }, { 0 },
+	{ "Name", "name" },
+	{ "Of", "covers" },
+	{ "When", "when", cell_list },
+	{ "After", "after" },
+	{ "To", "to", cell_list },
+	{ "Changed", "changed", cell_time, .wide = true },
+	{ "By", "changed_by", .wide = true },
+	{ 0 },
 };
 
 /* A row for each rule of each task. */
@@ -279,6 +289,10 @@ static const struct column oncall_columns[] = {
 	{ "Every", "every" },
 	{ "People", "people", cell_list },
 	{ "Zone", "zone" },
+	{ "Start", "start", .wide = true },
+	{ "Projects", "projects", cell_list, .wide = true },
+	{ "Changed", "changed", cell_time, .wide = true },
+	{ "By", "changed_by", .wide = true },
 	{ 0 },
 };
 

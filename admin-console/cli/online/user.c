@@ -43,6 +43,11 @@ static const struct column columns[] = {
 	{ "Name", "full_name" },
 	{ "Mail", "mail" },
 	{ "Signs in", NULL, cell_signs_in },
+	{ "Groups", "groups", cell_list, .wide = true },
+	{ "Phone", "phone", .wide = true },
+	{ "From", "source", .wide = true },
+	{ "Changed", "changed", cell_time, .wide = true },
+	{ "By", "changed_by", .wide = true },
 	{ 0 },
 };
 

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Where a newcomer stumbled: what the command line and the server say of slips, and what they take without a word. TAP."""
+import json
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, Site, main, test, until  # noqa: E402
+
+OK, REFUSED, USAGE, NOT_FOUND = 0, 1, 2, 4
+DATE = "2026-03-01"
+
+
+def file_of(s, name, text):
+    (s.dir / f"{name}.yaml").write_text(text)
+    return f"{name}.yaml"
+
+
+def flow(name, tasks, more=""):
+    return (f"project: new\nworkflow: {name}\nstart_date: 2026-01-01\n{more}defaults: {{type: shell, cycle: day, catchup: {{mode: none}}, "
+            f"retry: {{attempts: 1}}}}\ntasks:\n{tasks}")
+
+
+@test
+def parameters_that_param_set_made_are_known_to_check_online(s):
+    s.sirdar("param", "set", "region=north", "--project", "new")
+    good = file_of(s, "params", flow("params", '  a: {params: {script: "echo ${region}"}}\n'))
+    slip = file_of(s, "slip", flow("slip", '  a: {params: {script: "echo ${regoin}"}}\n'))
+    assert "region" in s.sirdar("check", good, expect=REFUSED).stdout
+    assert "good: 1 workflow" in s.sirdar("check", "--online", good).stdout
+    assert "regoin" in s.sirdar("check", "--online", slip, expect=REFUSED).stdout
+    s.sirdar("apply", "--yes", good)
+
+
+@test
+def machines_and_groups_that_nobody_has_are_warned_of(s):
+    path = file_of(s, "places", flow("places", '  a: {group: etI, params: {script: "true"}}\n  b: {machines: [b1, b7], params: {script: "true"}}\n'
+                                     '  c: {group: default, params: {script: "true"}}\n'
+                                     '  d: {group: later, state: draft, params: {script: "true"}}\n'))
+    for done in (s.sirdar("check", "--online", path), s.sirdar("apply", "--yes", path)):
+        said = done.stdout
+        assert re.search(r"places.yaml:\d+:\d+: warning: no machine is in the group 'etI'", said), said
+        assert "there is no machine 'b7'" in said and "'b1'" not in said and "default" not in said and "later" not in said, said
+    assert "warning" not in s.sirdar("check", path).stdout
+    answer = json.loads(s.sirdar("apply", "--yes", "--json", path).stdout)
+    assert [w["code"] for w in answer["warnings"]] == ["unknown_group", "unknown_machine"], answer
+
+
+@test
+def one_mistake_has_one_form(s):
+    path = file_of(s, "form", flow("form", "  a: {priority: 99, params: {script: 'true'}}\n"))
+    checked = s.sirdar("check", path, expect=REFUSED).stdout.splitlines()[0]
+    applied = s.sirdar("apply", "--yes", path, expect=REFUSED).stderr.splitlines()[0]
+    assert checked == applied and re.match(r"form.yaml:\d+:\d+: \S", checked), (checked, applied)
+
+
+@test
+def the_only_run_of_a_task_needs_no_date(s):
+    s.apply(flow("one", '  a: {params: {script: "echo once ${city} ${town}"}}\n  b: {params: {script: "true"}}\n', "parameters: {city: 0, town: 0}\n"))
+    s.sirdar("backfill", "new/one/a", DATE, "--yes", "--wait")
+    for words in (("logs",), ("why",), ("run", "show"), ("run", "history")):
+        done = s.sirdar(*words, "new/one/a")
+        assert "new/one/a has one run, '2026-03-01'" in done.stderr and done.stdout, (words, done)
+        assert s.sirdar(*words, "new/one/a", DATE).stdout == done.stdout, words
+    assert "has no run" in s.sirdar("why", "new/one/b", expect=NOT_FOUND).stderr
+    assert "new/one/c" in s.sirdar("why", "new/one/c", expect=NOT_FOUND).stderr
+    s.sirdar("backfill", "new/one/a", "2026-03-02", "--yes", "--wait")
+    done = s.sirdar("logs", "new/one/a", expect=USAGE)
+    assert "which run date of new/one/a? The last are '2026-03-02' and '2026-03-01'" in done.stderr, done
+
+
+@test
+def help_of_a_command_is_that_commands(s):
+    for words, want in ((("run",), "run start"), (("run", "start"), "--no-op"), (("check",), "--online")):
+        said = s.sirdar("help", *words).stdout
+        assert want in said and "audit verify" not in said, (words, said[:500])
+    assert "audit verify" in s.sirdar("help").stdout
+    assert "no command 'chek'" in s.sirdar("help", "chek", expect=USAGE).stderr
+
+
+@test
+def a_word_that_is_no_state_is_told_which_there_are(s):
+    words = "waiting, queued, running, succeeded, retrying, failed, killing, killed, hanged, skipped"
+    for done in (s.sirdar("run", "list", "--state", "due", expect=USAGE), s.sirdar("redo", "new/one/a", "--state", "failed,due", expect=USAGE)):
+        assert f"'due' is not a state: {words}" in done.stderr, done
+    for word in ("failed", "queued", "succeeded", "due"):
+        status, answer = s.ask("GET", f"/api/v1/instances?states={word}")
+        assert status == 400 and f"'{word}' is not a state" in answer["error"]["message"] and "StopSchedule (failed)" in answer["error"]["message"], answer
+    for word in ("Failed", "StopSchedule", "Running", "running", "KILLED", "Killing"):
+        assert s.ask("GET", f"/api/v1/instances?states={word}")[0] == 200, word
+
+
+@test
+def a_parameter_said_twice_is_refused(s):
+    for words in (("redo", "new/one/a", DATE, "--yes"), ("run", "start", "new/one")):
+        done = s.sirdar(*words, "--param", "city=1", "--param", "city=2", expect=USAGE)
+        assert "--param city is said twice: 1 and 2" in done.stderr, done
+    s.sirdar("redo", "new/one/a", DATE, "--yes", "--param", "city=1", "--param", "city=1", "--param", "town=2", "--dry-run")
+
+
+@test
+def a_duration_beyond_what_its_runner_takes_is_refused_when_it_is_checked(s):
+    long = file_of(s, "long", flow("long", "  a: {type: sensor, params: {watch: file, path: /x, give_up: 9999d}}\n"))
+    for done in (s.sirdar("check", long, expect=REFUSED).stdout, s.sirdar("check", "--online", long, expect=REFUSED).stdout,
+                 s.sirdar("apply", "--yes", long, expect=REFUSED).stderr):
+        assert "give_up" in done and "at most 3650d" in done, done
+    fits = file_of(s, "fits", flow("fits", "  a: {type: sensor, params: {watch: file, path: /x, give_up: 3650d, every: 7d}}\n"))
+    s.sirdar("check", fits)
+
+
+@test
+def an_alert_list_without_a_notifier_says_that_nobody_is_told(s):
+    assert "nobody is told" in s.sirdar("alert", "list").stderr
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("stumbles", types_dir=BIN.parent / "types").start()))
