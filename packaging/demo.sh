@@ -1,7 +1,8 @@
 #!/bin/sh
-# `make demo`, `make stop`: all programs on loopback with SQLite below var/, and two workflows over
-# this machine's own package index (docs/demo). Leaves everything running; a second run goes on
-# with what the first one left. PORT, HTTP and VAR change ports and place.
+# `make demo`, `make stop`: all programs on loopback with SQLite below var/, two workflows over this
+# machine's own package index, and three small ones that show what else there is: a failure with its
+# cause, a sensor that waits, promises kept and broken, a run by hand (docs/demo). Leaves everything
+# running; a second run goes on with what the first one left. PORT, HTTP and VAR change ports and place.
 #
 #   packaging/demo.sh start | up | stop      up: the programs alone
 #
@@ -14,7 +15,7 @@ root=$(pwd)
 B=${B:-build/gcc}
 case $B in /*) ;; *) B=$root/$B ;; esac
 var=${VAR:-$root/var}
-port=${PORT:-7420} http=${HTTP:-7480}
+port=${PORT:-7420} http=${HTTP:-7480} patience=${PATIENCE:-150} # seconds for all runs of the packages
 url=http://127.0.0.1:$http
 SIRDAR=$B/bin/sirdar SIRDAR_TOKEN_FILE=$var/token SIRDAR_URL=$url
 export SIRDAR SIRDAR_TOKEN_FILE SIRDAR_URL
@@ -103,7 +104,7 @@ write_settings() {
 		state_dir: $var/taskbroker
 		runners_dir: $B/runners
 		work_dir: $var/jobs
-		types: ["shell:4", "noop:8"]
+		types: ["shell:4", "noop:8", "python:2", "sql:2", "sensor:2"]
 		load_max_percent: 2000
 	END
 	cat >"$var/sirdar-notifier.yaml" <<-END
@@ -155,7 +156,12 @@ make_token() {
 	(umask 077 && admin token "demo-$$-$(date +%s)" >"$var/token" && echo "$url" >>"$var/token") || admin_failed
 }
 
-broker_ready() { "$SIRDAR" broker list | grep -q 'demo-broker.*shell'; }
+broker_ready() { # each type that the workflows name
+	types=$("$SIRDAR" broker list | grep demo-broker) || return 1
+	for type in shell python sql sensor; do
+		case " $types " in *" $type "*) ;; *) return 1 ;; esac
+	done
+}
 
 start_daemons() {
 	for name in baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar-notifier sirdar; do
@@ -231,6 +237,61 @@ check() { # first, last day: every total is the index's, the week has its seven 
 	say "checked: every day's total is the index's own, ${want% *} packages and ${want#* } kB"
 }
 
+# --- what else there is to see
+
+workday() { # a day, one before or after it: the next working day that way
+	day=$(day_of "$1 $2 1 day")
+	while [ "$(date -u -d "$day" +%u)" -gt 5 ]; do day=$(day_of "$day $2 1 day"); done
+	echo "$day"
+}
+
+# Five working days of a shop: the last one's file has not come, the one before has a mistake in it.
+lay_orders() {
+	mkdir -p "$var/drop"
+	waits=$(workday "$(day_of tomorrow)" -)
+	wrong=$(workday "$waits" -)
+	good=$wrong
+	for n in 1 2 3; do
+		good=$(workday "$good" -)
+		printf 'order,amount\n1,%d.50\n2,7.25\n3,40.00\n' "$((n * 10))" >"$var/drop/orders-$good.csv"
+	done
+	[ -e "$var/drop/orders-$wrong.csv" ] ||
+		printf 'order,amount\n1,20.00\n2,"12,50"\n3,8.75\n' >"$var/drop/orders-$wrong.csv"
+}
+
+show_more() {
+	lay_orders
+	"$SIRDAR" param set "drop=$var/drop" --project demo >/dev/null
+	"$SIRDAR" target set demo_shop --kind sqlite --database "$var/shop.db" --project demo >/dev/null
+	say "" "applying docs/demo/shop.yaml, morning.yaml and count.yaml"
+	"$SIRDAR" check --online docs/demo/shop.yaml docs/demo/morning.yaml docs/demo/count.yaml ||
+		die "the workflows have errors"
+	"$SIRDAR" apply --yes docs/demo/shop.yaml docs/demo/morning.yaml docs/demo/count.yaml
+
+	say "" "the shop from $good on: $wrong will fail, the file of $waits has not come"
+	backfill demo/shop/arrival --task demo/shop/clean --task demo/shop/book --task demo/shop/takings \
+		--from "$good" --to "$waits"
+	"$SIRDAR" run wait demo/shop "$good..$(workday "$wrong" -)" >/dev/null || die "the shop's good days did not go well"
+	if grep -q '12,50' "$var/drop/orders-$wrong.csv" && "$SIRDAR" run wait demo/shop "$wrong" >/dev/null 2>&1; then
+		die "$wrong went well, which has a mistake in it"
+	fi
+	backfill demo/morning/figures "$(day_of today)" --task demo/morning/letter
+	"$SIRDAR" run wait demo/morning "$(day_of today)" >/dev/null || die "the morning did not go well"
+
+	say "" "a run by hand: sirdar run start demo/count --param section=net --wait"
+	"$SIRDAR" run start demo/count --param section=net --wait
+	say "" "why the shop stands:"
+	"$SIRDAR" why demo/shop
+	say "" "what was promised for today:"
+	"$SIRDAR" baselines
+	say "" "what failed, by cause; and what was told:"
+	"$SIRDAR" failures --project demo
+	wait_for 20 told_of_it || die "nobody was told of the failure: see $var/log/sirdar-notifier.log"
+	tail -n 1 "$var/notifier/files/told.jsonl"
+}
+
+told_of_it() { grep -q 'demo/shop/clean' "$var/notifier/files/told.jsonl"; }
+
 start() {
 	say "starting the programs, with SQLite, below $var"
 	start_daemons
@@ -256,12 +317,12 @@ start() {
 		--task "$w/extract_system" --task "$w/extract_other" --task "$w/rollup" \
 		--task "$w/report" --from "$first" --to "$yesterday 23:59:59"
 	days=$((($(date -u -d "$today" +%s) - $(date -u -d "$first" +%s)) / 86400))
-	python3 docs/demo/show.py wait $((days * 99)) 150 "${first}T00:00:00Z" ||
+	python3 docs/demo/show.py wait $((days * 99)) "$patience" "${first}T00:00:00Z" ||
 		die "some runs did not succeed; logs are in $var/log"
 	# A command of its own: links pass over dates before the begin of another workflow, so the week
 	# does not wait for its days by itself.
 	backfill demo/weekly/summary "$first" --dependencies all
-	python3 docs/demo/show.py wait $((days * 99 + 1)) 150 "${first}T00:00:00Z" ||
+	python3 docs/demo/show.py wait $((days * 99 + 1)) "$patience" "${first}T00:00:00Z" ||
 		die "some runs did not succeed; logs are in $var/log"
 	# Today so far: the rest comes as its hours end.
 	if [ "$hour" -gt 0 ]; then
@@ -278,6 +339,7 @@ start() {
 	python3 docs/demo/show.py timeline "${first}T00:00:00Z"
 	say ""
 	check "$first" "$yesterday"
+	show_more
 	farewell
 }
 
@@ -286,7 +348,10 @@ farewell() {
 	grep -h -o 'User: .*' "$var/log/sirdar-cgi.log" | tail -n 1 | sed 's/^/  log in with /' || :
 	say "On the command line:" \
 		"  export SIRDAR_TOKEN_FILE=$var/token PATH=\"$B/bin:\$PATH\"" \
-		"  sirdar run list; sirdar why demo/packages/rollup $(day_of today); sirdar --help" \
+		"  sirdar run list --watch; sirdar why demo/packages/rollup $(day_of today); sirdar --help" \
+		"Mend the shop: correct 12,50 in $var/drop/orders-$wrong.csv, then" \
+		"  sirdar redo demo/shop/clean $wrong --wait" \
+		"Let the last day come: cp $var/drop/orders-$good.csv $var/drop/orders-$waits.csv" \
 		"make stop ends it."
 }
 

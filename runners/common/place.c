@@ -33,10 +33,13 @@ static char *place_resolve(const char *path, bool follows)
 	char *real = follows ? realpath(path, NULL) : in_folder(path);
 	struct stat st;
 
-	/* A link that leads to nothing would be made there. */
-	if (!real && follows && errno == ENOENT && lstat(path, &st) < 0)
-		real = in_folder(path);
-	return real;
+	if (real || !follows || errno != ENOENT)
+		return real;
+	if (lstat(path, &st) < 0)
+		return in_folder(path);
+	/* A link that leads to nothing would be made there; a file was made since by another job. */
+	errno = ENOENT;
+	return S_ISLNK(st.st_mode) ? NULL : realpath(path, NULL);
 }
 
 /* What is not there yet may not be made by a job either. */

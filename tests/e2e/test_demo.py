@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The demo's programs, as `make demo` starts them (packaging/demo.sh up): each peer has a key of its own, which the server learnt
+"""The demo, whole: what it shows of more than luck. And its programs, as `make demo` starts them (packaging/demo.sh up): each peer has a key of its own, which the server learnt
 over its own socket. Killed, cut short, from an earlier release. And what the demo waits for. TAP."""
 import json
 import os
@@ -22,13 +22,25 @@ class Demo:
     def __init__(self):
         self.dir = Path(tempfile.mkdtemp(prefix="sirdar-demo-"))
         self.var = self.dir / "var"
-        self.env = dict(os.environ, VAR=str(self.var), PORT=str(free_port()), HTTP=str(free_port()), B=str(BIN.parent))
+        self.env = dict(os.environ, PATIENCE="600", VAR=str(self.var), PORT=str(free_port()), HTTP=str(free_port()), B=str(BIN.parent))
 
     def run(self, *words, expect=0):
         done = subprocess.run([ROOT / "packaging/demo.sh", *words], env=self.env, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=300)
+                              timeout=900)
         assert done.returncode == expect, (words, done, self.logs())
         return done
+
+    def sirdar(self, *words):
+        done = subprocess.run([BIN / "sirdar", *words], env=dict(self.env, SIRDAR_TOKEN_FILE=str(self.var / "token")), capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=300)
+        assert done.returncode == 0, (words, done)
+        return done.stdout
+
+    def json(self, *words):
+        return json.loads(self.sirdar(*words, "--json"))
+
+    def told(self):
+        return [json.loads(line) for line in (self.var / "notifier/files/told.jsonl").read_text().splitlines()]
 
     def admin(self, *words):
         done = subprocess.run([BIN / "baseserver", "-c", self.var / "baseserver.yaml", "admin", *words], env=self.env, capture_output=True,
@@ -60,6 +72,60 @@ class Demo:
     def close(self):
         self.run("stop")
         shutil.rmtree(self.dir)
+
+
+@test
+def it_shows_more_than_luck(s):
+    said = s.run("start").stdout
+    assert "every day's total is the index's own" in said, said
+    s.failed = [i for i in s.json("run", "list", "demo/shop/clean", "--all") if i["state"] == "StopSchedule"]
+    assert len(s.failed) == 1 and "'12,50'" in s.failed[0]["failure"]["line"], s.failed
+    # Home groups failures by cause: one, of that line; its instance is one that others wait for.
+    causes = s.json("failures", "--project", "demo")
+    assert [(c["failed"], c["tasks"]) for c in causes] == [(1, ["demo/shop/clean"])] and "ValueError" in causes[0]["line"], causes
+    assert "clean" in s.sirdar("why", "demo/shop") and "looks again" in s.sirdar("why", "demo/shop"), s.sirdar("why", "demo/shop")
+    types = {t["type"] for t in s.json("task", "list", "demo", "--all")}
+    assert {"shell", "python", "sql", "sensor"} <= types, types
+    assert [c["name"] for c in s.json("calendar", "list")] == ["demo-workdays"]
+    assert "missing" not in s.sirdar("run", "list", "demo/count/*") and "succeeded" in s.sirdar("run", "list", "demo/count/*")
+
+
+@test
+def of_its_two_promises_one_is_broken_and_one_is_kept(s):
+    rows = {b["task"].rsplit("/", 1)[1]: b for b in s.json("baselines")}
+    letter = s.json("run", "list", "demo/morning/letter")[0]
+    kept = letter["ended"] <= rows["letter"]["committed"] if "letter" in rows else True  # a day later nothing is promised of that day
+    assert not rows or rows["figures"]["state"] == "breached", rows
+    assert not rows or rows["letter"]["state"] == ("safe" if kept else "breached"), rows
+
+
+@test
+def whoever_watches_was_told_of_the_failure_with_a_link_to_it(s):
+    link = f"/p/demo/shop/clean/{s.failed[0]['label']}?"
+    said = [a for told in s.told() for a in told["alerts"] if a.get("task") == "demo/shop/clean"]
+    assert len(said) == 1 and link in said[0]["link"] and "12,50" in said[0]["failure"]["line"], said
+    bell = [a for a in s.json("alert", "list") if a["subject"].startswith("demo/shop/clean")]
+    assert bell, s.sirdar("alert", "list")
+
+
+@test
+def what_failed_is_mended_as_its_last_lines_say(s):
+    label = s.failed[0]["label"]
+    path = s.var / "drop" / f"orders-{label}.csv"
+    path.write_text(path.read_text().replace('"12,50"', "12.50"))
+    s.sirdar("redo", "demo/shop/clean", label, "--yes", "--wait")
+    s.sirdar("run", "wait", "demo/shop", label)
+    assert "succeeded" in s.sirdar("why", "demo/shop/takings", label)
+    waits = s.json("run", "list", "demo/shop/arrival")[0]["label"]
+    (s.var / "drop" / f"orders-{waits}.csv").write_text("order,amount\n1,1.00\n")
+    s.sirdar("run", "wait", "demo/shop", waits)
+
+
+@test
+def a_second_run_goes_on_with_what_the_first_one_left(s):
+    assert "All is running" in s.run("start").stdout
+    s.run("stop")
+    shutil.rmtree(s.var)
 
 
 @test
