@@ -211,6 +211,10 @@ static int check_url(struct channel_next *n, const char *url, struct refusal *f)
 	if (is_open && !is_mail(n) && !n->is_insecure && !is_loopback(host))
 		return refuse(f, E_INVALID, "args.url", "https://, or `insecure`",
 		              "args.url: http goes over the network in the clear");
+	for (const char *p = url; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f)
+			return refuse(f, E_INVALID, "args.url", "%20 stands for a blank",
+			              "args.url: an address has no blanks and no line ends");
 	size_t len = strcspn(host, "/?#");
 	if (len == 0 || memchr(host, '@', len))
 		return refuse(f, E_INVALID, "args.url", "args.user, args.password",

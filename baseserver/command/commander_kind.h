@@ -82,6 +82,7 @@ const struct kind *command_kinds(void);
 
 /* commander_check.c */
 int check_offline(const struct commander *c, const struct order *o, struct refusal *f);
+int check_types(const struct commander *c, const struct order *o, struct refusal *f);
 int check_retire(const struct commander *c, const struct order *o, struct refusal *f);
 
 /* commander_params.c: those of this run, that nothing would use */

@@ -23,6 +23,7 @@ static const struct kind kinds[CK_COUNT] = {
 	                .sweep = SWEEP_AFTER_EDIT,
 	                .retires = true },
 	[CK_ONLINE] = { .keys = { "selection", "from" },
+	                .check = check_types,
 	                .change = change_online,
 	                .print = cmd_print_online },
 	[CK_OFFLINE] = { .keys = { "selection", "detach" },

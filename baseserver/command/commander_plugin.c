@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
+#include "baseserver/model/world.h"
+#include "rt/manifests.h"
+#include "sched/type.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -285,6 +288,15 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 	return 0;
 }
 
+/* A type that was never registered can be drained as well: it runs TYPE.so. A slip in its name would
+ * drain nothing, and stand in every list. */
+static bool is_known(const struct commander *c, const char *type)
+{
+	const struct world w = { .cat = &c->cat, .roster = c->roster, .n_roster = c->n_roster };
+
+	return type_set_find(manifests_types(c->types), type) || world_runs(&w, type);
+}
+
 int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct doc *was = docs_find(&c->docs[DOC_RUNNER], cmd->o.type);
@@ -294,7 +306,9 @@ int plugin__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	struct buf body;
 	int r;
 
-	/* A type that was never registered can be drained as well: it runs TYPE.so. */
+	if (!root && cmd->kind == CK_PLUGIN_DRAIN && !is_known(c, cmd->o.type))
+		return refuse(f, E_NOT_FOUND, "args.type", "sirdar type list",
+		              "no broker and no task has a type '%.60s'", cmd->o.type);
 	if (!root && cmd->kind != CK_PLUGIN_REGISTER && cmd->kind != CK_PLUGIN_DRAIN)
 		return refuse(f, E_NOT_FOUND, "args.type", "sirdar plugin register",
 		              "no version of %.60s is registered", cmd->o.type);

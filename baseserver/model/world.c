@@ -176,10 +176,8 @@ static bool world_machine(void *ctx, const char *name, bool group)
 }
 
 /* A type that a task in force has was accepted once. */
-static bool world_runs(void *ctx, const char *type)
+bool world_runs(const struct world *w, const char *type)
 {
-	const struct world *w = ctx;
-
 	if (was_there(w, ROSTER_TYPE, type))
 		return true;
 	for (size_t i = 0; w->cat && i < w->cat->tasks_cap; i++) {
@@ -189,6 +187,11 @@ static bool world_runs(void *ctx, const char *type)
 			return true;
 	}
 	return false;
+}
+
+static bool runs(void *ctx, const char *type)
+{
+	return world_runs(ctx, type);
 }
 
 void world_init(struct world *w, const char *timezone, int64_t now)
@@ -212,7 +215,7 @@ void world_init(struct world *w, const char *timezone, int64_t now)
 		                        .workflow = workflow,
 		                        .parameter = world_parameter,
 		                        .server = server,
-		                        .runs = world_runs,
+		                        .runs = runs,
 		                        .machine = world_machine,
 		                        .saved = !w->is_save };
 }

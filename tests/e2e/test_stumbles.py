@@ -111,6 +111,52 @@ def a_duration_beyond_what_its_runner_takes_is_refused_when_it_is_checked(s):
 
 
 @test
+def a_draft_of_an_unknown_type_is_not_put_in_force_without_a_word(s):
+    path = file_of(s, "typo", flow("typo", '  a: {type: shel, state: draft, params: {script: "true"}}\n  b: {state: draft, params: {script: "true"}}\n'))
+    s.sirdar("apply", "--yes", path)
+    done = s.sirdar("online", "new/typo/a", "--yes", expect=REFUSED)
+    assert "new/typo/a is a draft of a task type 'shel' that is not there" in done.stderr and "sirdar type list" in done.stderr, done
+    s.sirdar("online", "new/typo/b", "--yes")
+
+
+@test
+def a_drain_of_a_type_that_nothing_has_is_refused(s):
+    answer = s.command("plugin-drain", type="shel", expect=(404,))
+    assert "no broker and no task has a type 'shel'" in answer["error"]["message"], answer
+    s.sirdar("plugin", "drain", "shel", expect=NOT_FOUND)
+    assert "shel" not in [p["type"] for p in json.loads(s.sirdar("plugin", "list", "--json").stdout)]
+
+
+@test
+def recipients_that_nobody_is_are_warned_of(s):
+    s.sirdar("channel", "set", "told", "--kind", "file")
+    s.sirdar("user", "set", "ann", "--role", "viewer")
+    s.sirdar("group", "add", "team", "--role", "viewer")
+    done = s.sirdar("rule", "set", "r", "--when", "failed", "--to", "webhook:nowhere", "--to", "user:nobody", "--to", "oncall:never",
+                    "--to", "file:told", "--to", "user:ann", "--to", "user:team", "--to", "mail:a@example.org", "--to", "bell:console",
+                    "--project", "new")
+    said = re.findall(r"warning: (\S+):", done.stderr)
+    assert said == ["webhook:nowhere", "user:nobody", "oncall:never"] and "no notifier is connected" in done.stderr, done
+    done = s.sirdar("oncall", "set", "week", "--person", "user:ann", "--person", "user:bob")
+    assert re.findall(r"warning: (\S+):", done.stderr) == ["user:bob"], done
+
+
+@test
+def an_address_with_a_blank_is_refused(s):
+    for url in ("https://a.example.org/x y", "https://a.example.org/\t"):
+        (s.dir / "url").touch(0o600)
+        (s.dir / "url").write_text(url + "\n")
+        done = s.sirdar("channel", "set", "spaced", "--kind", "webhook", "--url-file", "url", expect=REFUSED)
+        assert "no blanks" in done.stderr and "example" not in done.stderr, done
+
+
+@test
+def of_two_passwords_on_standard_input_the_wrong_one_is_named(s):
+    done = s.sirdar("user", "set", "eve", "--role", "viewer", "--password", expect=5, stdin="my own one\nthe new password\n")
+    assert "that was the password of admin" in done.stderr and "stands last" in done.stderr, done
+
+
+@test
 def an_alert_list_without_a_notifier_says_that_nobody_is_told(s):
     assert "nobody is told" in s.sirdar("alert", "list").stderr
 

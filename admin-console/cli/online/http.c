@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <strings.h>
 
 #include "admin-console/cli/online/online.h"
@@ -439,6 +440,11 @@ int online_session(struct online *o, const char *password)
 		                user);
 	if (code == CLI_OK)
 		code = session_begin(o, user, password ? password : asked);
+	/* Of two passwords on standard input this is the later one. */
+	if (code == CLI_DENIED && asked[0] && !isatty(STDIN_FILENO))
+		cli_fail(0, "that was the password of %s, who asks for it: on standard input it "
+		            "stands last, behind what is set",
+		         user);
 	explicit_bzero(asked, sizeof asked);
 	cJSON_Delete(who);
 	return code;

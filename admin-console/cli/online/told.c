@@ -203,6 +203,96 @@ static int channel_test(struct asked *q)
 
 const struct verb verb_channel_test = { channel_test, NULL, 1, 2 };
 
+/* --- who is told that nobody is ------------------------------------------------------- */
+
+struct ways {
+	cJSON *channels, *people, *groups, *lists; /* answers; NULL: may not be read */
+};
+
+static const cJSON *named(const cJSON *list, const char *key, const char *name)
+{
+	const cJSON *e = list ? list->child : NULL;
+
+	while (e && strcmp(text_of(e, key), name) != 0)
+		e = e->next;
+	return e;
+}
+
+/* A person, or a group of them. */
+static bool has_person(const struct ways *w, const char *name)
+{
+	const cJSON *people = json_get(w->people, "users"), *groups = json_get(w->groups, "groups");
+
+	return !people || !groups || named(people, "user", name) || named(groups, "name", name);
+}
+
+static bool has_channel(const struct ways *w, const char *kind, const char *name)
+{
+	const cJSON *all = json_get(w->channels, "channels"), *e = named(all, "name", name);
+
+	return !all || (e && strcmp(text_of(e, "kind"), kind) == 0);
+}
+
+/* What may not be read is not doubted. */
+static void recipient_check(const char *to, const struct ways *w)
+{
+	size_t n = strcspn(to, ":");
+	const char *name = to[n] ? to + n + 1 : "", *what = NULL, *more = "";
+	char kind[32];
+
+	snprintf(kind, sizeof kind, "%.*s", (int)n, to);
+	if (!*name || strcmp(kind, "mail") == 0 || strcmp(kind, "bell") == 0)
+		return;
+	if (strcmp(kind, "user") == 0) {
+		what = has_person(w, name) ? NULL : "person and no group";
+	} else if (strcmp(kind, "oncall") == 0) {
+		const cJSON *lists = json_get(w->lists, "lists");
+		what = !lists || named(lists, "name", name) ? NULL : "on-call list";
+	} else {
+		what = has_channel(w, kind, name) ? NULL : "channel";
+	}
+	if (what && cJSON_IsFalse(json_get(w->channels, "notifier")) && strcmp(kind, "user") != 0)
+		more = " (no notifier is connected: its file may have it)";
+	if (what)
+		cli_fail(0, "warning: %s: there is no %s '%s'%s; until then nobody is told so", to,
+		         what, name, more);
+}
+
+/* The command, and then whom it names that nobody is: that may come later, so it is no refusal. */
+static int told_set(struct asked *q, const char *member)
+{
+	int code = command_ask(q);
+	const cJSON *names = json_get(q->body, member), *e;
+	struct ways w = { 0 };
+	struct online o = { 0 };
+
+	if (code != CLI_OK || !names || online_open(q->cli, &o) != CLI_OK)
+		return code;
+	o.quiet = true;
+	online_get(&o, "/api/v1/channels", &w.channels);
+	online_get(&o, "/api/v1/users", &w.people);
+	online_get(&o, "/api/v1/groups", &w.groups);
+	online_get(&o, "/api/v1/oncall", &w.lists);
+	cJSON_ArrayForEach(e, names)
+		recipient_check(e->valuestring, &w);
+	cJSON_Delete(w.channels);
+	cJSON_Delete(w.people);
+	cJSON_Delete(w.groups);
+	cJSON_Delete(w.lists);
+	online_close(&o);
+	return code;
+}
+
+static int rule_set(struct asked *q)
+{
+	return told_set(q, "to");
+}
+
+static int oncall_set(struct asked *q)
+{
+	return told_set(q, "people");
+}
+
 /* --- rules --------------------------------------------------------------------------- */
 
 static const struct column told_columns[] = {
@@ -275,7 +365,7 @@ static const struct opt rule_options[] = {
 	{ 0 },
 };
 
-const struct verb verb_rule_set = { command_ask, rule_options,       1,
+const struct verb verb_rule_set = { rule_set, rule_options,       1,
 	                            1,           .call = "rule-set", .words = "rule" };
 const struct verb verb_rule_remove = { command_ask,           NULL,           1, 1,
 	                               .call = "rule-remove", .words = "rule" };
@@ -312,7 +402,7 @@ static const struct opt oncall_options[] = {
 	{ 0 },
 };
 
-const struct verb verb_oncall_set = { command_ask, oncall_options,       1,
+const struct verb verb_oncall_set = { oncall_set, oncall_options,       1,
 	                              1,           .call = "oncall-set", .words = "oncall" };
 const struct verb verb_oncall_remove = { command_ask,      NULL, 1, 1, .call = "oncall-remove",
 	                                 .words = "oncall" };
