@@ -152,8 +152,14 @@ def an_address_with_a_blank_is_refused(s):
 
 @test
 def of_two_passwords_on_standard_input_the_wrong_one_is_named(s):
-    done = s.sirdar("user", "set", "eve", "--role", "viewer", "--password", expect=5, stdin="my own one\nthe new password\n")
-    assert "that was the password of admin" in done.stderr and "stands last" in done.stderr, done
+    word = "a long password of boss"
+    s.sirdar("user", "set", "boss", "--role", "admin", "--password", stdin=word + "\n")
+    (s.dir / "boss").touch(0o600)
+    s.sirdar("login", "--user", "boss", "--token-file", "boss", "--server", f"http://127.0.0.1:{s.http}", stdin=word + "\n")
+    eve = ("user", "set", "eve", "--role", "viewer", "--password", "--token-file", "boss")
+    done = s.sirdar(*eve, expect=5, stdin=f"{word}\nthe new password\n")
+    s.sirdar(*eve, stdin=f"the new password\n{word}\n")
+    assert "that was the password of boss" in done.stderr and "stands last" in done.stderr, done
 
 
 @test
