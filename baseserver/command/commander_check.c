@@ -48,8 +48,8 @@ int check_types(const struct commander *c, const struct order *o, struct refusal
 			continue;
 		return refuse(f, E_INVALID, "args.selection",
 		              "`sirdar type list` has those there are",
-		              "%s is a draft of a task type '%s' that is not there",
-		              t->def->name, t->def->type);
+		              "%s is a draft of a task type '%s' that is not there", t->def->name,
+		              t->def->type);
 	}
 	return 0;
 }

@@ -288,8 +288,8 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 	return 0;
 }
 
-/* A type that was never registered can be drained as well: it runs TYPE.so. A slip in its name would
- * drain nothing, and stand in every list. */
+/* A type that was never registered can be drained as well: it runs TYPE.so. A slip in its name
+ * would drain nothing, and stand in every list. */
 static bool is_known(const struct commander *c, const char *type)
 {
 	const struct world w = { .cat = &c->cat, .roster = c->roster, .n_roster = c->n_roster };

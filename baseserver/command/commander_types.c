@@ -1,6 +1,6 @@
-/* What brokers have said of themselves since the start: task types that they run, for a type without
- * a manifest is known by that, so that an apply does not refuse it; their names and groups, for tasks
- * that name others are saved with a warning (model/world.h). */
+/* What brokers have said of themselves since the start: task types that they run, for a type
+ * without a manifest is known by that, so that an apply does not refuse it; their names and
+ * groups, for tasks that name others are saved with a warning (model/world.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static void on_roster(struct letter *l, void *self)
 	struct commander *c = self;
 	size_t i = 0;
 
-	while (i < c->n_roster && (c->roster[i].is != n->who.is ||
-	                           strcmp(c->roster[i].name, n->who.name) != 0))
+	while (i < c->n_roster &&
+	       (c->roster[i].is != n->who.is || strcmp(c->roster[i].name, n->who.name) != 0))
 		i++;
 	if (i == c->n_roster) {
 		c->roster = mem_grow(c->roster, c->n_roster + 1, sizeof *c->roster);

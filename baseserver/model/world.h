@@ -34,7 +34,8 @@ struct world {
  *   now       seconds, for tasks without a start */
 void world_init(struct world *w, const char *timezone, int64_t now);
 void world_done(struct world *w);
-/* Does a broker run tasks of that type, or has one in force it? Of a world that has `cat` and `roster`. */
+/* Does a broker run tasks of that type, or has one in force it? Of a world that has `cat` and
+ * `roster`. */
 bool world_runs(const struct world *w, const char *type);
 
 #endif

@@ -138,7 +138,7 @@ void registrar_set_teller(struct registrar *r,
 }
 
 /* Says it the first time. */
-static void tell(struct registrar *r, enum roster is, const char *name)
+static void tell_once(struct registrar *r, enum roster is, const char *name)
 {
 	for (size_t i = 0; i < r->n_told; i++)
 		if (r->told[i].is == is && strcmp(r->told[i].name, name) == 0)
@@ -152,9 +152,9 @@ static void tell(struct registrar *r, enum roster is, const char *name)
 
 static void tell_broker(struct registrar *r, const struct broker *b)
 {
-	tell(r, ROSTER_MACHINE, b->name);
+	tell_once(r, ROSTER_MACHINE, b->name);
 	for (size_t i = 0; i < b->n_groups; i++)
-		tell(r, ROSTER_GROUP, b->groups[i]);
+		tell_once(r, ROSTER_GROUP, b->groups[i]);
 }
 
 static void greet_broker(struct registrar *r, struct greeting *g, struct broker *b, int64_t now)
@@ -187,7 +187,7 @@ static void greet_loader(struct registrar *r, struct greeting *g, struct broker 
 		registrar_refuse(g, E_LIMIT, "more than 128 loaders on one broker");
 		return;
 	}
-	tell(r, ROSTER_TYPE, run->type);
+	tell_once(r, ROSTER_TYPE, run->type);
 	/* After a restart nobody knows which process held what: absent means lost then, never
 	 * "send it again": an in-process job leaves no marker on the machine. */
 	g->fresh = run->incarnation != g->incarnation;

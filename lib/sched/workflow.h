@@ -192,8 +192,8 @@ struct workflow_world {
 	const char *(*server)(void *ctx, const char *project, const char *name, bool secret);
 	/* Does somebody run tasks of a type that is not in `types`? NULL: nobody does. */
 	bool (*runs)(void *ctx, const char *type);
-	/* Is there a machine, or for `group` a group of machines, of that name? Another one is saved with a
-	 * warning, for it may be to come. NULL: any name will do. */
+	/* Is there a machine, or for `group` a group of machines, of that name? Another one is
+	 * saved with a warning, for it may be to come. NULL: any name will do. */
 	bool (*machine)(void *ctx, const char *name, bool group);
 	/* What task types declare; parameters of types that are not in it are taken as they
 	 * are. Empty or NULL: so are types. Else one that is not there and nobody runs is refused,

@@ -247,11 +247,11 @@ static void check_place(struct wf_compiler *c, const struct wf_made *m, const st
 {
 	if (!name || !name[0] || c->world->machine(c->world->ctx, name, group))
 		return;
-	diag_warning(c->d, wf__place(m, at, group ? "group" : "machines"),
-	             group ? "unknown_group" : "unknown_machine",
-	             "its instances wait until one is there; `sirdar broker list` has those that are",
-	             group ? "no machine is in the group '%.80s'" : "there is no machine '%.80s'",
-	             name);
+	diag_warning(
+		c->d, wf__place(m, at, group ? "group" : "machines"),
+		group ? "unknown_group" : "unknown_machine",
+		"its instances wait until one is there; `sirdar broker list` has those that are",
+		group ? "no machine is in the group '%.80s'" : "there is no machine '%.80s'", name);
 }
 
 /* A slip in these would wait for ever, too. */

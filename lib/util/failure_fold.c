@@ -79,7 +79,8 @@ static bool is_mark(const char *word, size_t n)
 	return runs > 2 || (digits && n >= 4 && hex == n);
 }
 
-/* "python3": another digit would be another program. Of "host17" and "part_3" only the name counts. */
+/* "python3": another digit would be another program. Of "host17" and "part_3" only the name
+ * counts. */
 static bool is_name(const char *word, size_t n)
 {
 	for (size_t i = 0; i + 1 < n; i++)

@@ -19,8 +19,8 @@ enum { CHUNK = 1024 };
 static struct filter {
 	int fd;
 	bool exact;
-	bool coloured; /* a colour of others went out */
-	int lost;      /* errno of what could not be written; 0: nothing was lost */
+	bool coloured;    /* a colour of others went out */
+	int lost;         /* errno of what could not be written; 0: nothing was lost */
 	struct buf *kept; /* the caller's: there instead of out */
 	enum visible how;
 	size_t held;

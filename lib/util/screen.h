@@ -23,14 +23,14 @@ void screen_data(FILE *to);
 /* As data; a terminal shows its colours too, and is back to its own after the last of it. */
 void screen_output(FILE *to);
 
-/* The program's own colours and cursor movements: past the filter. A constant, or what screen_keep()
- * has kept. */
+/* The program's own colours and cursor movements: past the filter. A constant, or what
+ * screen_keep() has kept. */
 void screen_steer(FILE *to, const char *sequence);
 
 struct buf;
 
-/* From here on what would go out on `to`, filtered and with the program's own colours, is appended to
- * `kept` instead, which is the caller's; NULL: it goes out again. */
+/* From here on what would go out on `to`, filtered and with the program's own colours, is
+ * appended to `kept` instead, which is the caller's; NULL: it goes out again. */
 void screen_keep(FILE *to, struct buf *kept);
 
 #endif

@@ -37,7 +37,8 @@ static char *place_resolve(const char *path, bool follows)
 		return real;
 	if (lstat(path, &st) < 0)
 		return in_folder(path);
-	/* A link that leads to nothing would be made there; a file was made since by another job. */
+	/* A link that leads to nothing would be made there; a file was made since by another
+	 * job. */
 	errno = ENOENT;
 	return S_ISLNK(st.st_mode) ? NULL : realpath(path, NULL);
 }

@@ -221,7 +221,8 @@ static void one_cause_has_one_name_whatever_its_numbers(void **state)
 		{ "// and / and /", "// and / and /" },
 		{ "t_20261103 dead cafe", "t_# dead cafe" },
 		{ "sh: 1: pyhton3: not found", "sh: #: pyhton3: not found" },
-		{ "python3.11 and utf8, host17, part_3, 7s, x86_64", "python3.# and utf8, host#, part_#, #s, x#_#" },
+		{ "python3.11 and utf8, host17, part_3, 7s, x86_64",
+		  "python3.# and utf8, host#, part_#, #s, x#_#" },
 		{ "\xe8\xa1\xa8 t7 \xe4\xb8\x8d\xe5\xad\x98\xe5\x9c\xa8",
 		  "\xe8\xa1\xa8 t7 \xe4\xb8\x8d\xe5\xad\x98\xe5\x9c\xa8" },
 	};

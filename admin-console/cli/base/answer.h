@@ -28,7 +28,8 @@ const char *state_in(const cJSON *o, const char *key);
 char *states_named(const char *words);
 /* A word that is no state among those of a list, or NULL; *ret_all are those there are. */
 const char *states_wrong(const char *words, const char **ret_all);
-/* A mistake in a document, in the one form of all commands: FILE:LINE:COLUMN: message (place); hint. */
+/* A mistake in a document, in the one form of all commands: FILE:LINE:COLUMN: message (place);
+ * hint. */
 struct mistake {
 	const char *file, *path, *message, *hint; /* path, hint: "" for none */
 	long long line, column;

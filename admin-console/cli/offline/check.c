@@ -265,7 +265,8 @@ static const struct opt options[] = {
 	  "judge parameters by the manifests of task types there (else by those installed with "
 	  "this "
 	  "program; -T '': by none)" },
-	{ "online", 'o', NULL, "judge by what the server knows: task types, parameters of all and of projects, target "
+	{ "online", 'o', NULL,
+	  "judge by what the server knows: task types, parameters of all and of projects, target "
 	  "servers, machines and their groups" },
 	{ 0 },
 };

@@ -34,8 +34,12 @@ static void cell_retired(const cJSON *version, const char *key, struct buf *out)
 }
 
 static const struct column columns[] = {
-	{ "Name", "name" }, { ">Version", "version" }, { "Retired", "retired", cell_retired },
-	{ "By", "actor" },  { "At", "at", cell_time }, { ">Id", "id", .wide = true },
+	{ "Name", "name" },
+	{ ">Version", "version" },
+	{ "Retired", "retired", cell_retired },
+	{ "By", "actor" },
+	{ "At", "at", cell_time },
+	{ ">Id", "id", .wide = true },
 	{ 0 },
 };
 

@@ -105,7 +105,8 @@ const struct verb verb_command_list = {
 	command_list,      options,           0, WORDS_ANY, .call = "GET /api/v1/commands",
 	.member = "items", .columns = columns
 };
-const struct verb verb_command_show = { one_show, show_options, 0, WORDS_ANY, .show = command_show };
+const struct verb verb_command_show = { one_show, show_options, 0, WORDS_ANY,
+	                                .show = command_show };
 const struct verb verb_command_wait = { one_wait, wait_options, 0, WORDS_ANY };
 const struct verb verb_command_steer = { one_steer, steer_options, 0, WORDS_ANY,
 	                                 .words = "command" };

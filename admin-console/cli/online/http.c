@@ -11,8 +11,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "admin-console/cli/online/online.h"
 #include "admin-console/cli/online/place.h"
@@ -442,8 +442,9 @@ int online_session(struct online *o, const char *password)
 		code = session_begin(o, user, password ? password : asked);
 	/* Of two passwords on standard input this is the later one. */
 	if (code == CLI_DENIED && asked[0] && !isatty(STDIN_FILENO))
-		cli_fail(0, "that was the password of %s, who asks for it: on standard input it "
-		            "stands last, behind what is set",
+		cli_fail(0,
+		         "that was the password of %s, who asks for it: on standard input it "
+		         "stands last, behind what is set",
 		         user);
 	explicit_bzero(asked, sizeof asked);
 	cJSON_Delete(who);

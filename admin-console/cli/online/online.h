@@ -68,8 +68,8 @@ void project_tell(struct online *o, const char *project);
 /* Is this word an instance's id, as lists print it: "17.1772323200"? No task or date is called
  * so. */
 bool instance_id_is(const char *text);
-/* The id of an instance by task and run_date, or an id given as the task; without a run_date that of
- * the task's only run. Owned. */
+/* The id of an instance by task and run_date, or an id given as the task; without a run_date
+ * that of the task's only run. Owned. */
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id);
 
 /* --web: the address of its page in the console. `generation`, `attempt`: NULL, none said. */

@@ -22,8 +22,8 @@ static const struct column columns[] = {
 
 static const struct opt pools_options[] = { OPT_WATCH("instances"), { 0 } };
 
-const struct verb verb_pool_list = { ask, pools_options, .call = "GET /api/v1/pools", .member = "pools",
-	                             .columns = columns };
+const struct verb verb_pool_list = { ask, pools_options, .call = "GET /api/v1/pools",
+	                             .member = "pools", .columns = columns };
 
 /* The words: names as they are kept, and what is a number as one. */
 static int words_make(struct asked *q, const char *name, const char *number)

@@ -366,7 +366,7 @@ static const struct opt rule_options[] = {
 };
 
 const struct verb verb_rule_set = { rule_set, rule_options,       1,
-	                            1,           .call = "rule-set", .words = "rule" };
+	                            1,        .call = "rule-set", .words = "rule" };
 const struct verb verb_rule_remove = { command_ask,           NULL,           1, 1,
 	                               .call = "rule-remove", .words = "rule" };
 
@@ -403,6 +403,6 @@ static const struct opt oncall_options[] = {
 };
 
 const struct verb verb_oncall_set = { oncall_set, oncall_options,       1,
-	                              1,           .call = "oncall-set", .words = "oncall" };
+	                              1,          .call = "oncall-set", .words = "oncall" };
 const struct verb verb_oncall_remove = { command_ask,      NULL, 1, 1, .call = "oncall-remove",
 	                                 .words = "oncall" };

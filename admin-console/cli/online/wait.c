@@ -8,11 +8,11 @@
 #include "admin-console/cli/online/wait.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "admin-console/cli/base/interrupt.h"
 #include "admin-console/cli/online/online.h"
 #include "sched/offset.h"
 #include "util/alloc.h"
@@ -44,14 +44,6 @@ struct wait {
 	struct buf line;
 	int code; /* with IS_WRONG */
 };
-
-static volatile sig_atomic_t let_go;
-
-static void on_interrupt(int sig)
-{
-	(void)sig;
-	let_go = 1;
-}
 
 static int64_t now_us(void)
 {
@@ -227,7 +219,7 @@ static int look(struct wait *w)
 
 static int limits_check(const struct wait *w)
 {
-	if (let_go)
+	if (interrupt_came())
 		return IS_LET_GO;
 	bool late = w->w->timeout_s && now_us() - w->begun_us >= w->w->timeout_s * US_PER_S;
 	return late ? IS_LATE : 0;
@@ -412,7 +404,6 @@ static int wait_wrong(const struct wait *w)
 
 static int wait_all(struct wait *w)
 {
-	struct sigaction act = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND }, before;
 	int code = online_open(w->o->cli, &w->stream);
 
 	if (code != CLI_OK)
@@ -421,10 +412,10 @@ static int wait_all(struct wait *w)
 	w->begun_us = now_us();
 	w->known = w->o->status != 0;
 	buf_init(&w->line);
-	sigaction(SIGINT, &act, &before);
+	interrupt_begin();
 	int r = wait_run(w);
 	bar_clear(w);
-	sigaction(SIGINT, &before, NULL);
+	interrupt_end();
 	if (r == IS_OVER && !w->id && w->now.total == 0)
 		code = cli_fail(CLI_NOT_FOUND, "no instance of that is there");
 	else if (r == IS_OVER)

@@ -4,16 +4,17 @@
  *
  * The stream begins at the number that the store had before the look, so that nothing falls between
  * the two. Looks are as far apart as they are costly. A long silence makes a look too, for some of
- * it (a machine that went away) is no event. A server that is away is tried again, at most AWAY_S. */
+ * it (a machine that went away) is no event. A server that is away is tried again, at most
+ * AWAY_S. */
 #include "admin-console/cli/online/watch.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "admin-console/cli/base/interrupt.h"
 #include "admin-console/cli/online/online.h"
 #include "sched/when.h"
 #include "util/alloc.h"
@@ -40,14 +41,6 @@ struct watch {
 	int64_t look_us, away_us; /* mono; away_us 0: it is there */
 	int code;
 };
-
-static volatile sig_atomic_t let_go;
-
-static void on_interrupt(int sig)
-{
-	(void)sig;
-	let_go = 1;
-}
 
 static int64_t now_us(void)
 {
@@ -189,7 +182,7 @@ static int number_read(struct watch *w)
 }
 
 /* What the verb says of its own failure is part of it, unless the server is away. */
-static int look(struct watch *w)
+static int picture_look(struct watch *w)
 {
 	int64_t began = now_us();
 
@@ -245,27 +238,27 @@ static int event_take(void *ctx, const char *event, const char *data)
 	return 0;
 }
 
-static int tick(void *ctx)
+static int watch_tick(void *ctx)
 {
 	struct watch *w = ctx;
 	int64_t now = now_us();
 
-	if (let_go)
+	if (interrupt_came())
 		return IS_LET_GO;
 	if (now < w->look_us || (!w->dirty && now < w->look_us + SILENCE_S * US_PER_S))
 		return 0;
-	int r = look(w);
+	int r = picture_look(w);
 	return r == IS_WRONG && is_away(w->code) ? CLI_UNREACHABLE : r;
 }
 
-static int follow(struct watch *w)
+static int stream_follow(struct watch *w)
 {
 	struct buf path;
 
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/events");
 	path_arg(&path, "from", w->number);
-	int r = online_stream(&w->stream, buf_str(&path), event_take, tick, w);
+	int r = online_stream(&w->stream, buf_str(&path), event_take, watch_tick, w);
 	buf_done(&path);
 	return r;
 }
@@ -288,19 +281,19 @@ static int wait_away(struct watch *w)
 		w->drawn = 0; /* the picture stays, the next one stands below that line */
 	}
 	poll(NULL, 0, AGAIN_MS);
-	return let_go ? IS_LET_GO : 0;
+	return interrupt_came() ? IS_LET_GO : 0;
 }
 
 static int watch_go(struct watch *w)
 {
 	for (;;) {
-		int r = look(w);
+		int r = picture_look(w);
 
 		if (r == 0) {
 			w->away_said = false;
 			w->away_us = 0;
 			w->known = true;
-			r = follow(w);
+			r = stream_follow(w);
 			if (r < IS_LET_GO)
 				r = wait_away(w);
 		} else if (is_away(w->code) && w->known) {
@@ -344,8 +337,9 @@ static int watch_ended(struct watch *w, int r)
 
 int watch_run(struct asked *q)
 {
-	struct sigaction act = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND }, before;
-	struct watch w = { .q = q, .terminal = isatty(STDOUT_FILENO), .these = watch_option(q)->to };
+	struct watch w = { .q = q,
+		           .terminal = isatty(STDOUT_FILENO),
+		           .these = watch_option(q)->to };
 
 	if (q->cli->json)
 		return cli_fail(CLI_USAGE, "--watch goes with --output table or wide; a program "
@@ -362,9 +356,9 @@ int watch_run(struct asked *q)
 	buf_init(&w.was);
 	buf_init(&w.said);
 	if (code == CLI_OK) {
-		sigaction(SIGINT, &act, &before);
+		interrupt_begin();
 		code = watch_ended(&w, watch_go(&w));
-		sigaction(SIGINT, &before, NULL);
+		interrupt_end();
 	}
 	buf_done(&w.out);
 	buf_done(&w.err);

@@ -7,11 +7,12 @@
 
 #include "admin-console/cli/base/verb.h"
 
-/* --watch of a verb whose answer changes with `these`: instances of the tasks that its words name; with
- * "instances": any, for what one waits for may be another's; with "commands". */
+/* --watch of a verb whose answer changes with `these`: instances of the tasks that its words
+ * name; with "instances": any, for what one waits for may be another's; with "commands". */
 #define OPT_WATCH(these) \
 	{ \
-		"watch", 0, NULL, "show it again whenever it changes, until Ctrl-C", TAKE_OWN, these \
+		"watch", 0, NULL, "show it again whenever it changes, until Ctrl-C", TAKE_OWN, \
+			these \
 	}
 
 /* Run the verb again and again. CLI_LET_GO by Ctrl-C; else what the verb ended with. */
