@@ -199,7 +199,7 @@ def who_lists_the_runs_of_a_workflow_is_told_how():
 
 def an_error_of_a_file_has_a_path_only_where_there_is_one():
     code, _, err = sirdar("apply", OTHER, "--yes")
-    assert code == 1 and "p.yaml:1:1: no document" in err and "p.yaml:2:3: tasks.a: odd" in err, err
+    assert code == 1 and "p.yaml:1:1: no document" in err and "p.yaml:2:3: odd (tasks.a)" in err, err
 
 
 def the_help_of_task_list_offers_only_what_it_takes():

@@ -131,7 +131,7 @@ def what_is_wrong_with_the_whole_of_a_document_is_said_without_a_path(s):
         assert done.returncode and "p.yaml:1:1: a document of a project needs a `title`, `parameters`" in said, said
     path.write_text(PROJECT % '"a\\u200Bb"')
     done = s.sirdar("apply", str(path), expect=None)
-    assert done.returncode and "p.yaml:2:8: title: 'a" in done.stderr and "U+200B has no place" in done.stderr, done
+    assert done.returncode and "p.yaml:2:8: 'a" in done.stderr and "(title)" in done.stderr and "U+200B has no place" in done.stderr, done
 
 
 if __name__ == "__main__":

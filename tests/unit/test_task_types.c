@@ -155,6 +155,18 @@ static const char *only_dw(void *ctx, const char *project, const char *name, boo
 	return strcmp(name, "dw") != 0 ? "is unknown" : secret ? "has no password" : NULL;
 }
 
+static void durations_have_a_least_and_a_most(void **state)
+{
+	(void)state;
+	declare("type: base\nparams: [{name: every, type: duration, min: 1s, max: 7d}]\n");
+	good(one("base", "{every: 1s}"));
+	again();
+	good(one("base", "{every: 7d}"));
+	again();
+	bad(one("base", "{every: 500ms}"), 3, 47, "wrong_value", "at least 1s, at most 7d");
+	bad(one("base", "{every: 8d}"), 3, 47, "wrong_value", "at least 1s, at most 7d");
+}
+
 static void a_target_server_is_named_plainly_known_and_its_slot_taken(void **state)
 {
 	(void)state;
@@ -253,6 +265,7 @@ int main(void)
 		TT(what_is_required_and_given_nowhere_is_missed),
 		TT(exactly_one_of_some_is_given),
 		TT(many_long_names_of_which_one_is_given_are_told_in_part),
+		TT(durations_have_a_least_and_a_most),
 		TT(a_target_server_is_named_plainly_known_and_its_slot_taken),
 		TT(a_target_server_that_is_named_twice_has_one_slot),
 		TT(what_was_judged_when_it_was_saved_is_not_judged_again),
