@@ -17,11 +17,11 @@ struct world {
 	struct names new_tasks, new_workflows;
 	const struct catalog *cat; /* tasks outside the set; NULL: there are none */
 	const struct docs *calendars;
-	struct calendar *every_day;     /* for a stored task whose calendar is not there */
-	const struct docs *scopes;      /* stored parameters, or NULL */
-	const struct docs *targets;     /* likewise */
-	const struct workflow_set *set; /* its parameters stand instead of stored ones, or NULL */
-	const struct docs *peers;       /* or NULL */
+	struct calendar *every_day;       /* for a stored task whose calendar is not there */
+	const struct docs *scopes;        /* stored parameters, or NULL */
+	const struct docs *targets;       /* likewise */
+	const struct workflow_set *set;   /* its parameters stand instead of stored ones, or NULL */
+	const struct docs *peers;         /* or NULL */
 	const struct roster_name *roster; /* who has been there */
 	size_t n_roster;
 	bool is_save; /* versions are one more than what is stored; else all names are taken */
