@@ -67,8 +67,9 @@ def be_bad(port, token):
     os.nice(19)
     me = Client(port, token)
     while True:
-        for path in ("instances?limit=500&project=bad", "instances?limit=500&sort=change&project=bad", "tasks?limit=500"):
-            me.ask("GET", "/api/v1/" + path)
+        for path in ("instances?limit=500&task=bad/*", "instances?limit=500&sort=change&task=bad/*", "tasks?limit=500"):
+            status, answer = me.ask("GET", "/api/v1/" + path)
+            assert status in (0, 200, 429), answer
         me.backfill("bad/w/t0", calendar.timegm((2024, 1, 1, 0, 0, 0)), 49000, dry_run=True)
 
 
@@ -106,20 +107,35 @@ def person(s, name):
     return answer["token"]
 
 
+STAGES = ("hand-over no-op, end to end", "of it: the end before to the grant", "of it: the grant to the loader", "of it: at the loader",
+          "of it: the loader to the ledger", "starts of the neighbour before it")
+HAND_OVER, API = 0, len(STAGES)  # of what a turn has seen
+
+
 def handovers(s, good, number):
-    """A chain of the dates of a time of its own, of one command: from each one's end to the next one's, and of it to the grant, in ms."""
+    """A chain of the dates of a time of its own, of one command. Of each date: from the end of the one before to its own, the parts of that
+    time, in ms (the loader's clock is the server's: one machine); and how many of the neighbour's jobs were granted between that end and its grant."""
     began = calendar.timegm((2021, 1, 1, 0, 0, 0)) + 60 * (CHAIN + 5) * number
     status, answer = good.backfill("good/w/link", began, CHAIN, dependencies="inside")
     assert status in (200, 202), answer
 
     def over():
-        got = rows(s, "select e.curr_run_date, e.event, max(e.at_us) from lb_task_event e join lb_task t using (task_id) where t.task_name = "
-                      "'good/w/link' and e.event in (8, 10) and e.curr_run_date between ? and ? group by 1, 2", began, began + 60 * CHAIN)
-        return got if len(got) == 2 * CHAIN else None
-    at = {(date, event): us for date, event, us in until("the chain is over", over, 600, every=0.3)}
-    def gaps(event):
-        return [(at[began + 60 * (i + 1), event] - at[began + 60 * i, 10]) / 1000 for i in range(CHAIN - 1)]
-    return gaps(10), gaps(8)
+        got = rows(s, "select h.curr_run_date, g.at_us, h.started_us, h.ended_us, e.at_us, g.number, e.number from lb_task_run_history h "
+                      "join lb_task t using (task_id) join lb_task_event e on e.number = h.last_number "
+                      "join lb_task_event g on g.number = (select max(p.number) from lb_task_event p where p.number between h.last_number - ? and h.last_number "
+                      "and p.event = 8 and p.task_id = h.task_id and p.curr_run_date = h.curr_run_date) "
+                      "where t.task_name = 'good/w/link' and h.curr_run_date >= ? and h.curr_run_date < ?", 4 * READY, began, began + 60 * CHAIN)
+        return got if len(got) == CHAIN else None
+    until("the chain is over", lambda: rows(s, "select count(*) from lb_task_run_history h join lb_task t using (task_id) where t.task_name = 'good/w/link' "
+                                               "and h.curr_run_date >= ? and h.curr_run_date < ?", began, began + 60 * CHAIN)[0][0] == CHAIN, 600, every=0.3)
+    seen = [[] for _ in STAGES]
+    chain = sorted(until("its grants are there", over, 60))
+    for (_, _, _, _, before, _, before_no), (_, grant, begins, ends, end, grant_no, _) in zip(chain, chain[1:]):
+        others = rows(s, "select count(*) from lb_task_event where number between ? and ? and event = 8", before_no, grant_no - 1)[0][0]
+        times = (end - before, grant - before, begins - grant, ends - begins, end - ends)
+        for values, value in zip(seen, [us / 1000 for us in times] + [others]):
+            values.append(value)
+    return seen
 
 
 def calls(good, over, took):
@@ -142,20 +158,20 @@ def cpu_s(pid):
 
 
 def turn(s, tokens, number, is_loud):
-    """-> hand-overs, grants, calls in ms."""
-    seen = ([], [], [])
+    """-> stages of hand-overs, then calls."""
+    seen = [[] for _ in range(API + 1)]
     good, bad = Client(s.http, tokens["good"]), Client(s.http, tokens["bad"])
     mass, clients, over = Mass(s, bad), [], threading.Event()
     if is_loud:
         mass.start()
         until("the neighbour's jobs wait", lambda: mass.waits() >= READY * 0.8 or mass.made >= 2 * READY, 300, every=0.2)
         clients = [subprocess.Popen([sys.executable, __file__, "bad", str(s.http), tokens["bad"]]) for _ in range(CLIENTS)]
-    asks = threading.Thread(target=calls, args=(Client(s.http, tokens["good"]), over, seen[2]))
+    asks = threading.Thread(target=calls, args=(Client(s.http, tokens["good"]), over, seen[API]))
     asks.start()
     began, cpu = time.monotonic(), [cpu_s(p.pid) for p in (s.base, s.cgi)]
     try:
         end = began + TURN_S
-        while time.monotonic() < end or not seen[0]:
+        while time.monotonic() < end or not seen[HAND_OVER]:
             for all_gaps, some in zip(seen, handovers(s, good, number[0])):
                 all_gaps.extend(some)
             number[0] += 1
@@ -169,7 +185,7 @@ def turn(s, tokens, number, is_loud):
             one.wait()
         asks.join()
     print(f"{'beside ' + str(mass.waits()) if is_loud else 'quiet':<16} hand-over p50 {part(seen[0], .5):7.2f} p99 {part(seen[0], .99):8.2f} ms (n {len(seen[0])})   API p50 "
-          f"{part(seen[2], .5):7.2f} p99 {part(seen[2], .99):8.2f} ms (n {len(seen[2])})   load {os.getloadavg()[0]:5.1f}   "
+          f"{part(seen[API], .5):7.2f} p99 {part(seen[API], .99):8.2f} ms (n {len(seen[API])})   load {os.getloadavg()[0]:5.1f}   "
           f"processor: server {cpu[0]:.2f}, cgi {cpu[1]:.2f}", flush=True)
     if is_loud:
         mass.join()
@@ -196,13 +212,13 @@ def main():
         number, turns, end = [0], [], time.monotonic() + SECONDS
         while time.monotonic() < end or len(turns) < 3 or len(turns) % 2 == 0:
             turns.append(turn(s, tokens, number, len(turns) % 2 == 1))
-        for what, i in (("hand-over no-op, end to end", 0), ("of it to the grant", 1), ("calls of the API", 2)):
+        for i, what in enumerate(STAGES + ("calls of the API",)):
             for share, name in ((.5, "p50"), (.99, "p99")):
                 quiet, loud = ([part(t[i], share) for t in turns[first::2]] for first in (0, 1))
-                ratios = [b / ((a + c) / 2) for a, b, c in zip(quiet, loud, quiet[1:])]
-                print(f"{what:<30} {name} {statistics.median(quiet):8.2f} -> {statistics.median(loud):8.2f} ms   median of {len(ratios)} ratios "
+                ratios = [b / ((a + c) / 2) for a, b, c in zip(quiet, loud, quiet[1:]) if a + c > 0] or [0]
+                print(f"{what:<34} {name} {statistics.median(quiet):8.2f} -> {statistics.median(loud):8.2f}   median of {len(ratios)} ratios "
                       f"{statistics.median(ratios):5.2f} times ({min(ratios):.2f} to {max(ratios):.2f})"
-                      + (f"   target {TARGET:g}" if name == "p99" and i != 1 else ""), flush=True)
+                      + (f"   target {TARGET:g}" if name == "p99" and i in (HAND_OVER, API) else ""), flush=True)
 
 
 if __name__ == "__main__":

@@ -143,6 +143,7 @@ static void commander_turn(void *self)
 		gone = gone || cmd->forget || settled(cmd);
 	}
 	step_dry_runs(c);
+	cmd__survey_rest(c);
 	commander__look_full(c);
 	if (gone)
 		commander_sweep(c);

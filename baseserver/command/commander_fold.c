@@ -81,6 +81,11 @@ bool commander__others_start(const struct commander *c, uint32_t project)
 	return s->at_us && actor_mono_us(c->me) - s->at_us < OTHERS_US;
 }
 
+bool commander__some_start(const struct commander *c)
+{
+	return c->starts.at_us && actor_mono_us(c->me) - c->starts.at_us < OTHERS_US;
+}
+
 void commander_fold(struct commander *c)
 {
 	CHECK(actor_here(c->me));

@@ -191,6 +191,7 @@ enum preview_step { PREVIEW_NONE, PREVIEW_DOWNSTREAM, PREVIEW_ALL, PREVIEW_OWN, 
 
 struct cmd {
 	struct cmd *next; /* of those at work */
+	bool surveyed;    /* it had its first piece of counting */
 	uint64_t id;      /* 0: dry run */
 	char *request_id, *actor, *args;
 	size_t args_len;
@@ -275,6 +276,8 @@ struct commander {
 	struct pasts pasts;
 	struct cmd *work;   /* dry runs */
 	size_t slice;       /* that each may count in this turn */
+	int64_t survey_us;  /* mono: nothing more is counted before then, but what begins */
+	int64_t surveyed_us; /* what counting took in this turn */
 	size_t batch_share; /* that each may have in flight in this turn */
 	struct starts {
 		uint32_t project;   /* the catalog's */
@@ -325,6 +328,7 @@ int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct r
 
 /* commander_fold.c */
 /* Have jobs of projects but this one started within the last second? */
+bool commander__some_start(const struct commander *c); /* in the last second */
 bool commander__others_start(const struct commander *c, uint32_t project);
 void cmd__unwatch(struct commander *c, struct cmd *cmd);
 /* With stop_on_failure: what ended so stops the command. */
@@ -400,6 +404,7 @@ void strand__print(const struct commander *c, const struct tally *t, struct buf 
 
 /* commander_run.c: step by step. */
 void cmd__survey_share(struct commander *c); /* before the commands of a turn */
+void cmd__survey_rest(struct commander *c); /* after what was counted in this turn */
 void cmd__survey(struct commander *c, struct cmd *cmd);
 /* commander_preview.c: the instances of a dry run are counted; the rest, some a turn. */
 struct tally_task *tally__task(struct tally *t, uint32_t task); /* made at need */

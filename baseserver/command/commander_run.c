@@ -22,7 +22,7 @@
 #include "util/json_put.h"
 #include "util/log.h"
 
-enum { SURVEY_SLICE = 2000, SURVEY_LEAST = 100, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
+enum { SURVEY_SLICE = 2000, SURVEY_BESIDE = 500, SURVEY_LEAST = 100, SURVEY_RESTS = 3, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
 enum { BESIDE_OTHERS = 8 };
 
 static void open_feed(struct commander *c, struct cmd *cmd)
@@ -198,7 +198,8 @@ static void share_batch(struct commander *c)
 }
 
 /* What is counted in one turn delays all who share the thread: some 2 ms, of all commands
- * together. */
+ * together. While jobs start it is less, and a rest follows, so that long counts take no more than a
+ * quarter of the thread; a command's first piece waits for nobody's rest. */
 void cmd__survey_share(struct commander *c)
 {
 	size_t n = 0;
@@ -207,7 +208,7 @@ void cmd__survey_share(struct commander *c)
 		n += cmd->phase == PH_SURVEY;
 	for (size_t i = 0; i < c->n_cmds; i++)
 		n += c->cmds[i]->phase == PH_SURVEY;
-	c->slice = SURVEY_SLICE / (n ? n : 1);
+	c->slice = (commander__some_start(c) ? SURVEY_BESIDE : SURVEY_SLICE) / (n ? n : 1);
 	if (c->slice < SURVEY_LEAST)
 		c->slice = SURVEY_LEAST;
 	share_batch(c);
@@ -233,7 +234,16 @@ static int find_downstream(struct commander *c, struct cmd *cmd, struct refusal 
 	return r < 0 ? down__refuse(f) : 0;
 }
 
-void cmd__survey(struct commander *c, struct cmd *cmd)
+void cmd__survey_rest(struct commander *c)
+{
+	int64_t now = actor_mono_us(c->me);
+
+	if (c->surveyed_us && commander__some_start(c))
+		c->survey_us = now + SURVEY_RESTS * c->surveyed_us;
+	c->surveyed_us = 0;
+}
+
+static void survey_piece(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f;
 	struct item it;
@@ -272,6 +282,19 @@ void cmd__survey(struct commander *c, struct cmd *cmd)
 		cmd__record(c, cmd, NULL, 0);
 	}
 	actor_wake(c->me);
+}
+
+void cmd__survey(struct commander *c, struct cmd *cmd)
+{
+	int64_t began = actor_mono_us(c->me);
+
+	if (cmd->surveyed && began < c->survey_us) {
+		commander_alarm(c, c->survey_us);
+		return;
+	}
+	cmd->surveyed = true;
+	survey_piece(c, cmd);
+	c->surveyed_us += actor_mono_us(c->me) - began;
 }
 
 /* --- proposing ------------------------------------------------------------------- */

@@ -183,6 +183,7 @@ struct session_news {
 	char *type;     /* the loader's task type */
 	char *broker_name;
 	char **groups;  /* NULL-ended */
+	uint32_t slots; /* most jobs that it runs at once; 0: it did not say */
 	uint64_t limit; /* running total of grants it may get */
 	struct rank_load load;
 	uint32_t jobs_max; /* of its broker, for all types together; 0: it did not say */

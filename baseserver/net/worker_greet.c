@@ -62,6 +62,7 @@ static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 	greet_copy(c->name, sizeof c->name, h->name);
 	greet_copy(c->type, sizeof c->type, h->type);
 	c->lane = h->lane;
+	c->slots = h->slots;
 	c->others = h->others;
 	c->separates = h->separates == 1;
 	c->probes = h->probes;

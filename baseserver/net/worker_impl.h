@@ -47,7 +47,7 @@ struct conn {
 	uint32_t protocol; /* agreed on */
 	uint32_t broker;
 	struct holder holder;
-	uint32_t lane; /* of a loader, as `others` */
+	uint32_t lane, slots; /* of a loader, as `others`; slots 0: it did not say */
 	bool others;
 	bool separates;     /* of a loader, as HELLO says it */
 	bool probes;        /* the same: its runner can try to connect */

@@ -257,6 +257,7 @@ void worker__tell_sorter(struct conn *c, bool gone)
 	n->machine = c->holder.machine;
 	n->keeps_proofs = c->keeps_proofs;
 	n->lane = c->lane;
+	n->slots = c->slots;
 	n->gone = gone;
 	n->accepts = c->accepts && !c->drained && !c->refuses;
 	n->separates = c->separates;

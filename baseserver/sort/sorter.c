@@ -245,6 +245,7 @@ static void grant(struct sorter *s, struct lane *l)
 	sorter__queue_moved(s, q);
 	sorter__spend(s, seat);
 	sorter__place(s, r, seat->broker);
+	sorter__kept_note(s, l, seat);
 }
 
 /* The turns at a pool are its own: who waits there for the same slots may have the next one, or has
@@ -254,7 +255,8 @@ static struct lane *who_goes(struct sorter *s, struct lane *l)
 	for (size_t i = 0; i < l->queue->n_takes && sorter_takes(l); i++) {
 		const struct stand *t = l->stands[i];
 		struct lane *first = t->limit->parked ? sorter__next_of(s, &t->parked) : NULL;
-		if (!first || !sorter__passes(s, &t->parked, first, l))
+		if (!first || !sorter__passes(s, &t->parked, first, l) ||
+		    sorter__kept_from(s, l->klass, first->party))
 			continue;
 		sorter__lane_moved(s, first);
 		if (first->parked != t)
@@ -319,6 +321,7 @@ static void sorter_turn(void *self)
 	struct sorter *s = self;
 
 	s->now_us = actor_wall_us(s->me);
+	s->mono_us = actor_mono_us(s->me);
 	sorter_fold(s);
 	look_at_held(s);
 	int64_t next = sorter__starts_look(s);
@@ -326,6 +329,9 @@ static void sorter_turn(void *self)
 	outbox_flush(&s->out);
 	if (s->unread_us && s->unread_us < next)
 		next = s->unread_us;
+	int64_t kept = sorter__kept_until(s);
+	if (kept < next)
+		next = kept;
 	if (s->no_room && s->room_us < next)
 		next = s->room_us;
 	actor_alarm(s->me, next);
@@ -446,6 +452,7 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 		.ledger = ledger, .me = s->me, .from = PR_SORTER, .answered = sorter_answered
 	};
 	s->began_us = s->now_us = actor_wall_us(s->me);
+	s->mono_us = actor_mono_us(s->me);
 	ledger_each_pool(ledger, load_pool, s);
 	ledger_each_task(ledger, load_task, s);
 	ledger_each_instance(ledger, load_instance, s);

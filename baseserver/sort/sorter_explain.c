@@ -201,6 +201,8 @@ static void say_class(const struct sorter *s, const struct klass *k, const struc
 			say_turns(l, w);
 		w->expected_us = end_in_class(s, k);
 		w->is_narrow = no_taker && sorter__bound_explain(s, k, def, &kept);
+	} else if (l && sorter__kept_explain(s, l, w)) {
+		w->expected_us = end_in_class(s, k);
 	} else if (has_turns) {
 		why_set(w, WHY_PROJECT_TURN);
 		say_turns(l, w);
@@ -220,6 +222,7 @@ bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct
 		return false;
 	const struct queue *q = r->queue;
 	s->now_us = actor_wall_us(s->me);
+	s->mono_us = actor_mono_us(s->me);
 	int gate = sorter__gate(s, r->lane, &take);
 	if (gate == 1)
 		why_set(w, WHY_OFFLINE);

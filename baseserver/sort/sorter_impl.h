@@ -103,7 +103,9 @@ struct party {
 	struct row *rows[PRIORITY_MAX + 1]; /* NULL: nothing stood there yet */
 	uint32_t some;                      /* bit n: rows[n] has lanes */
 	uint32_t at;                        /* in the shelf's list */
+	uint32_t project;
 	uint64_t turn;                      /* which its last was; 0: it had none */
+	int64_t holds;                      /* of a class: slots, and grants under way */
 	size_t waiting;                     /* of a class: instances of its open lanes */
 };
 
@@ -150,6 +152,7 @@ struct lasts {
 struct queue {
 	const struct task *def; /* counted */
 	struct klass *klass;
+	struct party *party; /* its project in that class */
 	struct take *takes;
 	size_t n_takes;
 	struct lane *lanes;
@@ -183,6 +186,11 @@ struct klass {
 	size_t n_sessions, turn; /* turn: of the sessions */
 	uint64_t last;           /* which turn of a project was its last */
 	uint64_t open;           /* sum of its sessions' open credit */
+	uint64_t slots;          /* of those of its sessions that take work */
+	struct seldom {
+		uint32_t project;
+		int64_t at_us; /* mono; 0: never */
+	} seldom[2]; /* who started little there: the last one, and the last other one */
 	size_t waiting;          /* instances of its open lanes */
 	uint8_t held_by;         /* 10, 11: it had no session, or no credit ... */
 	int64_t held_us;         /* ... until then, wall; INT64_MAX: it still has none */
@@ -204,6 +212,7 @@ struct seat {
 	char **projects; /* that its broker is bound to, NULL-ended; NULL: none */
 	bool separates;  /* its machine keeps projects apart */
 	bool accepts, keeps_proofs;
+	uint32_t slots;          /* most jobs at once; 0: it did not say */
 	uint64_t limit, granted; /* running totals */
 	struct starts *starts;   /* its broker's and type's; NULL: nobody minds */
 	uint32_t room;           /* grants that `starts` leaves; STARTS_ANY: does not mind */
@@ -261,6 +270,7 @@ struct sorter {
 	size_t blocked[GATES]; /* instances of lanes by their closed gate, and frozen ones */
 	size_t n_reserving;
 	int64_t began_us, now_us;    /* wall: made; of this turn */
+	int64_t mono_us;             /* of this turn */
 	struct timing waited[GATES]; /* until the grant, by the gate that held last; 0: none */
 	uint32_t marks;              /* folded so far */
 	uint64_t mark;               /* the last mark folded: the stamp of its grants */
@@ -330,6 +340,8 @@ void sorter__bar(const struct sorter *s, const struct shelf *sh, struct bar *bar
 /* The lane whose project has the next turn among those that reach the bar; NULL: none does. */
 struct lane *sorter__next(const struct sorter *s, const struct shelf *sh, const struct bar *bar);
 struct lane *sorter__next_of(const struct sorter *s, const struct shelf *sh); /* with its own bar */
+void sorter__party_bar(const struct sorter *s, const struct party *p, struct bar *bar);
+struct lane *sorter__first_of_party(const struct sorter *s, const struct party *p);
 struct lane *sorter__eldest(const struct sorter *s, const struct shelf *sh); /* as of one project */
 /* Does `l`, of the shelf, go before `other`, which would be in it? */
 bool sorter__passes(const struct sorter *s, const struct shelf *sh, const struct lane *l,
@@ -341,6 +353,18 @@ void shelf__put(struct shelf *sh, struct lane *l);
 void shelf__take(struct shelf *sh, struct lane *l);
 void shelf__done(struct shelf *sh);
 int64_t shelf__oldest_us(const struct shelf *sh); /* effective due; 0: it is empty */
+
+/* sorter_kept.c: slots kept free for who starts little. */
+/* Of its slots only such are open as some projects may not have now. */
+bool sorter__keeps(const struct sorter *s, const struct klass *k);
+bool sorter__kept_from(const struct sorter *s, const struct klass *k, const struct party *p);
+/* As sorter__bar() and sorter__next(), of those who may have them. */
+void sorter__kept_bar(const struct sorter *s, const struct klass *k, struct bar *bar);
+struct lane *sorter__kept_next(const struct sorter *s, const struct klass *k,
+                               const struct bar *bar);
+void sorter__kept_note(struct sorter *s, const struct lane *l, const struct seat *seat); /* granted */
+int64_t sorter__kept_until(const struct sorter *s); /* mono: look again then */
+bool sorter__kept_explain(const struct sorter *s, const struct lane *l, struct why_line *w);
 
 /* sorter_limit.c: pools and quotas. */
 struct limit *sorter__limit(struct sorter *s, const char *name); /* made when it is new */

@@ -276,10 +276,14 @@ struct lane *sorter__first(struct sorter *s)
 
 	for (const struct klass *k = s->startable; k; k = k->next) {
 		CHECK(k->lanes.some && k->open > 0); /* what makes a class startable */
-		sorter__bar(s, &k->lanes, &bar);
+		if (sorter__keeps(s, k))
+			sorter__kept_bar(s, k, &bar);
+		else
+			sorter__bar(s, &k->lanes, &bar);
 	}
 	for (const struct klass *k = s->startable; k; k = k->next) {
-		struct lane *l = sorter__next(s, &k->lanes, &bar);
+		struct lane *l = sorter__keeps(s, k) ? sorter__kept_next(s, k, &bar)
+		                                     : sorter__next(s, &k->lanes, &bar);
 		if (!l)
 			continue;
 		is_alone = is_alone && k->lanes.n_busy == 1 &&
@@ -344,10 +348,19 @@ static void lane_take(struct sorter *s, struct queue *q, uint8_t side, int32_t d
 	}
 }
 
+static void count_held(struct queue *q, int32_t d)
+{
+	if (!q->party)
+		return;
+	q->party->holds += d;
+	CHECK(q->party->holds >= 0);
+}
+
 void sorter__count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
 {
 	q->asked += d;
 	CHECK(q->asked >= 0);
+	count_held(q, d);
 	lane_take(s, q, side, d);
 }
 
@@ -363,6 +376,7 @@ void sorter__count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_
 		unlink_users(q);
 	if (q->klass)
 		q->klass->running += d;
+	count_held(q, d);
 	q->moves++;
 	for (size_t i = 0; i < q->n_takes; i++)
 		q->takes[i].limit->moves++;
@@ -435,6 +449,8 @@ static void drop_def(struct sorter *s, struct queue *q)
 		unlink_users(q);
 	if (q->klass)
 		q->klass->running -= q->slots;
+	count_held(q, -(q->slots + q->asked));
+	q->party = NULL;
 	CHECK(!q->at_user); /* nobody finds its takes any more */
 	task_unref(q->def);
 	free(q->takes);
@@ -458,6 +474,8 @@ void sorter__put_def(struct sorter *s, const struct task *def, uint8_t state, bo
 	q->held = false;
 	q->klass = sorter__class_of(s, def);
 	q->klass->running += q->slots;
+	q->party = shelf__party(&q->klass->lanes, q->project);
+	count_held(q, q->slots + q->asked);
 	for (struct lane *l = q->lanes; l; l = l->next) {
 		l->spread = task_spreads(def) && !l->test && l->part == 0;
 		l->klass = class_of(s, l);

@@ -102,10 +102,16 @@ static void set_open(struct sorter *s, struct klass *k, uint64_t open)
 		sorter__reserves_moved(s);
 }
 
+static uint32_t slots_of(const struct seat *seat)
+{
+	return seat->accepts ? seat->slots : 0;
+}
+
 static void seat_down(struct sorter *s, struct klass *k, struct seat *seat)
 {
 	k->sessions = mem_grow(k->sessions, k->n_sessions + 1, sizeof *k->sessions);
 	k->sessions[k->n_sessions++] = seat;
+	k->slots += slots_of(seat);
 	set_open(s, k, k->open + open_of(s, seat));
 }
 
@@ -232,7 +238,8 @@ static void seat_leave(struct sorter *s, struct seat *seat)
 		for (size_t j = 0; j < k->n_sessions; j++)
 			if (k->sessions[j] == seat) {
 				k->sessions[j] = k->sessions[--k->n_sessions];
-				CHECK(k->open >= open_of(s, seat));
+				CHECK(k->open >= open_of(s, seat) && k->slots >= slots_of(seat));
+				k->slots -= slots_of(seat);
 				set_open(s, k, k->open - open_of(s, seat));
 				break;
 			}
@@ -325,6 +332,20 @@ static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was
 	}
 }
 
+static void slots_changed(struct sorter *s, const struct seat *seat, uint32_t was)
+{
+	uint32_t is = slots_of(seat);
+
+	for (size_t i = 0; is != was && i < s->n_classes; i++) {
+		struct klass *k = s->classes[i];
+		if (!serves(seat, k))
+			continue;
+		CHECK(k->slots >= was); /* the sum of its sessions' */
+		k->slots += is;
+		k->slots -= was;
+	}
+}
+
 static void seats_turned(struct sorter *s, uint32_t machine)
 {
 	bool is_full = sorter__machine_is_full(s, machine);
@@ -353,7 +374,10 @@ void sorter__seat_news(struct sorter *s, struct seat *seat, const struct session
 	if (sorter__machine_jobs_max(s, seat->host, n->jobs_max))
 		seats_turned(s, seat->host);
 	uint64_t was = open_of(s, seat);
+	uint32_t slots = slots_of(seat);
 	seat->accepts = n->accepts;
+	seat->slots = n->slots;
+	slots_changed(s, seat, slots);
 	seat->limit = n->limit;
 	seat->load = n->load;
 	seat->desk->liked_by = 0;

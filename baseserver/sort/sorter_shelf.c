@@ -54,7 +54,7 @@ static struct lane *first_of_row(const struct row *row)
 	return (struct lane *)heap_top(&row->lanes);
 }
 
-static struct lane *first_of_party(const struct sorter *s, const struct party *p)
+struct lane *sorter__first_of_party(const struct sorter *s, const struct party *p)
 {
 	struct lane *best = NULL;
 
@@ -91,6 +91,7 @@ struct party *shelf__party(struct shelf *sh, uint32_t project)
 	if (at != MAP_NONE)
 		return sh->parties[at];
 	struct party *p = mem_new(sizeof *p);
+	p->project = project;
 	p->at = (uint32_t)sh->n_parties++;
 	sh->parties = mem_grow(sh->parties, sh->n_parties, sizeof *sh->parties);
 	sh->parties[p->at] = p;
@@ -173,15 +174,25 @@ static struct lane *first_of_level(const struct shelf *sh, int priority)
 	return first_of_row(row_of_age(n));
 }
 
+static void raise_bar(const struct sorter *s, const struct lane *l, struct bar *bar)
+{
+	int64_t effective = sorter__effective(s, l);
+
+	if (effective > bar->effective ||
+	    (effective == bar->effective && l->priority < bar->priority))
+		*bar = (struct bar){ effective, l->priority };
+}
+
 void sorter__bar(const struct sorter *s, const struct shelf *sh, struct bar *bar)
 {
-	for (uint32_t some = sh->some; some; some &= some - 1) {
-		const struct lane *l = first_of_level(sh, __builtin_ctz(some));
-		int64_t effective = sorter__effective(s, l);
-		if (effective > bar->effective ||
-		    (effective == bar->effective && l->priority < bar->priority))
-			*bar = (struct bar){ effective, l->priority };
-	}
+	for (uint32_t some = sh->some; some; some &= some - 1)
+		raise_bar(s, first_of_level(sh, __builtin_ctz(some)), bar);
+}
+
+void sorter__party_bar(const struct sorter *s, const struct party *p, struct bar *bar)
+{
+	for (uint32_t some = p->some; some; some &= some - 1)
+		raise_bar(s, first_of_row(p->rows[__builtin_ctz(some)]), bar);
 }
 
 struct lane *sorter__next(const struct sorter *s, const struct shelf *sh, const struct bar *bar)
@@ -194,7 +205,7 @@ struct lane *sorter__next(const struct sorter *s, const struct shelf *sh, const 
 		if (!best || p->turn < best->turn || (p->turn == best->turn && p->at < best->at))
 			best = p;
 	}
-	return best ? first_of_party(s, best) : NULL;
+	return best ? sorter__first_of_party(s, best) : NULL;
 }
 
 struct lane *sorter__next_of(const struct sorter *s, const struct shelf *sh)

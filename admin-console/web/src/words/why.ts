@@ -56,6 +56,8 @@ export const en = {
 	'why.server_disk': 'The server has {free} bytes of disk left and starts nothing below {min}.',
 	'why.server_full': 'Target server {server}: {taken} of {size} slots are taken.',
 	'why.slots': 'All slots for task type {type} are taken.',
+	'why.slots_kept':
+		'The free slots for task type {type}, at most {kept} of {slots}, are kept for projects that start little. Of project {project}, {running} are running.',
 	'why.slots_turn':
 		'All slots for task type {type} are taken. Then {projects} projects take turns; of project {project}, {waiting} instances wait for its turns.',
 	'why.starts': 'Nothing holds it back. It starts now.',
@@ -126,6 +128,8 @@ export const zh: Same<typeof en> = {
 	'why.server_disk': '服务器磁盘仅剩 {free} 字节，低于 {min} 时不再启动任务。',
 	'why.server_full': '目标服务器 {server}：{size} 个槽位已占 {taken} 个。',
 	'why.slots': '任务类型 {type} 的槽位已占满。',
+	'why.slots_kept':
+		'任务类型 {type} 的空闲槽位（{slots} 个中至多 {kept} 个）留给很少启动的项目；项目 {project} 有 {running} 个在运行。',
 	'why.slots_turn':
 		'任务类型 {type} 的槽位已全部占用；空出后 {projects} 个项目轮流使用，项目 {project} 有 {waiting} 个实例在等轮到它。',
 	'why.starts': '没有阻碍，马上开始。',
