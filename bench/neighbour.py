@@ -109,7 +109,8 @@ def person(s, name):
 
 STAGES = ("hand-over no-op, end to end", "of it: the end before to the grant", "of it: the grant to the loader", "of it: at the loader",
           "of it: the loader to the ledger", "starts of the neighbour before it")
-HAND_OVER, API = 0, len(STAGES)  # of what a turn has seen
+CALLS = ("calls of the API", "of them: reads of 50", "of them: previews of 60")
+HAND_OVER, API = 0, len(STAGES)  # of what a turn has seen; behind that all calls, reads, previews
 
 
 def handovers(s, good, number):
@@ -138,14 +139,15 @@ def handovers(s, good, number):
     return seen
 
 
-def calls(good, over, took):
+def calls(good, over, all_calls, reads, previews):
     began = calendar.timegm((2025, 2, 1, 0, 0, 0))
     while not over.is_set():
-        for ask in (lambda: good.ask("GET", "/api/v1/instances?limit=50&task=good/w/link"),
-                    lambda: good.backfill("good/w/link", began, 60, dry_run=True)):
+        for took, ask in ((reads, lambda: good.ask("GET", "/api/v1/instances?limit=50&task=good/w/link")),
+                          (previews, lambda: good.backfill("good/w/link", began, 60, dry_run=True))):
             t0 = time.monotonic()
             status, answer = ask()
             took.append((time.monotonic() - t0) * 1000)
+            all_calls.append(took[-1])
             assert status in (200, 429), answer
             over.wait(0.05)  # within what a person may ask
 
@@ -159,14 +161,14 @@ def cpu_s(pid):
 
 def turn(s, tokens, number, is_loud):
     """-> stages of hand-overs, then calls."""
-    seen = [[] for _ in range(API + 1)]
+    seen = [[] for _ in STAGES + CALLS]
     good, bad = Client(s.http, tokens["good"]), Client(s.http, tokens["bad"])
     mass, clients, over = Mass(s, bad), [], threading.Event()
     if is_loud:
         mass.start()
         until("the neighbour's jobs wait", lambda: mass.waits() >= READY * 0.8 or mass.made >= 2 * READY, 300, every=0.2)
         clients = [subprocess.Popen([sys.executable, __file__, "bad", str(s.http), tokens["bad"]]) for _ in range(CLIENTS)]
-    asks = threading.Thread(target=calls, args=(Client(s.http, tokens["good"]), over, seen[API]))
+    asks = threading.Thread(target=calls, args=(Client(s.http, tokens["good"]), over, *seen[API:]))
     asks.start()
     began, cpu = time.monotonic(), [cpu_s(p.pid) for p in (s.base, s.cgi)]
     try:
@@ -212,7 +214,7 @@ def main():
         number, turns, end = [0], [], time.monotonic() + SECONDS
         while time.monotonic() < end or len(turns) < 3 or len(turns) % 2 == 0:
             turns.append(turn(s, tokens, number, len(turns) % 2 == 1))
-        for i, what in enumerate(STAGES + ("calls of the API",)):
+        for i, what in enumerate(STAGES + CALLS):
             for share, name in ((.5, "p50"), (.99, "p99")):
                 quiet, loud = ([part(t[i], share) for t in turns[first::2]] for first in (0, 1))
                 ratios = [b / ((a + c) / 2) for a, b, c in zip(quiet, loud, quiet[1:]) if a + c > 0] or [0]

@@ -166,6 +166,8 @@ static bool follow_some(struct closure *cl, size_t *budget)
 	struct link_span spans[LINK_SPANS_MAX];
 	struct item it;
 
+	if (l && !feed_ready(cl->feed, budget))
+		return true;
 	for (; l && *budget > 0 && cl->total <= DOWN_DATES_MAX; (*budget)--) {
 		if (!feed_next(cl->feed, &it))
 			return false;
@@ -287,6 +289,8 @@ static bool choose_some(struct closure *cl, size_t *budget)
 	if (!cl->feed)
 		cl->feed = feed_open(&cl->c->cat, &cl->o->sel, commander__sources(cl->o),
 		                     FEED_BY_TASK);
+	if (!feed_ready(cl->feed, budget))
+		return true;
 	for (; *budget > 0 && cl->total <= DOWN_DATES_MAX; (*budget)--) {
 		if (!feed_next(cl->feed, &it)) {
 			feed_close(cl->feed);

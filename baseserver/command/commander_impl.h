@@ -192,6 +192,7 @@ enum preview_step { PREVIEW_NONE, PREVIEW_DOWNSTREAM, PREVIEW_ALL, PREVIEW_OWN, 
 struct cmd {
 	struct cmd *next; /* of those at work */
 	bool surveyed;    /* it had its first piece of counting */
+	bool has_begun;   /* its feed stands where it is to go on */
 	uint64_t id;      /* 0: dry run */
 	char *request_id, *actor, *args;
 	size_t args_len;

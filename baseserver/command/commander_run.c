@@ -22,7 +22,8 @@
 #include "util/json_put.h"
 #include "util/log.h"
 
-enum { SURVEY_SLICE = 2000, SURVEY_BESIDE = 500, SURVEY_LEAST = 100, SURVEY_RESTS = 3, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
+enum { SURVEY_SLICE = 2000, SURVEY_BESIDE = 500, SURVEY_LEAST = 100, SURVEY_RESTS = 3 };
+enum { LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
 enum { BESIDE_OTHERS = 8 };
 
 static void open_feed(struct commander *c, struct cmd *cmd)
@@ -30,7 +31,7 @@ static void open_feed(struct commander *c, struct cmd *cmd)
 	struct order *o = &cmd->o;
 
 	feed_close(cmd->feed);
-	cmd->feed_over = false;
+	cmd->feed_over = cmd->has_begun = false;
 	if (cmd->picks) {
 		cmd->feed = feed_open_picks(&c->cat, cmd->picks, cmd->n_picks);
 		return;
@@ -263,7 +264,12 @@ static void survey_piece(struct commander *c, struct cmd *cmd)
 			return;
 		open_feed(c, cmd);
 	}
-	for (size_t n = 0; n < c->slice; n++) {
+	size_t left = c->slice;
+	if (!feed_ready(cmd->feed, &left)) {
+		actor_wake(c->me);
+		return;
+	}
+	for (; left > 0; left--) {
 		if (!feed_next(cmd->feed, &it)) {
 			counted(c, cmd);
 			return;
@@ -503,9 +509,20 @@ static void find_out(struct commander *c, struct cmd *cmd)
 	}
 }
 
-static void begin_run(struct commander *c, struct cmd *cmd)
+/* False: there is more to do before it acts on anything. */
+static bool begin_run(struct commander *c, struct cmd *cmd)
 {
-	open_feed(c, cmd);
+	size_t left = SURVEY_SLICE;
+
+	if (!cmd->feed)
+		open_feed(c, cmd);
+	if (cmd->has_begun)
+		return true;
+	if (!feed_ready(cmd->feed, &left)) {
+		actor_wake(c->me);
+		return false;
+	}
+	cmd->has_begun = true;
 	cmd__tell_scope(c, cmd);
 	cmd->fed = cmd->last;
 	if (cmd->has_cursor)
@@ -518,6 +535,7 @@ static void begin_run(struct commander *c, struct cmd *cmd)
 		cmd->watch_next = c->watchers;
 		c->watchers = cmd;
 	}
+	return true;
 }
 
 static void run_over(struct commander *c, struct cmd *cmd)
@@ -555,9 +573,7 @@ static size_t batch_of(const struct commander *c, const struct cmd *cmd)
 void cmd__run(struct commander *c, struct cmd *cmd)
 {
 	CHECK(cmd->phase == PH_RUN && !cmd->dry);
-	if (!cmd->feed)
-		begin_run(c, cmd);
-	if (cmd->state != CS_RUNNING || cmd->halted)
+	if (!begin_run(c, cmd) || cmd->state != CS_RUNNING || cmd->halted)
 		return; /* paused, or about to be cancelled */
 	if (cmd->stopping) {
 		if (cmd->in_flight)

@@ -6,6 +6,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 bool order__has_members(const struct order *o)
@@ -76,6 +77,8 @@ void order__tell_scope(struct commander *c, uint64_t command, const struct order
 		add_instances(c, &o->sel, n);
 	} else if (order__has_members(o)) {
 		struct feed *f = feed_open(&c->cat, &o->sel, commander__sources(o), FEED_BY_TASK);
+		size_t all = SIZE_MAX;
+		CHECK(feed_ready(f, &all));
 		while (feed_next(f, &it))
 			if (it.task && (o->off_plan || !it.exact ||
 			                plan_has(it.task->def->plan, it.key.run_date)))

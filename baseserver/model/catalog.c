@@ -356,7 +356,12 @@ const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key
 
 const struct cat_inst *catalog_inst(const struct catalog *c, uint32_t index)
 {
-	return catalog_at(c, index);
+	return is_there(c, index) ? catalog_at(c, index) : NULL;
+}
+
+uint32_t catalog_slots(const struct catalog *c)
+{
+	return (uint32_t)(c->n_chunks * CHUNK);
 }
 
 const struct cat_project *catalog_project(const struct catalog *c, const char *name, size_t len)

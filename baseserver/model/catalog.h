@@ -74,7 +74,8 @@ const struct cat_task *catalog_task(const struct catalog *c, uint32_t id);
 const struct cat_task *catalog_find(const struct catalog *c, const char *name);
 /* NULL: no unfinished one. */
 const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key);
-const struct cat_inst *catalog_inst(const struct catalog *c, uint32_t index);
+const struct cat_inst *catalog_inst(const struct catalog *c, uint32_t index); /* NULL: none there */
+uint32_t catalog_slots(const struct catalog *c); /* all of them are below */
 bool catalog_retired(const struct cat_task *t);
 /* Of that name; NULL: nobody has a task in it. */
 const struct cat_project *catalog_project(const struct catalog *c, const char *name, size_t len);

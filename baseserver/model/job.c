@@ -18,6 +18,7 @@
 #include "util/check.h"
 #include "util/err.h"
 #include "util/lease_proof.h"
+#include "util/map.h"
 
 /* The message borrows its texts from the definition, which it keeps alive. */
 struct job {
@@ -135,4 +136,62 @@ void job_free(Sirdar__Job *m)
 	free(j->params);
 	task_unref(j->def);
 	free(j);
+}
+
+/* --- turns ---------------------------------------------------------------------------------- */
+
+struct job_turn {
+	uint32_t turn, at;
+	Sirdar__Job *job;
+};
+
+static size_t project_len(const Sirdar__Job *j)
+{
+	return strcspn(j->task_name, "/");
+}
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct job_turn *x = a, *y = b;
+
+	return x->turn != y->turn ? (x->turn > y->turn) - (x->turn < y->turn)
+	                          : (x->at > y->at) - (x->at < y->at);
+}
+
+static bool are_of_one_project(Sirdar__Job **jobs, size_t n)
+{
+	size_t len = n ? project_len(jobs[0]) : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (project_len(jobs[i]) != len ||
+		    memcmp(jobs[i]->task_name, jobs[0]->task_name, len) != 0)
+			return false;
+	return true;
+}
+
+void jobs_take_turns(Sirdar__Job **jobs, size_t n)
+{
+	struct map of; /* by project; two names of one hash share their turns */
+
+	if (are_of_one_project(jobs, n))
+		return;
+	struct job_turn *turns = mem_array(n, sizeof *turns);
+	map_init(&of);
+	for (size_t i = 0; i < n; i++) {
+		char *name = mem_strn(jobs[i]->task_name, project_len(jobs[i]));
+		uint64_t owner = map_text(name);
+		uint32_t turn = map_get(&of, owner);
+
+		free(name);
+		if (turn != MAP_NONE)
+			map_remove(&of, owner, turn);
+		turn = turn == MAP_NONE ? 0 : turn + 1;
+		map_add(&of, owner, turn);
+		turns[i] = (struct job_turn){ turn, (uint32_t)i, jobs[i] };
+	}
+	qsort(turns, n, sizeof *turns, by_turn);
+	for (size_t i = 0; i < n; i++)
+		jobs[i] = turns[i].job;
+	map_done(&of);
+	free(turns);
 }

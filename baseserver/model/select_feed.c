@@ -1,5 +1,10 @@
 /* One instance after the other: a walk per task over its plan, its unfinished rows, its
- * outcomes and the dates that were named; a heap puts the walks in order. */
+ * outcomes and the dates that were named; a heap puts the walks in order.
+ *
+ * A feed is made ready in pieces, a turn after the other, for a task may have a million unfinished
+ * rows and a plan as many dates. Rows of a task that has few are found in its list at once. Lists
+ * change between two pieces, so rows of tasks that have many are found by their slots, of all such
+ * tasks in one pass. What comes or goes meanwhile may be found or not. */
 #include <stdlib.h>
 
 #include "baseserver/model/catalog.h"
@@ -18,6 +23,12 @@ struct dates {
 	size_t n, cap, i;
 };
 
+/* Instants, the first one on top: filled and emptied one by one. */
+struct pile {
+	int64_t *at;
+	size_t n, cap;
+};
+
 struct walk {
 	struct heap_node node;
 	const struct cat_task *task;
@@ -26,7 +37,9 @@ struct walk {
 	int64_t last;   /* last date given */
 	int64_t head;   /* next date to give */
 	bool head_exact;
-	struct dates rows, exact;
+	struct pile rows;
+	bool by_slots; /* its rows are too many for one piece */
+	struct dates exact;
 	const struct pick *pick; /* else */
 	size_t range;
 };
@@ -40,9 +53,22 @@ struct feed {
 	size_t n;
 	struct heap heap;
 	size_t index;     /* of instances */
+	bool is_open;     /* its walks have all they need ... */
+	bool is_ready;    /* ... and all is listed that has to be */
+	size_t n_filled;  /* walks, so far */
+	uint32_t slot;    /* the next one to look at; of walks by slots: */
+	uint32_t *walk_of; /* by task, walk_cap of them; NULL: there are none */
+	size_t walk_cap;
 	struct item *all; /* FEED_BY_DATE_DESC: what is left, the next one last */
 	size_t n_all, all_cap;
 };
+
+enum { LIST_MAX = 1000, SLOTS_A_STEP = 16 };
+
+static void spend(size_t *budget, size_t n)
+{
+	*budget -= n < *budget ? n : *budget;
+}
 
 static int by_date(const void *a, const void *b)
 {
@@ -55,6 +81,40 @@ static void dates_add(struct dates *d, int64_t at)
 {
 	d->at = mem_room(d->at, &d->cap, d->n + 1, sizeof *d->at);
 	d->at[d->n++] = at;
+}
+
+static void pile_add(struct pile *p, int64_t at)
+{
+	size_t i = p->n++;
+
+	p->at = mem_room(p->at, &p->cap, p->n, sizeof *p->at);
+	for (; i > 0 && p->at[(i - 1) / 2] > at; i = (i - 1) / 2)
+		p->at[i] = p->at[(i - 1) / 2];
+	p->at[i] = at;
+}
+
+static void pile_pop(struct pile *p)
+{
+	CHECK(p->n > 0);
+	int64_t last = p->at[--p->n];
+	size_t i = 0;
+
+	for (size_t k = 1; k < p->n; k = 2 * i + 1) {
+		k += k + 1 < p->n && p->at[k + 1] < p->at[k];
+		if (p->at[k] >= last)
+			break;
+		p->at[i] = p->at[k];
+		i = k;
+	}
+	p->at[i] = last;
+}
+
+/* First date > t; those before it are given back. */
+static int64_t pile_after(struct pile *p, int64_t t)
+{
+	while (p->n > 0 && p->at[0] <= t)
+		pile_pop(p);
+	return p->n > 0 ? p->at[0] : PLAN_NEVER;
 }
 
 /* First date > t of a sorted list that is only walked forward. */
@@ -132,7 +192,7 @@ static int64_t any_after(const struct feed *f, struct walk *w, int64_t t)
 	/* A planned date without a row is in no state. */
 	if ((f->sources & FEED_PLAN) && f->s && !f->s->has_states && selection_has_dates(f->s))
 		best = plan_after(f, w, t);
-	if (f->sources & FEED_LIVE && (next = dates_after(&w->rows, t)) < best)
+	if (f->sources & FEED_LIVE && (next = pile_after(&w->rows, t)) < best)
 		best = next;
 	if (f->sources & FEED_DONE && (next = done_after(w, states, t)) < best)
 		best = next;
@@ -173,6 +233,19 @@ static void feed_advance(struct feed *f, struct walk *w)
 		heap_set(&f->heap, &w->node, key_of(f, w));
 }
 
+/* Of each task of the catalog, UINT32_MAX: it has none. The caller's. */
+static uint32_t *index_of_walks(const struct feed *f)
+{
+	size_t cap = f->cat->tasks_cap;
+	uint32_t *index = mem_array(cap + 1, sizeof *index);
+
+	for (size_t i = 0; i < cap; i++)
+		index[i] = UINT32_MAX;
+	for (size_t i = 0; i < f->n; i++)
+		index[f->walks[i].task->id] = (uint32_t)i;
+	return index;
+}
+
 /* Parents before children, as far as links allow; ties by id. */
 struct ranking {
 	uint32_t *index; /* of a task's walk, by task id; UINT32_MAX: none */
@@ -201,16 +274,11 @@ static void rank_visit(const struct feed *f, struct ranking *k, uint32_t task, i
 
 static void rank_all(struct feed *f)
 {
-	struct ranking k = { .cap = f->cat->tasks_cap };
+	struct ranking k = { .cap = f->cat->tasks_cap, .index = index_of_walks(f) };
 
-	k.index = mem_array(k.cap + 1, sizeof *k.index);
 	k.ranks = mem_array(f->n + 1, sizeof *k.ranks);
-	for (size_t i = 0; i < k.cap; i++)
-		k.index[i] = UINT32_MAX;
-	for (size_t i = 0; i < f->n; i++) {
-		k.index[f->walks[i].task->id] = (uint32_t)i;
+	for (size_t i = 0; i < f->n; i++)
 		k.ranks[i] = RANK_NONE;
-	}
 	for (size_t i = 0; i < f->n; i++)
 		rank_visit(f, &k, f->walks[i].task->id, 0);
 	for (size_t i = 0; i < f->n; i++)
@@ -219,18 +287,51 @@ static void rank_all(struct feed *f)
 	free(k.ranks);
 }
 
-static void fill_rows(const struct feed *f, struct walk *w)
+static void fill_row(const struct feed *f, struct walk *w, const struct cat_inst *c)
 {
-	for (uint32_t i = w->task->live; i != SLAB_NONE;) {
+	if (c->key.part != 0 || c->key.run_date < w->lo || c->key.run_date > w->hi)
+		return;
+	if (!f->s->has_states || (f->s->states & 1u << c->state))
+		pile_add(&w->rows, c->key.run_date);
+}
+
+/* Few are taken from the task's list; else all are left to fill_by_slots(). */
+static void fill_rows(struct feed *f, struct walk *w, size_t *budget)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = w->task->live; i != SLAB_NONE && n < LIST_MAX; n++) {
 		const struct cat_inst *c = catalog_inst(f->cat, i);
 		i = c->next;
-		if (c->key.part != 0 || c->key.run_date < w->lo || c->key.run_date > w->hi)
-			continue;
-		if (!f->s->has_states || (f->s->states & 1u << c->state))
-			dates_add(&w->rows, c->key.run_date);
+		fill_row(f, w, c);
+		w->by_slots = i != SLAB_NONE && n + 1 == LIST_MAX;
 	}
-	if (w->rows.n)
-		qsort(w->rows.at, w->rows.n, sizeof *w->rows.at, by_date);
+	spend(budget, n);
+	if (!w->by_slots)
+		return;
+	w->rows.n = 0;
+	if (f->walk_of)
+		return;
+	f->walk_of = index_of_walks(f);
+	f->walk_cap = f->cat->tasks_cap;
+}
+
+/* True: all slots were looked at. */
+static bool fill_by_slots(struct feed *f, size_t *budget)
+{
+	uint32_t end = catalog_slots(f->cat);
+
+	for (; f->walk_of && f->slot < end && *budget > 0; f->slot++) {
+		const struct cat_inst *c = catalog_inst(f->cat, f->slot);
+		if (f->slot % SLOTS_A_STEP == 0)
+			spend(budget, 1);
+		uint32_t at = c && c->key.task < f->walk_cap ? f->walk_of[c->key.task] : UINT32_MAX;
+		if (at == UINT32_MAX || !f->walks[at].by_slots)
+			continue;
+		fill_row(f, &f->walks[at], c);
+		spend(budget, 1);
+	}
+	return !f->walk_of || f->slot >= end;
 }
 
 /* A named date counts where it is planned or has a row; where it is neither for any task,
@@ -257,7 +358,7 @@ static void fill_exact(const struct feed *f, struct walk *w)
 		qsort(w->exact.at, w->exact.n, sizeof *w->exact.at, by_date);
 }
 
-static void feed_fill(const struct feed *f, struct walk *w)
+static void feed_fill(struct feed *f, struct walk *w, size_t *budget)
 {
 	const struct selection *s = f->s;
 	const struct tz *tz = plan_tz(w->task->def->plan);
@@ -270,7 +371,7 @@ static void feed_fill(const struct feed *f, struct walk *w)
 		w->hi = s->has_to ? when_instant(&s->to, tz, true) : INT64_MAX - 1;
 	}
 	if (f->sources & FEED_LIVE)
-		fill_rows(f, w);
+		fill_rows(f, w, budget);
 	if (s->has_dates)
 		fill_exact(f, w);
 }
@@ -305,8 +406,6 @@ static void feed_start(struct feed *f)
 		feed_advance(f, &f->walks[i]);
 }
 
-static void list_all(struct feed *f);
-
 struct feed *feed_open(const struct catalog *c, const struct selection *s, unsigned sources,
                        enum feed_order order)
 {
@@ -315,14 +414,8 @@ struct feed *feed_open(const struct catalog *c, const struct selection *s, unsig
 	f->s = s;
 	f->sources = sources;
 	f->order = order;
-	for (size_t i = 0; i < s->n_tasks; i++) {
-		struct walk *w = add_walk(f, s->tasks[i]);
-		if (w)
-			feed_fill(f, w);
-	}
-	feed_start(f);
-	if (order == FEED_BY_DATE_DESC && !s->has_instances)
-		list_all(f);
+	for (size_t i = 0; i < s->n_tasks; i++)
+		add_walk(f, s->tasks[i]);
 	return f;
 }
 
@@ -337,6 +430,7 @@ struct feed *feed_open_picks(const struct catalog *c, const struct pick *picks, 
 			w->pick = &picks[i];
 	}
 	feed_start(f);
+	f->is_open = f->is_ready = true;
 	return f;
 }
 
@@ -350,6 +444,7 @@ void feed_close(struct feed *f)
 	}
 	heap_done(&f->heap);
 	free(f->all);
+	free(f->walk_of);
 	free(f->walks);
 	free(f);
 }
@@ -375,6 +470,7 @@ static bool walk_next(struct feed *f, struct item *ret)
 
 bool feed_next(struct feed *f, struct item *ret)
 {
+	CHECK(f->is_ready);
 	if (f->order != FEED_BY_DATE_DESC || !f->s || f->s->has_instances)
 		return walk_next(f, ret);
 	if (f->n_all == 0)
@@ -383,15 +479,41 @@ bool feed_next(struct feed *f, struct item *ret)
 	return true;
 }
 
-/* Walks only go forward: all of them are listed first. */
-static void list_all(struct feed *f)
+/* Walks only go forward: all of them are listed first. True: they are. */
+static bool list_all(struct feed *f, size_t *budget)
 {
 	struct item it;
 
-	while (walk_next(f, &it)) {
+	for (; *budget > 0; spend(budget, 1)) {
+		if (!walk_next(f, &it))
+			return true;
 		f->all = mem_room(f->all, &f->all_cap, f->n_all + 1, sizeof *f->all);
 		f->all[f->n_all++] = it;
 	}
+	return false;
+}
+
+static bool open_some(struct feed *f, size_t *budget)
+{
+	for (; f->n_filled < f->n && *budget > 0; f->n_filled++) {
+		spend(budget, 1);
+		feed_fill(f, &f->walks[f->n_filled], budget);
+	}
+	if (f->n_filled < f->n || !fill_by_slots(f, budget))
+		return false;
+	feed_start(f);
+	return true;
+}
+
+bool feed_ready(struct feed *f, size_t *budget)
+{
+	bool lists = f->order == FEED_BY_DATE_DESC && f->s && !f->s->has_instances;
+
+	if (!f->is_open)
+		f->is_open = open_some(f, budget);
+	if (f->is_open && !f->is_ready)
+		f->is_ready = !lists || list_all(f, budget);
+	return f->is_ready;
 }
 
 /* By task: everything of lower rank is done. By date: everything of a lower key is. */

@@ -279,6 +279,7 @@ static void send_jobs(struct conn *c)
 {
 	struct ledger_told told = ledger_tell(c->w->peers.ledger);
 
+	jobs_take_turns(c->jobs, c->n_jobs);
 	for (size_t at = 0; at < c->n_jobs; at += JOBS_PER_FRAME) {
 		Sirdar__Jobs m = SIRDAR__JOBS__INIT;
 		m.n_job = c->n_jobs - at < JOBS_PER_FRAME ? c->n_jobs - at : JOBS_PER_FRAME;

@@ -74,6 +74,7 @@ struct job {
 	int64_t phase_us, hang_us, step_us; /* CLOCK_BOOTTIME */
 	struct heap_node due;
 	uint32_t at;           /* in the slab */
+	uint64_t owner, turn;  /* of its start: its project, and when it is this one's turn */
 	struct launch *launch; /* until started */
 	char *start_text;      /* why not started */
 	int start_code;

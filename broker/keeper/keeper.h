@@ -54,7 +54,10 @@ struct keeper {
 	struct slab jobs;
 	struct map tokens, pids;
 	struct heap due;
-	struct keeper_queue starts;   /* marked or about to be, not started */
+	struct keeper_queue starts;   /* marked or about to be, not started; by turn */
+	uint64_t starts_turn;         /* of the last one that was started */
+	uint64_t starts_owner;        /* the project whose start came last ... */
+	int64_t starts_mixed_us;      /* ... and until when another one's counts as here, mono */
 	struct keeper_queue ends;     /* put into the journal, not told */
 	struct keeper_queue settling; /* main process gone, tree not */
 	uint64_t forgotten[FORGOTTEN_MAX];

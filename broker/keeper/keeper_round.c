@@ -1,7 +1,8 @@
 /* Starts and ends of jobs, in rounds: one turn of the loop, one sync of the journal.
  *
  * A request to start only writes the job's record; its process is born after the sync that makes
- * the record durable (broker/keeper rule 1), a few a round. An end is decided here too: the main
+ * the record durable (broker/keeper rule 1), a few a round; projects take turns there, one start each, so
+ * that nobody's start waits behind all of somebody else's. An end is decided here too: the main
  * process is gone and nothing is left of its tree. It is told after the sync that has its record.
  * While the journal cannot be written there are no starts, and ends are held back.
  */
@@ -27,6 +28,8 @@
 
 enum {
 	STARTS_A_ROUND = 32, /* then ends and requests get their turn */
+	STARTS_BESIDE = 8,   /* the same, while another project starts things, too */
+	MIXED_US = 60 * 1000 * 1000,
 	CHILDREN_BYTES = 1024 * 1024,
 };
 
@@ -36,6 +39,34 @@ void keeper_wake(struct keeper *k)
 }
 
 /* --- starting --- */
+
+/* Behind as many starts of each other project as it has of its own before it. */
+static void queue_start(struct keeper *k, struct job *job, const char *project)
+{
+	struct keeper_queue *q = &k->starts;
+	size_t at = q->n;
+
+	job->owner = map_text(project);
+	job->turn = k->starts_turn;
+	for (size_t i = q->n; i-- > 0;) {
+		const struct job *other = slab_at(&k->jobs, q->jobs[i]);
+		if (other->owner != job->owner)
+			continue;
+		job->turn = other->turn + 1;
+		break;
+	}
+	keeper_queue_add(q, job->at);
+	for (; at > 0; at--) {
+		const struct job *other = slab_at(&k->jobs, q->jobs[at - 1]);
+		if (other->turn <= job->turn)
+			break;
+		q->jobs[at] = q->jobs[at - 1];
+	}
+	q->jobs[at] = job->at;
+	if (k->starts_owner && k->starts_owner != job->owner)
+		k->starts_mixed_us = clock_mono_us(&clock_machine) + MIXED_US;
+	k->starts_owner = job->owner;
+}
 
 static int admit(struct keeper *k, const Sirdar__KeeperStart *m, struct err *err)
 {
@@ -100,7 +131,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	k->running++;
 	keeper_record_start(&k->journal, job);
 	k->is_sync_due = true;
-	keeper_queue_add(&k->starts, job->at);
+	queue_start(k, job, m->project);
 	*ret_job = job;
 	return 0;
 }
@@ -379,15 +410,18 @@ static void compact(struct keeper *k)
 
 static void starts_run(struct keeper *k)
 {
-	size_t n = k->starts.n < STARTS_A_ROUND ? k->starts.n : STARTS_A_ROUND;
 	uint32_t batch[STARTS_A_ROUND];
 
-	if (n == 0)
+	if (k->starts.n == 0)
 		return;
+	bool is_mixed = clock_mono_us(&clock_machine) < k->starts_mixed_us;
+	size_t most = is_mixed ? STARTS_BESIDE : STARTS_A_ROUND;
+	size_t n = k->starts.n < most ? k->starts.n : most;
 	CHECK(k->starts.n <= k->starts.cap && k->starts.n <= k->running);
 	memcpy(batch, k->starts.jobs, n * sizeof *batch);
 	k->starts.n -= n;
 	memmove(k->starts.jobs, k->starts.jobs + n, k->starts.n * sizeof *batch);
+	k->starts_turn = ((const struct job *)slab_at(&k->jobs, batch[n - 1]))->turn;
 	for (size_t i = 0; i < n; i++)
 		start_one(k, slab_at(&k->jobs, batch[i]));
 }

@@ -148,6 +148,20 @@ def a_token_is_never_started_twice(k, a):
 
 
 @test
+def projects_take_turns_at_starts_that_wait(k, a):
+    mass, few = range(2000, 2040), (2200, 2201)
+    k.process.send_signal(signal.SIGSTOP)  # all of them wait when it reads the first
+    for token in mass:
+        a.start(token, ["true"], project="many")
+    for token in few:
+        a.start(token, ["true"], project="few")
+    k.process.send_signal(signal.SIGCONT)
+    order = [a.wait("started")["token"] for _ in range(len(mass) + len(few))]
+    assert [t for t in order if t in mass] == list(mass)  # each keeps its own order
+    assert [order.index(t) for t in few] == [1, 3], order[:40]
+
+
+@test
 def what_a_loader_left_unread_is_void_once_its_successor_greets(k, a):
     """Run later, it would be in nobody's list and run a second time elsewhere."""
     old, other = k.link("t", who="loader"), k.link("u", who="loader")

@@ -33,7 +33,7 @@ struct thread;
 #define WALL_BASE_US (1772323200LL * SEC)
 #define PLANNED_US   (10 * MINUTE)
 
-enum { BROKERS = 3, TASKS = 8 };
+enum { BROKERS = 3, TASKS = 8, SLOTS = 6 /* of a loader */ };
 
 struct options {
 	uint64_t seed;
@@ -112,7 +112,9 @@ extern struct swarm swarm;
 	X(SICK, "sick", "machines on which no start goes well") \
 	X(LIARS, "liars", "a broker that lies of its own jobs and of others'") \
 	X(LOOKS, "looks", "sensors that look again, and all that can happen between two looks") \
-	X(MEMBERS, "members", "what commands name together, while links are edited and servers die")
+	X(MEMBERS, "members", \
+	  "what commands name together, while links are edited and servers die") \
+	X(NEIGHBOURS, "neighbours", "two projects at the slots of which some are kept")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)

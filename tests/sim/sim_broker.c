@@ -13,7 +13,6 @@ struct machine machines[MACHINES];
 static uint32_t lanes[BROKERS]; /* the last of each */
 static int current[BROKERS];    /* the place that takes work */
 static uint64_t conns, lives;
-enum { SLOTS = 6 };
 
 static void connect_soon(int b);
 

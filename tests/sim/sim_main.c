@@ -52,6 +52,11 @@ static const struct swarm bent[] = {
 	               .loader_crashes = true,
 	               .server_crashes = true,
 	               .cuts = true },
+	[SC_NEIGHBOURS] = { .hasty = 150,
+	                    .edits = true,
+	                    .loader_crashes = true,
+	                    .server_crashes = true,
+	                    .cuts = true },
 	[SC_MEMBERS] = { .hasty = 100,
 	                 .edits = true,
 	                 .commands = true,
@@ -73,8 +78,8 @@ static void bend(struct swarm *s)
 	struct swarm drawn = *s;
 	*s = bent[scenario];
 	s->rows_max = drawn.rows_max;
-	s->flows = drawn.flows;
-	s->branches = drawn.branches;
+	s->flows = drawn.flows && scenario != SC_NEIGHBOURS; /* of one project */
+	s->branches = drawn.branches && scenario != SC_NEIGHBOURS;
 	s->begins = drawn.begins;
 	s->writer = scenario == SC_SILENCES && drawn.writer;
 	s->apart = true;

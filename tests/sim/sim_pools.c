@@ -100,7 +100,7 @@ void pools_follow(const struct transition *tr)
 
 static int32_t takes(const struct task *t, int pool)
 {
-	int32_t n = pool == POOLS - 1; /* the project's quota */
+	int32_t n = pool == POOLS - 1 && strncmp(t->name, "sim/", 4) == 0; /* the project's quota */
 
 	for (size_t k = 0; k < t->n_pools; k++)
 		n += strcmp(t->pools[k].name, names[pool]) == 0 ? t->pools[k].slots : 0;

@@ -176,14 +176,15 @@ static struct task *task_make(uint32_t id, uint32_t version)
 	t->version = version;
 	t->workflow_id = 1;
 	t->state = TS_ONLINE;
-	snprintf(m->name, sizeof m->name, "sim/w/t%u", id);
+	bool is_next = scenario == SC_NEIGHBOURS && id % 2 == 0; /* of the other project */
+	snprintf(m->name, sizeof m->name, "%s/w/t%u", is_next ? "by" : "sim", id);
 	t->name = m->name;
 	t->type = "t";
 	t->group = t->owner = t->run_as = "";
 	t->links = m->links;
 	t->pools = m->pools;
 	t->plan = plan_of(id % 4 == 3 ? 5 : 1, begins[id]);
-	t->workflow_cap = 10;
+	t->workflow_cap = scenario == SC_NEIGHBOURS ? 0 : 10; /* the checker's is of one project */
 	t->infra_max = scenario == SC_SICK ? 10 : 1000;
 	t->grace_us = 200 * MS;
 	random_settings(t);

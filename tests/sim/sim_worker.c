@@ -383,6 +383,7 @@ static void tell_sorter(int b, bool gone)
 	n->machine = seats[b].holder.machine;
 	n->lane = seats[b].lane;
 	n->gone = gone;
+	n->slots = scenario == SC_NEIGHBOURS ? 24 : SLOTS; /* three of six are kept then: many */
 	n->accepts = !seats[b].refuses;
 	n->type = mem_str("t");
 	n->broker_name = mem_fmt("b%d", b % BROKERS);
