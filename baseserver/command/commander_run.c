@@ -24,7 +24,7 @@
 
 enum { SURVEY_SLICE = 2000, SURVEY_BESIDE = 500, SURVEY_LEAST = 100, SURVEY_RESTS = 3 };
 enum { LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
-enum { BESIDE_OTHERS = 8 };
+enum { BESIDE_OTHERS = 32 };
 
 static void open_feed(struct commander *c, struct cmd *cmd)
 {
@@ -573,7 +573,9 @@ static size_t batch_of(const struct commander *c, const struct cmd *cmd)
 void cmd__run(struct commander *c, struct cmd *cmd)
 {
 	CHECK(cmd->phase == PH_RUN && !cmd->dry);
-	if (!begin_run(c, cmd) || cmd->state != CS_RUNNING || cmd->halted)
+	if (!begin_run(c, cmd))
+		return;
+	if (cmd->state != CS_RUNNING || cmd->halted)
 		return; /* paused, or about to be cancelled */
 	if (cmd->stopping) {
 		if (cmd->in_flight)

@@ -32,13 +32,13 @@
 #define NOW_S  INT64_C(1773100830)
 #define DAY(n) (INT64_C(1772323200) + ((n)-1) * 86400) /* of March 2026 */
 
-static int64_t mono_now = 1000000;
+static int64_t mono_now = 1000000, mono_tick; /* tick: what passes with each look */
 static bool place_resolves; /* set before place_new(): with a resolver */
 
 static inline int64_t mono(void *ctx)
 {
 	(void)ctx;
-	return mono_now;
+	return mono_now += mono_tick;
 }
 
 static inline int64_t wall(void *ctx)
