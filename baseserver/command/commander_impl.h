@@ -275,11 +275,11 @@ struct commander {
 	struct cmd **cmds; /* commands at work, by id ascending */
 	size_t n_cmds, cmds_cap;
 	struct pasts pasts;
-	struct cmd *work;   /* dry runs */
-	size_t slice;       /* that each may count in this turn */
-	int64_t survey_us;  /* mono: nothing more is counted before then, but what begins */
+	struct cmd *work;    /* dry runs */
+	size_t slice;        /* that each may count in this turn */
+	int64_t survey_us;   /* mono: nothing more is counted before then, but what begins */
 	int64_t surveyed_us; /* what counting took in this turn */
-	size_t batch_share; /* that each may have in flight in this turn */
+	size_t batch_share;  /* that each may have in flight in this turn */
 	struct starts {
 		uint32_t project;   /* the catalog's */
 		int64_t at_us;      /* mono, the last one; 0: none */
@@ -405,7 +405,7 @@ void strand__print(const struct commander *c, const struct tally *t, struct buf 
 
 /* commander_run.c: step by step. */
 void cmd__survey_share(struct commander *c); /* before the commands of a turn */
-void cmd__survey_rest(struct commander *c); /* after what was counted in this turn */
+void cmd__survey_rest(struct commander *c);  /* after what was counted in this turn */
 void cmd__survey(struct commander *c, struct cmd *cmd);
 /* commander_preview.c: the instances of a dry run are counted; the rest, some a turn. */
 struct tally_task *tally__task(struct tally *t, uint32_t task); /* made at need */

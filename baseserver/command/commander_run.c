@@ -199,8 +199,8 @@ static void share_batch(struct commander *c)
 }
 
 /* What is counted in one turn delays all who share the thread: some 2 ms, of all commands
- * together. While jobs start it is less, and a rest follows, so that long counts take no more than a
- * quarter of the thread; a command's first piece waits for nobody's rest. */
+ * together. While jobs start it is less, and a rest follows, so that long counts take no more than
+ * a quarter of the thread; a command's first piece waits for nobody's rest. */
 void cmd__survey_share(struct commander *c)
 {
 	size_t n = 0;

@@ -21,8 +21,8 @@ Sirdar__Job *job_new(const struct task *def, const struct instance *i,
 void job_set_proof(Sirdar__Job *j, const struct lease_proof *p);
 void job_free(Sirdar__Job *j); /* NULL is fine */
 
-/* Projects take turns in a list that leaves together: each one's next comes behind as many of everybody
- * else's as it has of its own before it; within a project the order stays. */
+/* Projects take turns in a list that leaves together: each one's next comes behind as many of
+ * everybody else's as it has of its own before it; within a project the order stays. */
 void jobs_take_turns(Sirdar__Job **jobs, size_t n);
 
 #endif

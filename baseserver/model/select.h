@@ -91,10 +91,10 @@ struct pick {
 struct feed *feed_open(const struct catalog *c, const struct selection *s, unsigned sources,
                        enum feed_order order);
 struct feed *feed_open_picks(const struct catalog *c, const struct pick *picks, size_t n);
-/* May it be asked now? Does what is still to be done for that, about as many rows, dates and tasks as
- * `budget` has, and takes them off. What depends on a change between two calls may be in or not. */
+/* May it be asked now? Does what is still to be done for that, about as many rows, dates and tasks
+ * as `budget` has, and takes them off. What changes between two calls may be in it or not. */
 bool feed_ready(struct feed *f, size_t *budget);
-void feed_close(struct feed *f); /* NULL is fine */
+void feed_close(struct feed *f);                  /* NULL is fine */
 bool feed_next(struct feed *f, struct item *ret); /* once it is ready, as feed_skip() */
 /* As if everything up to and with this one had been given. `index`: of `instances`. */
 void feed_skip(struct feed *f, struct inst_key last, size_t index);

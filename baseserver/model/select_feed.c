@@ -52,11 +52,11 @@ struct feed {
 	struct walk *walks;
 	size_t n;
 	struct heap heap;
-	size_t index;     /* of instances */
-	bool is_open;     /* its walks have all they need ... */
-	bool is_ready;    /* ... and all is listed that has to be */
-	size_t n_filled;  /* walks, so far */
-	uint32_t slot;    /* the next one to look at; of walks by slots: */
+	size_t index;      /* of instances */
+	bool is_open;      /* its walks have all they need ... */
+	bool is_ready;     /* ... and all is listed that has to be */
+	size_t n_filled;   /* walks, so far */
+	uint32_t slot;     /* the next one to look at; of walks by slots: */
 	uint32_t *walk_of; /* by task, walk_cap of them; NULL: there are none */
 	size_t walk_cap;
 	struct item *all; /* FEED_BY_DATE_DESC: what is left, the next one last */
@@ -321,7 +321,7 @@ static bool fill_by_slots(struct feed *f, size_t *budget)
 {
 	uint32_t end = catalog_slots(f->cat);
 
-	for (; f->walk_of && f->slot < end && *budget > 0; f->slot++) {
+	for (; *budget > 0 && f->walk_of && f->slot < end; f->slot++) {
 		const struct cat_inst *c = catalog_inst(f->cat, f->slot);
 		if (f->slot % SLOTS_A_STEP == 0)
 			spend(budget, 1);
@@ -495,7 +495,7 @@ static bool list_all(struct feed *f, size_t *budget)
 
 static bool open_some(struct feed *f, size_t *budget)
 {
-	for (; f->n_filled < f->n && *budget > 0; f->n_filled++) {
+	for (; *budget > 0 && f->n_filled < f->n; f->n_filled++) {
 		spend(budget, 1);
 		feed_fill(f, &f->walks[f->n_filled], budget);
 	}

@@ -104,9 +104,9 @@ struct party {
 	uint32_t some;                      /* bit n: rows[n] has lanes */
 	uint32_t at;                        /* in the shelf's list */
 	uint32_t project;
-	uint64_t turn;                      /* which its last was; 0: it had none */
-	int64_t holds;                      /* of a class: slots, and grants under way */
-	size_t waiting;                     /* of a class: instances of its open lanes */
+	uint64_t turn;  /* which its last was; 0: it had none */
+	int64_t holds;  /* of a class: slots, and grants under way */
+	size_t waiting; /* of a class: instances of its open lanes */
 };
 
 /* A pool or quota, as the sorter sees it. */
@@ -190,10 +190,10 @@ struct klass {
 	struct seldom {
 		uint32_t project;
 		int64_t at_us; /* mono; 0: never */
-	} seldom[2]; /* who started little there: the last one, and the last other one */
-	size_t waiting;          /* instances of its open lanes */
-	uint8_t held_by;         /* 10, 11: it had no session, or no credit ... */
-	int64_t held_us;         /* ... until then, wall; INT64_MAX: it still has none */
+	} seldom[2];           /* who started little there: the last one, and the last other one */
+	size_t waiting;        /* instances of its open lanes */
+	uint8_t held_by;       /* 10, 11: it had no session, or no credit ... */
+	int64_t held_us;       /* ... until then, wall; INT64_MAX: it still has none */
 	int32_t running;
 	struct queue *users;
 };
@@ -362,7 +362,8 @@ bool sorter__kept_from(const struct sorter *s, const struct klass *k, const stru
 void sorter__kept_bar(const struct sorter *s, const struct klass *k, struct bar *bar);
 struct lane *sorter__kept_next(const struct sorter *s, const struct klass *k,
                                const struct bar *bar);
-void sorter__kept_note(struct sorter *s, const struct lane *l, const struct seat *seat); /* granted */
+void sorter__kept_note(struct sorter *s, const struct lane *l,
+                       const struct seat *seat);    /* granted */
 int64_t sorter__kept_until(const struct sorter *s); /* mono: look again then */
 bool sorter__kept_explain(const struct sorter *s, const struct lane *l, struct why_line *w);
 

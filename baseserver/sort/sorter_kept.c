@@ -48,7 +48,8 @@ bool sorter__kept_from(const struct sorter *s, const struct klass *k, const stru
 	return sorter__keeps(s, k) && !is_small(k, p) && has_seldom_beside(s, k, p->project);
 }
 
-/* What is kept is a few slots, and few projects are in this for long: all of the class are looked at. */
+/* What is kept is a few slots, which are open for a short time: all projects of the class are
+ * looked at. */
 void sorter__kept_bar(const struct sorter *s, const struct klass *k, struct bar *bar)
 {
 	for (size_t i = 0; i < k->lanes.n_parties; i++)

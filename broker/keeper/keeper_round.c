@@ -1,10 +1,10 @@
 /* Starts and ends of jobs, in rounds: one turn of the loop, one sync of the journal.
  *
  * A request to start only writes the job's record; its process is born after the sync that makes
- * the record durable (broker/keeper rule 1), a few a round; projects take turns there, one start each, so
- * that nobody's start waits behind all of somebody else's. An end is decided here too: the main
- * process is gone and nothing is left of its tree. It is told after the sync that has its record.
- * While the journal cannot be written there are no starts, and ends are held back.
+ * the record durable (broker/keeper rule 1), a few a round; projects take turns there, one start
+ * each, so that nobody's start waits behind all of somebody else's. An end is decided here too: the
+ * main process is gone and nothing is left of its tree. It is told after the sync that has its
+ * record. While the journal cannot be written there are no starts, and ends are held back.
  */
 #include <fcntl.h>
 #include <inttypes.h>

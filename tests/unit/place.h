@@ -33,7 +33,7 @@
 #define DAY(n) (INT64_C(1772323200) + ((n)-1) * 86400) /* of March 2026 */
 
 static int64_t mono_now = 1000000, mono_tick; /* tick: what passes with each look */
-static bool place_resolves; /* set before place_new(): with a resolver */
+static bool place_resolves;                   /* set before place_new(): with a resolver */
 
 static inline int64_t mono(void *ctx)
 {

@@ -193,9 +193,10 @@ static void why_says_what_is_kept_and_for_whom(void **state)
 	assert_int_equal(w.code, WHY_SLOTS_KEPT);
 	buf_init(&out);
 	why_print_line(&w, &out);
-	assert_string_equal(buf_str(&out),
-	                    "the free slots for task type t, at most 4 of 32, are kept for projects "
-	                    "that start little; 28 of project many run");
+	assert_string_equal(
+		buf_str(&out),
+		"the free slots for task type t, at most 4 of 32, are kept for projects "
+		"that start little; 28 of project many run");
 	buf_done(&out);
 	end(&f);
 }
