@@ -12,7 +12,9 @@ of calls of the API. Each line has the load of the machine in that turn, and the
 
 The hour of issue 16's target is `SECONDS=3600 bench/run neighbour`. It is met when both medians are at most 2; of less than five ratios nothing is said.
 
-His client runs at the lowest priority of the machine's own scheduler: it is elsewhere in earnest.
+Each hand-over is told by its stages, from times that the store has, and by how many starts of the neighbour were granted between an end and the grant
+that follows it: a number that no load changes. His client runs at the lowest priority of the machine's own scheduler: it is elsewhere in earnest. On a
+machine that others use: `setsid sh -c 'echo -15 > /proc/self/autogroup; exec bench/run neighbour'`, as root; no `nice`, which would change how cgi and server share.
 """
 import calendar
 import http.client
