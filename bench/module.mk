@@ -1,4 +1,4 @@
 # Each bench/bench_*.c is a program, $(B)/bench/NAME; not part of `all`.
-BENCH_LIBS := core openid directory support wire store rt sched util
-BENCH_LDLIBS := -lev -lprotobuf-c -lgnutls -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm
+BENCH_LIBS := core openid directory support wire store logs rt sched util
+BENCH_LDLIBS := -lev -lprotobuf-c -lgnutls -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lzstd -lm
 $(foreach b,$(wildcard bench/bench_*.c),$(eval $(call linked,$(notdir $(basename $(b))),$(b),$(BENCH_LIBS),$(BENCH_LDLIBS),$$(B)/bench/$(notdir $(basename $(b))))))

@@ -1,25 +1,25 @@
-/* What jobs print, as files: chunks by offset come in, ranges and tails go out.
+/* What jobs print: chunks by offset come in, ranges and tails go out.
  *
- * A log is one stream of one attempt, in TASK/RUNDATE.PART/GENERATION.ATTEMPT.out or .err; beside
- * it stand whose it is (.owner, a token) and that nothing follows (.end). A chunk is written where
- * it says, so one that comes twice is harmless; one ahead of the file's end is refused, unless its
- * sender says that the bytes between are lost, and comes again from where the answer says. The log
- * belongs to the execution with the largest token: a later one begins it anew, an earlier one is
- * E_STALE. An actor with a thread of its own, because disks wait; nothing here is synced, for a
- * log is not worth a commit. Folders that nobody wrote to for log_retention go. */
+ * A log is one stream of one execution of an attempt, kept in segments (lib/logs). A chunk that
+ * comes twice changes nothing; one ahead of the log's end is refused, unless its sender says that
+ * the bytes between are lost, and comes again from where the answer says. Executions have logs of
+ * their own by token; reading an attempt gives the one that counts, the largest. An actor with a
+ * thread of its own, because disks wait: chunks of a turn are synced together at its end, and only
+ * then answered. Files of earlier releases (logkeeper_files.c) are read where segments have nothing,
+ * and moved into them as soon as their attempt prints more. */
 #include "baseserver/net/logkeeper.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "baseserver/model/front.h"
+#include "baseserver/net/logkeeper_files.h"
+#include "logs/logs.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -27,206 +27,157 @@
 #include "util/log.h"
 #include "util/own.h"
 
-enum { READ_MAX = 262144, PATH_BYTES = 160 };
+enum { READ_MAX = 262144, TURN_BYTES_MAX = 4 << 20 };
 #define RETAIN_EVERY_US (3600 * US_PER_S)
 
 struct follower {
 	struct follower *next;
-	struct log_get *get; /* its offset moves on */
+	struct log_get *get; /* its offset moves on; its name is whole */
+	bool is_due;         /* there may be more for it */
 };
 
 struct logkeeper {
 	struct actor *me;
 	struct logkeeper_settings set;
 	int dir_fd;
+	bool has_files; /* of an earlier release */
+	struct logs *logs;
 	struct follower *followers;
-	uint64_t full; /* chunks refused for want of space, since the last that fitted */
+	struct log_put *waiting, **waiting_tail; /* for the sync of this turn */
+	size_t waiting_bytes;
+	bool has_claims; /* that nobody waits for */
+	uint64_t full;   /* turns refused for want of space, since the last that fitted */
 };
 
-static const char *stream_name(uint32_t stream)
+uint32_t log_stream_of(uint32_t number)
 {
-	return stream == 2 ? "err" : "out";
+	switch (number) {
+#define LOG_STREAM(word, stream, text) case stream:
+#include "tbl/log_stream.def"
+#undef LOG_STREAM
+		return number;
+	default:
+		return 1;
+	}
 }
 
-static void dir_of(const struct log_name *n, char path[PATH_BYTES])
+static struct log_id id_of(const struct log_name *n)
 {
-	snprintf(path, PATH_BYTES, "%u/%" PRId64 ".%d", n->key.task, n->key.run_date, n->key.part);
+	return (struct log_id){ n->key, n->generation, n->attempt, n->token, n->stream };
 }
 
-static void path_of(const struct log_name *n, char path[PATH_BYTES])
-{
-	CHECK(n->stream == 1 || n->stream == 2);
-	snprintf(path, PATH_BYTES, "%u/%" PRId64 ".%d/%u.%u.%s", n->key.task, n->key.run_date,
-	         n->key.part, n->generation, n->attempt, stream_name(n->stream));
-}
-
-static void end_path_of(const struct log_name *n, char path[PATH_BYTES])
-{
-	path_of(n, path);
-	size_t at = strlen(path);
-	snprintf(path + at, PATH_BYTES - at, ".end");
-}
-
-static int make_dirs(struct logkeeper *k, const struct log_name *n)
-{
-	char path[PATH_BYTES];
-
-	snprintf(path, sizeof path, "%u", n->key.task);
-	if (mkdirat(k->dir_fd, path, 0700) < 0 && errno != EEXIST)
-		return errno;
-	dir_of(n, path);
-	return mkdirat(k->dir_fd, path, 0700) < 0 && errno != EEXIST ? errno : 0;
-}
-
-static int open_for_put(struct logkeeper *k, const struct log_name *n)
-{
-	char path[PATH_BYTES];
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-
-	path_of(n, path);
-	int fd = openat(k->dir_fd, path, flags, 0600);
-	if (fd < 0 && errno == ENOENT && make_dirs(k, n) == 0)
-		fd = openat(k->dir_fd, path, flags, 0600);
-	return fd;
-}
-
-static void mark_end(struct logkeeper *k, const struct log_name *n)
-{
-	char path[PATH_BYTES];
-
-	end_path_of(n, path);
-	int fd = openat(k->dir_fd, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd >= 0)
-		close(fd);
-}
-
-static bool has_end(struct logkeeper *k, const struct log_name *n)
-{
-	char path[PATH_BYTES];
-
-	end_path_of(n, path);
-	return faccessat(k->dir_fd, path, F_OK, 0) == 0;
-}
-
-static bool same_name(const struct log_name *a, const struct log_name *b)
+static bool same_attempt(const struct log_name *a, const struct log_name *b)
 {
 	return inst_key_eq(a->key, b->key) && a->generation == b->generation &&
-	       a->attempt == b->attempt && a->stream == b->stream;
-}
-
-/* --- whose a log is --- */
-
-static void owner_path_of(const struct log_name *n, char path[PATH_BYTES])
-{
-	dir_of(n, path);
-	size_t at = strlen(path);
-	snprintf(path + at, PATH_BYTES - at, "/%u.%u.owner", n->generation, n->attempt);
-}
-
-enum { TOKEN_HEX = 16, OWNER_BYTES = 32 };
-
-/* The execution whose log it is, "TOKEN BROKER". Token 0: nobody's, or of before there were owners;
- * broker 0: of before they were written. */
-struct owner {
-	uint64_t token;
-	uint32_t broker;
-};
-
-static struct owner read_owner(struct logkeeper *k, const struct log_name *n)
-{
-	char path[PATH_BYTES], text[OWNER_BYTES] = "", *rest = text;
-	struct owner o = { 0 };
-
-	owner_path_of(n, path);
-	int fd = openat(k->dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return o;
-	ssize_t got = read(fd, text, sizeof text - 1);
-	close(fd);
-	if (got < TOKEN_HEX)
-		return o;
-	o.token = strtoull(text, &rest, 16);
-	o.broker = (uint32_t)strtoul(rest, NULL, 10);
-	return o;
-}
-
-static int write_owner(struct logkeeper *k, const struct log_put *p)
-{
-	const struct log_name *n = &p->name;
-	char path[PATH_BYTES], text[OWNER_BYTES];
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-
-	owner_path_of(n, path);
-	int fd = openat(k->dir_fd, path, flags, 0600);
-	if (fd < 0 && errno == ENOENT && make_dirs(k, n) == 0)
-		fd = openat(k->dir_fd, path, flags, 0600);
-	int len = snprintf(text, sizeof text, "%016" PRIx64 " %u", p->token, p->broker);
-	ssize_t put = fd < 0 ? -1 : write(fd, text, (size_t)len);
-	int code = put == len ? 0 : errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO;
-	if (fd >= 0)
-		close(fd);
-	return code;
-}
-
-/* The log of an attempt begins anew. Who follows it goes on at its beginning. */
-static int take_over(struct logkeeper *k, const struct log_put *p)
-{
-	struct log_name one = p->name;
-	char path[PATH_BYTES];
-
-	for (one.stream = 1; one.stream <= 2; one.stream++) {
-		path_of(&one, path);
-		unlinkat(k->dir_fd, path, 0);
-		end_path_of(&one, path);
-		unlinkat(k->dir_fd, path, 0);
-		for (struct follower *f = k->followers; f; f = f->next)
-			if (same_name(&f->get->name, &one))
-				f->get->offset = 0;
-	}
-	return write_owner(k, p);
-}
-
-static int judge_owner(struct logkeeper *k, const struct log_put *p)
-{
-	struct owner owner = read_owner(k, &p->name);
-
-	if (p->rule == LOG_TAIL)
-		return owner.token == p->token && owner.broker == p->broker ? 0 : E_STALE;
-	if (owner.token == p->token)
-		return 0;
-	return owner.token > p->token ? E_STALE : take_over(k, p);
+	       a->attempt == b->attempt;
 }
 
 /* --- chunks in --- */
 
-/* A hole would read as NULs: what is ahead of the file's end is refused, and comes again
- * from where the answer says. */
-static int write_chunk(struct logkeeper *k, struct log_put *p, int fd)
+/* Files of an earlier release become logs of the execution that printed them. What a crash left of
+ * both is moved once more, and changes nothing. */
+static int move_files(struct logkeeper *k, const struct log_name *name)
 {
-	struct stat st;
+	struct log_files_owner owner;
+	struct log_name n = *name;
+	uint8_t *data;
+	int r = 0;
 
-	if (fstat(fd, &st) < 0)
-		return E_IO;
-	uint64_t len = (uint64_t)st.st_size;
-	p->have = len;
-	if (p->offset > len && p->dropped == 0)
-		return E_CONFLICT;
-	uint64_t room = k->set.job_bytes_max > (int64_t)p->offset
-	                        ? (uint64_t)k->set.job_bytes_max - p->offset
-	                        : 0;
-	size_t n = p->bytes < room ? p->bytes : (size_t)room;
-	for (size_t done = 0; done < n;) {
-		ssize_t w = pwrite(fd, p->data + done, n - done, (off_t)(p->offset + done));
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO;
-		done += (size_t)w;
+	if (!k->has_files || !log_files_has(k->dir_fd, name, &owner))
+		return 0;
+	data = mem_new(READ_MAX);
+	n.token = owner.token;
+	for (n.stream = 1; r == 0 && n.stream <= 2; n.stream++) {
+		struct log_facts f = { .bytes = 0 };
+		struct log_id id = id_of(&n);
+		uint64_t offset = logs_find(k->logs, &id, &f) == 0 ? f.bytes : 0;
+		size_t bytes = 1;
+		bool is_end = false;
+
+		while (r == 0 && bytes > 0) {
+			r = log_files_read(k->dir_fd, &n, &offset, data, READ_MAX, &bytes, &is_end);
+			struct log_piece p = { id,   owner.broker, offset,
+				               data, bytes,        is_end,
+				               actor_wall_us(k->me) };
+			if (r == 0 && (bytes || is_end))
+				r = logs_append(k->logs, &p);
+			offset += bytes;
+		}
+		r = r == E_NOT_FOUND ? 0 : r; /* it printed nothing there */
 	}
-	/* Beyond the limit it counts as kept: the job goes on, its log is cut. */
-	p->have = p->offset + p->bytes > len ? p->offset + p->bytes : len;
-	CHECK(n <= p->bytes && p->have >= len);
-	return 0;
+	free(data);
+	if (r == 0)
+		r = logs_commit(k->logs);
+	if (r == 0)
+		log_files_remove(k->dir_fd, name);
+	return r;
+}
+
+/* Whether that broker has begun a log of this execution. */
+static bool has_begun(struct logkeeper *k, const struct log_put *p)
+{
+	struct log_facts *all;
+	size_t n = logs_of(k->logs, p->name.key, &all);
+	bool has = false;
+
+	for (size_t i = 0; i < n && !has; i++)
+		has = all[i].id.generation == p->name.generation &&
+		      all[i].id.attempt == p->name.attempt && all[i].id.token == p->token &&
+		      all[i].broker == p->broker;
+	free(all);
+	return has;
+}
+
+static int claim(struct logkeeper *k, const struct log_put *p)
+{
+	struct log_piece mark = { .id = id_of(&p->name),
+		                  .broker = p->broker,
+		                  .now_us = actor_wall_us(k->me) };
+	struct log_facts f;
+
+	mark.id.stream = 0;
+	if (logs_find(k->logs, &mark.id, &f) == 0)
+		return 0;
+	k->has_claims = true;
+	return logs_append(k->logs, &mark);
+}
+
+/* What is beyond job_bytes_max counts as kept: the job goes on, its log is cut. */
+static int take_chunk(struct logkeeper *k, struct log_put *p)
+{
+	struct log_piece piece = { .id = id_of(&p->name),
+		                   .broker = p->broker,
+		                   .now_us = actor_wall_us(k->me) };
+	struct log_facts f = { .bytes = 0 };
+	int r = logs_find(k->logs, &piece.id, &f);
+
+	if (r < 0 && r != E_NOT_FOUND)
+		return r;
+	uint64_t most = (uint64_t)k->set.job_bytes_max, behind = p->offset + p->bytes;
+	p->have = f.bytes;
+	if (p->offset > f.bytes && f.bytes < most && p->dropped == 0)
+		return E_CONFLICT;
+	p->have = behind > f.bytes ? behind : f.bytes;
+	CHECK(p->have >= f.bytes);
+	piece.offset = p->offset > f.bytes ? p->offset : f.bytes;
+	if (piece.offset < most && piece.offset < behind) {
+		uint64_t to = behind < most ? behind : most;
+		piece.data = p->data + (piece.offset - p->offset);
+		piece.bytes = (size_t)(to - piece.offset);
+	} else {
+		piece.offset = f.bytes;
+	}
+	piece.is_end = p->end && !f.is_ended;
+	return piece.bytes || piece.is_end ? logs_append(k->logs, &piece) : 0;
+}
+
+static int judge(struct logkeeper *k, const struct log_put *p)
+{
+	int r = move_files(k, &p->name);
+
+	if (r < 0)
+		return r;
+	return p->rule == LOG_TAIL && !has_begun(k, p) ? E_STALE : 0;
 }
 
 static void answer_put(struct log_put *p)
@@ -236,16 +187,206 @@ static void answer_put(struct log_put *p)
 		free(p);
 }
 
-static void logkeeper_give(struct logkeeper *k, struct log_get *g);
+static void waiting_clear(struct logkeeper *k)
+{
+	k->waiting = NULL;
+	k->waiting_tail = &k->waiting;
+	k->waiting_bytes = 0;
+	k->has_claims = false;
+}
 
-static void feed_followers(struct logkeeper *k, const struct log_name *n)
+/* What was appended since the last sync is gone: its senders have it still. */
+static void lose_turn(struct logkeeper *k, int code)
+{
+	for (struct log_put *p = k->waiting; p; p = p->next)
+		if (p->code == 0)
+			p->code = code;
+	if (code == E_FULL && k->full++ == 0)
+		log_error("log.full", "dir=%s text=\"no space left for job logs\"", k->set.dir);
+	else if (code != E_FULL)
+		log_error("log.failed", "dir=%s code=%s text=\"job logs cannot be written\"",
+		          k->set.dir, err_name(code));
+}
+
+/* All of this turn is synced, then answered. */
+static void settle(struct logkeeper *k)
+{
+	if (!k->waiting && !k->has_claims)
+		return;
+	int r = logs_commit(k->logs);
+	struct log_put *p = k->waiting, *next;
+
+	if (r < 0)
+		lose_turn(k, r);
+	waiting_clear(k);
+	for (; p; p = next) {
+		next = p->next;
+		if (p->code == 0)
+			k->full = 0;
+		answer_put(p);
+	}
+}
+
+/* Followers of the attempt: of this very log there is more, but for a grant, which has no bytes; of
+ * an earlier execution's the new one begins. */
+static void mark_followers(struct logkeeper *k, const struct log_put *p)
+{
+	const struct log_name *n = &p->name;
+
+	for (struct follower *f = k->followers; f; f = f->next) {
+		struct log_name *at = &f->get->name;
+
+		if (!same_attempt(at, n))
+			continue;
+		if (n->token > at->token && !f->get->is_of_one) {
+			at->token = n->token;
+			f->get->offset = 0;
+		}
+		f->is_due |= p->rule != LOG_CLAIM && at->token == n->token &&
+		             at->stream == n->stream;
+	}
+}
+
+static void on_put(struct letter *l, void *self)
+{
+	struct logkeeper *k = self;
+	struct log_put *p = (struct log_put *)l;
+
+	CHECK(actor_here(k->me));
+	p->name.token = p->token;
+	p->next = NULL;
+	p->code = judge(k, p);
+	int r = 0;
+	if (p->code == 0)
+		r = p->code = p->rule == LOG_CLAIM ? claim(k, p) : take_chunk(k, p);
+	if (p->code == E_STALE || p->code == E_CONFLICT)
+		log_debug("log.refused", "token=%" PRIx64 " code=%s", p->token, err_name(p->code));
+	else if (r == E_FULL || r == E_IO)
+		lose_turn(k, r);
+	log_debug("logkeeper.put", "task=%u run_date=%lld end=%d code=%d", p->name.key.task,
+	          (long long)p->name.key.run_date, p->end, p->code);
+	if (p->code == 0)
+		mark_followers(k, p);
+	if (p->rule == LOG_CLAIM) {
+		free(p);
+		return;
+	}
+	*k->waiting_tail = p;
+	k->waiting_tail = &p->next;
+	k->waiting_bytes += p->bytes;
+	if (k->waiting_bytes >= TURN_BYTES_MAX)
+		settle(k);
+}
+
+/* --- ranges out --- */
+
+/* The largest token of an attempt: a grant says it before the first byte does. */
+static uint64_t token_that_counts(const struct log_facts *all, size_t n, const struct log_facts *of)
+{
+	uint64_t token = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].id.generation == of->id.generation &&
+		    all[i].id.attempt == of->id.attempt && all[i].id.token > token)
+			token = all[i].id.token;
+	return token;
+}
+
+/* Make a name whole: the last attempt with this stream, and its execution that counts, among those
+ * that the name leaves open. */
+static bool find_log(struct logkeeper *k, struct log_name *n)
+{
+	struct log_facts *all, *best = NULL;
+	size_t count = logs_of(k->logs, n->key, &all);
+
+	for (size_t i = 0; i < count; i++) { /* in order: the last that fits is the one */
+		struct log_facts *f = &all[i];
+		if (f->id.stream == n->stream &&
+		    (!n->generation || f->id.generation == n->generation) &&
+		    (!n->attempt || f->id.attempt == n->attempt) &&
+		    f->id.token == (n->token ? n->token : token_that_counts(all, count, f)))
+			best = f;
+	}
+	struct log_name old = *n;
+	if (k->has_files && log_files_last(k->dir_fd, &old) &&
+	    (!best || old.generation > best->id.generation ||
+	     (old.generation == best->id.generation && old.attempt > best->id.attempt))) {
+		struct log_files_owner owner;
+		log_files_has(k->dir_fd, &old, &owner);
+		bool is_it = !n->token || n->token == owner.token;
+		free(all);
+		old.token = owner.token;
+		if (is_it)
+			*n = old;
+		return is_it;
+	}
+	if (best) {
+		n->generation = best->id.generation;
+		n->attempt = best->id.attempt;
+		n->token = best->id.token;
+	}
+	free(all);
+	return best != NULL;
+}
+
+static void read_range(struct logkeeper *k, struct log_get *g)
+{
+	size_t max = g->bytes_max && g->bytes_max < READ_MAX ? g->bytes_max : READ_MAX;
+	struct log_id id = id_of(&g->name);
+	struct log_facts f = { .bytes = 0 };
+	struct err err = { 0 };
+
+	g->data = mem_new(max);
+	g->code = logs_find(k->logs, &id, &f);
+	if (g->code == 0) {
+		if (g->offset > INT64_MAX) /* counted back from the end */
+			g->offset = f.bytes > -g->offset ? f.bytes + g->offset : 0;
+		g->code = logs_read(k->logs, &id, g->offset, g->data, max, &g->bytes, &err);
+		g->end = f.is_ended && g->offset + g->bytes >= f.bytes;
+	} else if (g->code == E_NOT_FOUND && k->has_files) {
+		g->code = log_files_read(k->dir_fd, &g->name, &g->offset, g->data, max, &g->bytes,
+		                         &g->end);
+	}
+	CHECK(g->bytes <= max);
+	if (g->code == E_NOT_FOUND && g->follow) /* it was found, and the disk took it back */
+		g->code = 0;
+	if (g->code < 0)
+		snprintf(g->text, sizeof g->text, "%.*s", (int)sizeof g->text - 1,
+		         g->code == E_NOT_FOUND || !err.text[0] ? "no log of this attempt"
+		                                                : err.text);
+	if (g->code < 0 && g->code != E_NOT_FOUND)
+		log_error("log.unread", "task=%u code=%s text=\"%s\"", g->name.key.task,
+		          err_name(g->code), g->text);
+}
+
+/* One answer; a follower keeps its request, with the offset moved on. */
+static void logkeeper_give(struct logkeeper *k, struct log_get *g)
+{
+	bool more = true;
+
+	CHECK(!g->data && !g->bytes); /* the request of a follower carries nothing */
+	while (more) {
+		struct log_get *a = mem_new(sizeof *a);
+
+		*a = *g;
+		read_range(k, a);
+		g->end = a->end || a->code < 0;
+		g->offset = a->offset + a->bytes;
+		more = a->bytes == READ_MAX && g->follow && !g->end;
+		a->letter.deliver = a->answered;
+		/* Once posted it is the reader's. */
+		if ((a->bytes == 0 && !a->end && a->code == 0 && g->follow) ||
+		    actor_post_credit(a->reply_to, &a->letter) < 0)
+			log_get_free(a);
+	}
+}
+
+static void feed_followers(struct logkeeper *k)
 {
 	for (struct follower **at = &k->followers, *f; (f = *at);) {
-		if (!same_name(&f->get->name, n)) {
-			at = &f->next;
-			continue;
-		}
-		logkeeper_give(k, f->get);
+		if (f->is_due)
+			logkeeper_give(k, f->get);
+		f->is_due = false;
 		if (!f->get->end) {
 			at = &f->next;
 			continue;
@@ -256,119 +397,12 @@ static void feed_followers(struct logkeeper *k, const struct log_name *n)
 	}
 }
 
-static void on_put(struct letter *l, void *self)
+static void on_turn(void *self)
 {
 	struct logkeeper *k = self;
-	struct log_put *p = (struct log_put *)l;
-	struct log_name name = p->name;
 
-	CHECK(actor_here(k->me));
-	p->code = judge_owner(k, p);
-	if (p->rule == LOG_CLAIM) {
-		free(p);
-		return;
-	}
-	int fd = p->code < 0 ? -1 : open_for_put(k, &p->name);
-	if (p->code < 0) {
-		log_debug("log.refused", "token=%" PRIx64 " code=%s", p->token, err_name(p->code));
-	} else if (fd < 0) {
-		p->code = errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO;
-	} else {
-		p->code = write_chunk(k, p, fd);
-		close(fd);
-	}
-	log_debug("logkeeper.put", "task=%u run_date=%lld end=%d code=%d", name.key.task,
-	          (long long)name.key.run_date, p->end, p->code);
-	if (p->code == E_FULL && k->full++ == 0)
-		log_error("log.full", "dir=%s text=\"no space left for job logs\"", k->set.dir);
-	if (p->code == 0)
-		k->full = 0;
-	if (p->code == 0 && p->end)
-		mark_end(k, &p->name);
-	answer_put(p);
-	feed_followers(k, &name);
-}
-
-/* The last generation and attempt that has this stream's file. */
-static bool find_last(const struct logkeeper *k, struct log_name *n)
-{
-	char path[PATH_BYTES];
-	uint32_t gen = 0, att = 0;
-
-	dir_of(n, path);
-	int fd = openat(k->dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	for (struct dirent *e; (e = readdir(d));) {
-		char kind[8];
-		uint32_t g, a;
-		/* NOLINTNEXTLINE(cert-err34-c): names we made; another's number is on no disk */
-		if (sscanf(e->d_name, "%u.%u.%7s", &g, &a, kind) != 3 ||
-		    strcmp(kind, stream_name(n->stream)) != 0)
-			continue;
-		if ((n->generation && g != n->generation) || (n->attempt && a != n->attempt))
-			continue;
-		if (g > gen || (g == gen && a > att)) {
-			gen = g;
-			att = a;
-		}
-	}
-	closedir(d);
-	if (!gen)
-		return false;
-	n->generation = gen;
-	n->attempt = att;
-	return true;
-}
-
-static void read_range(struct logkeeper *k, struct log_get *g)
-{
-	char path[PATH_BYTES];
-	size_t max = g->bytes_max && g->bytes_max < READ_MAX ? g->bytes_max : READ_MAX;
-
-	path_of(&g->name, path);
-	g->end = has_end(k, &g->name); /* asked first: what is written after it is seen later */
-	int fd = openat(k->dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0) {
-		g->code = errno == ENOENT ? E_NOT_FOUND : E_IO;
-		snprintf(g->text, sizeof g->text, "no log of this attempt");
-		return;
-	}
-	struct stat st;
-	if (g->offset > INT64_MAX) /* counted back from the end */
-		g->offset = fstat(fd, &st) == 0 && (uint64_t)st.st_size > -g->offset
-		                    ? (uint64_t)st.st_size + g->offset
-		                    : 0;
-	g->data = mem_new(max);
-	ssize_t n = pread(fd, g->data, max, (off_t)g->offset);
-	g->bytes = n > 0 ? (size_t)n : 0;
-	CHECK(g->bytes <= max);
-	if (g->bytes == max)
-		g->end = false; /* there may be more */
-	close(fd);
-}
-
-/* One answer; a follower keeps its request, with the offset moved on. */
-static void logkeeper_give(struct logkeeper *k, struct log_get *g)
-{
-	struct log_get *a = mem_new(sizeof *a);
-
-	CHECK(!g->data && !g->bytes); /* the request of a follower carries nothing */
-	*a = *g;
-	read_range(k, a);
-	g->end = a->end || a->code < 0;
-	g->offset = a->offset + a->bytes;
-	bool more = a->bytes == READ_MAX && g->follow; /* once posted it is the reader's */
-	a->letter.deliver = a->answered;
-	if ((a->bytes == 0 && !a->end && a->code == 0 && g->follow) ||
-	    actor_post_credit(a->reply_to, &a->letter) < 0)
-		log_get_free(a);
-	else if (more)
-		logkeeper_give(k, g);
+	settle(k);
+	feed_followers(k);
 }
 
 static void logkeeper_cancel(struct logkeeper *k, uint32_t session, uint64_t id)
@@ -385,14 +419,16 @@ static void logkeeper_cancel(struct logkeeper *k, uint32_t session, uint64_t id)
 }
 
 /* A script that fails has often printed to one of the two only. */
-static void say_none(const struct logkeeper *k, struct log_get *g)
+static void say_none(struct logkeeper *k, struct log_get *g)
 {
 	bool err = g->name.stream == 2;
 	struct log_name other = g->name;
 
 	other.stream = err ? 1 : 2;
 	g->code = E_NOT_FOUND;
-	if (find_last(k, &other))
+	if (g->name.generation && g->name.attempt)
+		snprintf(g->text, sizeof g->text, "no log of this attempt");
+	else if (find_log(k, &other))
 		snprintf(g->text, sizeof g->text,
 		         "it printed nothing to its standard %s, but to its standard %s (logs %s)",
 		         err ? "error" : "output", err ? "output" : "error",
@@ -413,8 +449,10 @@ static void on_get(struct letter *l, void *self)
 		log_get_free(g);
 		return;
 	}
-	if ((!g->name.generation || !g->name.attempt) && !find_last(k, &g->name)) {
+	g->is_of_one = g->name.token != 0;
+	if (!find_log(k, &g->name)) {
 		say_none(k, g);
+		g->end = g->name.generation && g->name.attempt;
 		g->letter.deliver = g->answered;
 		if (actor_post_credit(g->reply_to, l) < 0)
 			log_get_free(g);
@@ -454,90 +492,20 @@ int logkeeper_get(struct logkeeper *k, struct log_get *g)
 	return actor_post_credit(k->me, &g->letter);
 }
 
-/* Below one task's folder: instances whose folder nobody wrote to for so long. */
-static void retain_task(struct logkeeper *k, int task_fd, int64_t before_s)
-{
-	DIR *d = fdopendir(dup(task_fd));
-
-	for (struct dirent *e; d && (e = readdir(d));) {
-		struct stat st;
-		if (e->d_name[0] == '.' ||
-		    fstatat(task_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISDIR(st.st_mode) || st.st_mtime >= before_s)
-			continue;
-		int fd = openat(task_fd, e->d_name,
-		                O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		DIR *in = fd < 0 ? NULL : fdopendir(fd);
-		for (struct dirent *f; in && (f = readdir(in));)
-			if (f->d_name[0] != '.')
-				unlinkat(fd, f->d_name, 0);
-		if (in)
-			closedir(in);
-		unlinkat(task_fd, e->d_name, AT_REMOVEDIR);
-	}
-	if (d)
-		closedir(d);
-	(void)k;
-}
+/* --- retention --- */
 
 static void on_alarm(void *self)
 {
 	struct logkeeper *k = self;
-	int64_t before_s = (actor_wall_us(k->me) - k->set.retention_us) / US_PER_S;
-	DIR *d = fdopendir(dup(k->dir_fd));
+	int64_t now_us = actor_wall_us(k->me), before_us = now_us - k->set.retention_us;
 
-	if (d)
-		rewinddir(d);
-	for (struct dirent *e; d && (e = readdir(d));) {
-		if (e->d_name[0] == '.')
-			continue;
-		int fd = openat(k->dir_fd, e->d_name,
-		                O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (fd < 0)
-			continue;
-		retain_task(k, fd, before_s);
-		close(fd);
-	}
-	if (d)
-		closedir(d);
+	settle(k);
+	logs_tend(k->logs, now_us);
+	logs_retain(k->logs, before_us);
+	if (log_files_any(k->dir_fd))
+		log_files_retain(k->dir_fd, before_us / US_PER_S);
+	k->has_files = log_files_any(k->dir_fd);
 	actor_alarm(k->me, actor_mono_us(k->me) + RETAIN_EVERY_US);
-}
-
-static uint64_t bytes_in(int fd)
-{
-	DIR *d = fdopendir(fd); /* closes it */
-	uint64_t sum = 0;
-	struct stat st;
-
-	for (struct dirent *f; d && (f = readdir(d));)
-		if (fstatat(fd, f->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-			sum += (uint64_t)st.st_size;
-	if (d)
-		closedir(d);
-	return sum;
-}
-
-/* Below one task's folder. */
-static void survey_task(DIR *d, int64_t before_s, int64_t until_us, struct log_survey *s)
-{
-	struct stat st;
-
-	for (struct dirent *e; s->is_complete && (e = readdir(d));) {
-		if (e->d_name[0] == '.' ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISDIR(st.st_mode))
-			continue;
-		int fd = openat(dirfd(d), e->d_name,
-		                O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		uint64_t bytes = fd < 0 ? 0 : bytes_in(fd);
-		s->all++;
-		s->all_bytes += bytes;
-		if (st.st_mtime < before_s) {
-			s->old++;
-			s->old_bytes += bytes;
-		}
-		s->is_complete = clock_mono_us(&clock_machine) < until_us;
-	}
 }
 
 void logkeeper_survey(void *self, struct log_survey *ret)
@@ -546,25 +514,28 @@ void logkeeper_survey(void *self, struct log_survey *ret)
 	int64_t until_us = clock_mono_us(&clock_machine) + LOGKEEPER_SURVEY_MS * US_PER_MS;
 	struct log_survey s = { .before_us = actor_wall_us(k->me) - k->set.retention_us,
 		                .is_complete = true };
-	DIR *d = fdopendir(dup(k->dir_fd));
+	struct logs_size all, old;
 
-	if (d)
-		rewinddir(d);
-	for (struct dirent *e; d && s.is_complete && (e = readdir(d));) {
-		int fd = e->d_name[0] == '.'
-		                 ? -1
-		                 : openat(k->dir_fd, e->d_name,
-		                          O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		DIR *task = fd < 0 ? NULL : fdopendir(fd);
-
-		if (task) {
-			survey_task(task, s.before_us / US_PER_S, until_us, &s);
-			closedir(task);
-		}
-	}
-	if (d)
-		closedir(d);
+	logs_size(k->logs, s.before_us, &all, &old);
+	s.all = all.instances;
+	s.all_bytes = all.bytes;
+	s.old = old.instances;
+	s.old_bytes = old.bytes;
+	if (k->has_files)
+		log_files_survey(k->dir_fd, until_us, &s);
 	*ret = s;
+}
+
+/* --- beginning and end --- */
+
+static void on_told(void *ctx, const char *what, const char *text)
+{
+	const struct logkeeper *k = ctx;
+
+	if (strcmp(what, "damaged") == 0 || strcmp(what, "unread") == 0)
+		log_error("log.damaged", "dir=%s what=%s text=\"%s\"", k->set.dir, what, text);
+	else
+		log_warn("log.mended", "dir=%s what=%s text=\"%s\"", k->set.dir, what, text);
 }
 
 static int logkeeper_init(void *self, struct actor *me, struct err *err)
@@ -575,9 +546,11 @@ static int logkeeper_init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = {
-	.name = "logkeeper", .letters_max = 1024, .init = logkeeper_init, .alarm = on_alarm
-};
+static const struct actor_ops ops = { .name = "logkeeper",
+	                              .letters_max = 1024,
+	                              .init = logkeeper_init,
+	                              .turn = on_turn,
+	                              .alarm = on_alarm };
 
 int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,
                   struct logkeeper **ret_keeper, struct err *err)
@@ -590,8 +563,19 @@ int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,
 	if (fd < 0)
 		return err_sys(err, E_IO, errno, "%s", set->dir);
 	struct logkeeper *k = mem_new(sizeof *k);
+	char *dir = mem_fmt("%s/segments", set->dir);
+	struct logs_settings lset = { .dir = dir, .told = on_told, .ctx = k };
 	k->set = *set;
 	k->dir_fd = fd;
+	k->has_files = log_files_any(fd);
+	waiting_clear(k);
+	r = logs_open(&lset, &k->logs, err);
+	free(dir);
+	if (r < 0) {
+		close(fd);
+		free(k);
+		return r;
+	}
 	k->me = actor_new(th, &ops, k);
 	*ret_keeper = k;
 	return 0;
@@ -607,6 +591,11 @@ void logkeeper_free(struct logkeeper *k)
 		log_get_free(f->get);
 		free(f);
 	}
+	for (struct log_put *p = k->waiting, *next; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	logs_close(k->logs);
 	close(k->dir_fd);
 	free(k);
 }

@@ -1,7 +1,9 @@
 /* logkeeper.h — what jobs print: chunks by offset in, ranges and tails out (LogServer).
  *
- * Bodies are plain files below log_dir, named by numbers only. A chunk that comes again
- * is written to the same place: repeating is harmless. An end mark says nothing follows.
+ * What is kept is in segments (logs/logs.h) below log_dir; files of releases before that are read
+ * (logkeeper_files.h). A chunk that comes again changes nothing. An end mark says nothing follows.
+ * A chunk is answered when it is on the disk: what was acknowledged survives a crash and a loss of
+ * power.
  */
 #ifndef BASESERVER_LOGKEEPER_H
 #define BASESERVER_LOGKEEPER_H
@@ -19,23 +21,26 @@ struct thread;
 
 struct logkeeper_settings {
 	const char *dir;       /* borrowed; made with 0700 */
-	int64_t job_bytes_max; /* per stream of an attempt; what is beyond is dropped */
+	int64_t job_bytes_max; /* per stream of an execution; what is beyond is dropped */
 	int64_t retention_us;
 };
 
-/* Which output: one stream of one attempt. */
+/* Which output: one stream of one execution of an attempt. */
 struct log_name {
 	struct inst_key key;
 	uint32_t generation, attempt; /* reading: 0 is the last one */
-	uint32_t stream;              /* 1 stdout, 2 stderr */
+	uint32_t stream;              /* of log_stream.def */
+	uint64_t token;               /* reading: 0 is the execution that counts */
 };
 
-/* Executions of one attempt share a log: after a failure of a machine the attempt's number is the
- * same. It belongs to the execution with the largest token, and begins anew with that one's first
- * word; what an earlier one sends then is E_STALE. */
+/* The stream that a peer's number means: one it may name, else standard output. */
+uint32_t log_stream_of(uint32_t number);
+
+/* Executions of one attempt have the same number, after a failure of a machine, and logs of their
+ * own, by token. The one that counts is that with the largest, from its grant on. */
 enum log_rule {
-	LOG_HOLDER, /* its lease is live, or it has reported its end */
-	LOG_TAIL,   /* nobody remembers its lease: only the rest of what is its own by .owner */
+	LOG_HOLDER, /* its lease is live, or it has reported its end, or a proof shows it was its */
+	LOG_TAIL,   /* nobody remembers its lease: only the rest of what that broker has begun */
 	LOG_CLAIM,  /* no chunk, no answer: a new execution of the attempt was granted */
 };
 
@@ -51,8 +56,9 @@ struct log_put {
 	struct log_name name;
 	uint64_t offset, dropped;
 	bool end;
-	uint64_t have; /* answer: bytes kept without a hole; the sender may forget them */
+	uint64_t have; /* answer: bytes kept on disk; the sender may forget them */
 	int code;
+	struct log_put *next; /* the logkeeper's, until it is answered */
 	size_t bytes;
 	uint8_t data[];
 };
@@ -69,6 +75,7 @@ struct log_get {
 	uint64_t offset;
 	uint32_t bytes_max;
 	bool follow, cancel;
+	bool is_of_one; /* the logkeeper's: it named an execution, and stays with it */
 	bool end; /* answer: nothing follows what was given */
 	int code;
 	char text[128];

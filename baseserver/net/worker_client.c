@@ -386,7 +386,8 @@ int worker__log_read(struct conn *c, const Sirdar__LogRead *m)
 	g->name = (struct log_name){ { m->key->run_date, task, m->key->part },
 		                     m->generation,
 		                     m->attempt,
-		                     m->stream == 2 ? 2 : 1 };
+		                     log_stream_of(m->stream),
+		                     0 };
 	g->offset = m->offset;
 	g->bytes_max = m->bytes_max;
 	g->follow = m->follow;

@@ -163,12 +163,12 @@ static void ask_row(struct conn *c, struct log_put *p, const struct lease_proof 
 static struct log_name log_name_of(const struct conn *c, const Sirdar__LogChunk *m)
 {
 	const struct lease *l = worker__lease_known(c->w, m->token);
-	uint32_t stream = m->stream == 2 ? 2 : 1;
+	uint32_t stream = log_stream_of(m->stream);
 
 	if (l)
-		return (struct log_name){ l->key, l->generation, l->attempt, stream };
+		return (struct log_name){ l->key, l->generation, l->attempt, stream, m->token };
 	struct inst_key key = { m->run_date, m->task_id, m->part };
-	return (struct log_name){ key, m->generation, m->attempt, stream };
+	return (struct log_name){ key, m->generation, m->attempt, stream, m->token };
 }
 
 int worker__log_chunk(struct conn *c, const Sirdar__LogChunk *m)

@@ -206,7 +206,7 @@ static void claim_log(struct worker *w, const struct instance *i, uint32_t sessi
 	p->rule = LOG_CLAIM;
 	p->token = i->token;
 	p->broker = i->broker;
-	p->name = (struct log_name){ i->key, i->generation, i->attempt, 1 };
+	p->name = (struct log_name){ i->key, i->generation, i->attempt, 1, i->token };
 	if (logkeeper_put(w->peers.logkeeper, p) < 0)
 		free(p);
 }

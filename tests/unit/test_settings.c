@@ -276,7 +276,8 @@ static void figures_by_day_are_kept_for_statistics_days(void **state)
 	stop(&w);
 }
 
-/* A log of the test clock's first hour: is it there after so many hours? */
+/* A log of the test clock's first hour, in a segment and in a file as earlier releases kept them:
+ * are they there after so many hours? */
 static bool log_is_there(const char *days, int after)
 {
 	struct timespec then[2] = { { .tv_sec = HOUR_S }, { .tv_sec = HOUR_S } };
@@ -284,14 +285,21 @@ static bool log_is_there(const char *days, int after)
 	struct place w;
 
 	START(&w, days);
+	struct log_put *p = mem_new(sizeof *p + 1);
+	p->name = (struct log_name){ { 60, 7, 0 }, 1, 1, 1, 0 };
+	p->token = p->bytes = 1;
+	assert_int_equal(logkeeper_put(w.logkeeper, p), 0);
 	char *task = mem_fmt("%s/logs/7", w.dir), *one = mem_fmt("%s/60.0", task),
-	     *file = mem_fmt("%s/1.1.1", one);
+	     *file = mem_fmt("%s/1.1.1", one),
+	     *segment = mem_fmt("%s/logs/segments/00000001.seg", w.dir);
 	assert_int_equal(mkdir(task, 0700), 0);
 	assert_int_equal(mkdir(one, 0700), 0);
 	close(open(file, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(utimensat(AT_FDCWD, one, then, 0), 0);
 	hours(&w, after);
 	bool is_there = stat(file, &st) == 0;
+	assert_int_equal(stat(segment, &st) == 0, is_there);
+	free(segment);
 	free(file);
 	free(one);
 	free(task);

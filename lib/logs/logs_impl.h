@@ -1,0 +1,96 @@
+/* logs_impl.h — what the files of lib/logs share. */
+#ifndef LOGS_LOGS_IMPL_H
+#define LOGS_LOGS_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "logs/block.h"
+#include "logs/log_index.h"
+#include "logs/logs.h"
+#include "util/buf.h"
+
+enum { FILES_OPEN = 32, BLOCKS_HELD = 16, PATH_MAX_BYTES = 4096 };
+
+#define SEGMENT_BYTES      (UINT64_C(64) << 20)
+#define SEGMENT_BYTES_MAX  (UINT64_C(1) << 30) /* places of blocks have 32 bits */
+#define SEGMENT_LOGS       65536u
+#define SEGMENT_AGE_US     INT64_C(3600000000)
+
+/* Its index is in memory while it grows, and where it could not be written. */
+struct segment {
+	uint32_t number;
+	uint64_t bytes;
+	struct mem_index *mem;  /* NULL: on disk */
+	struct disk_index disk; /* without mem */
+};
+
+/* Files of closed segments that are open, and unpacked blocks: the one used longest ago goes. */
+struct file_slot {
+	uint32_t number;
+	bool is_index;
+	int fd; /* -1: free */
+	uint64_t used;
+};
+
+struct block_slot {
+	uint32_t number, at;
+	bool is_there;
+	struct buf raw;
+	uint64_t used;
+};
+
+struct logs {
+	struct logs_settings set;
+	char *dir;
+	struct segment **segments; /* by number, rising */
+	size_t n, cap;
+	uint32_t next; /* number of the next segment */
+
+	struct segment *open; /* the last one, or NULL: the next append makes one */
+	int fd;               /* of it, for writing */
+	struct buf raw;       /* the block in the making; it will stand at `end` */
+	uint64_t end, kept;   /* end of what is written, of what is synced */
+	bool is_spent;        /* the disk failed below it: nothing more goes there */
+	struct mem_was *was;
+	size_t n_was, cap_was;
+
+	struct file_slot files[FILES_OPEN];
+	struct block_slot blocks[BLOCKS_HELD];
+	uint64_t used;
+};
+
+/* A log in a segment. */
+struct place {
+	struct segment *s;
+	const struct mem_log *mem; /* NULL: on disk */
+	struct entry e;
+};
+
+__attribute__((format(printf, 3, 4))) void logs__tell(struct logs *l, const char *what,
+                                                      const char *fmt, ...);
+void logs__path(const struct logs *l, uint32_t number, bool is_index, char to[PATH_MAX_BYTES]);
+
+/* --- segment.c --- */
+
+/* A file of a segment, for reading; it stays the cache's. Negative: E_NOT_FOUND, E_IO. */
+int logs__file(struct logs *l, uint32_t number, bool is_index);
+void logs__forget(struct logs *l, uint32_t number); /* its files and blocks */
+/* Read a segment again into an index in memory; `cuts`: a torn end is cut off. E_IO. */
+int logs__scan(struct logs *l, int fd, uint32_t number, bool cuts, struct mem_index *x,
+               uint64_t *bytes);
+/* Write the index of a segment that has it in memory, and let that go. E_FULL, E_IO. */
+int logs__write_index(struct logs *l, struct segment *s, struct err *err);
+/* E_NOT_FOUND; an index that does not read back is made anew. */
+int logs__place(struct logs *l, struct segment *s, const struct log_id *id, struct place *ret);
+/* Each log of an instance there. */
+int logs__each_of(struct logs *l, struct segment *s, struct inst_key key,
+                  void (*each)(void *ctx, const struct entry *e), void *ctx);
+int logs__extents(struct logs *l, struct place *p, uint32_t from, uint32_t n,
+                  struct extent *ret);
+/* The records of a block; borrowed until the next call. */
+int logs__block(struct logs *l, struct segment *s, uint32_t at, const struct buf **ret);
+void logs__segment_free(struct segment *s);
+
+#endif

@@ -1,0 +1,1 @@
+$(eval $(call library,logs,lib/logs))
