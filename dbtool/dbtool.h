@@ -1,4 +1,4 @@
-/* dbtool.h — sirdar-db: a store while no server has it. */
+/* dbtool.h — sirdar-db: a store while no server has it, and logs of jobs while one may. */
 #ifndef DBTOOL_DBTOOL_H
 #define DBTOOL_DBTOOL_H
 
@@ -25,6 +25,7 @@ struct db_options {
 	int64_t rows, tasks, days, events; /* mock */
 	const char *state_dir;             /* accept-loss: of the server; NULL: the store's */
 	int64_t epoch;                     /* the same: the highest that a broker told */
+	int64_t line;                      /* log: from this one on; 0: from the beginning */
 };
 
 /* Each answers an exit code. */
@@ -36,6 +37,9 @@ int db_copy(const struct db_options *o);
 int db_compare(const struct db_options *o);
 int db_accept_loss(const struct db_options *o);
 int db_mock(const struct db_options *o);
+int db_logs(const struct db_options *o);
+int db_log(const struct db_options *o);
+int db_check_logs(const struct db_options *o);
 
 /* Say what went wrong; the exit code for it. */
 int db_fail(const struct err *err);

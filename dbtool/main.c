@@ -27,6 +27,9 @@ static const struct verb {
 	  "a store that lost work goes on without it; asks" },
 	{ "compare", db_compare, 2, "URL URL",
 	  "do two stores have the same rows? Changes nothing" },
+	{ "logs", db_logs, 1, "LOG_DIR", "list the logs of jobs; a server may have them" },
+	{ "log", db_log, 2, "[--line N] LOG_DIR NAME", "print one, from line N on" },
+	{ "check-logs", db_check_logs, 1, "LOG_DIR", "does every byte of them read back?" },
 };
 
 static int main_usage(FILE *to)
@@ -74,6 +77,8 @@ static bool take_options(int argc, char **argv, struct db_options *o)
 			ok = take_number(a, v, 1, 4, &o->events), i++;
 		else if (strcmp(a, "--epoch") == 0)
 			ok = take_number(a, v, 1, 1000000, &o->epoch), i++;
+		else if (strcmp(a, "--line") == 0)
+			ok = take_number(a, v, 1, INT64_MAX, &o->line), i++;
 		else if (strcmp(a, "--state-dir") == 0 && v)
 			o->state_dir = v, i++;
 		else if (*a == '-' || o->n_urls == 2)

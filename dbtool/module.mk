@@ -1,3 +1,3 @@
-$(eval $(call program,sirdar-db,$(wildcard dbtool/*.c),store sched util,-lsqlite3 -lsodium -lunistring -ldl -lm))
+$(eval $(call program,sirdar-db,$(wildcard dbtool/*.c),store logs sched util,-lsqlite3 -lsodium -lunistring -lzstd -ldl -lm))
 $(B)/dbtool/db.o: dbtool/tables.def
 $(B)/dbtool/tables.o: dbtool/checks.def

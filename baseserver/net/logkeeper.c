@@ -444,6 +444,7 @@ static void on_get(struct letter *l, void *self)
 	struct log_get *g = (struct log_get *)l;
 
 	CHECK(actor_here(k->me));
+	settle(k); /* what is read is on the disk */
 	if (g->cancel) {
 		logkeeper_cancel(k, g->session, g->id);
 		log_get_free(g);
@@ -521,7 +522,7 @@ void logkeeper_survey(void *self, struct log_survey *ret)
 	s.all_bytes = all.bytes;
 	s.old = old.instances;
 	s.old_bytes = old.bytes;
-	if (k->has_files)
+	if (log_files_any(k->dir_fd))
 		log_files_survey(k->dir_fd, until_us, &s);
 	*ret = s;
 }

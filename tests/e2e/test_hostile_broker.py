@@ -14,7 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import exposition  # noqa: E402
-from harness import Site, main, test, until  # noqa: E402
+from harness import BIN, Site, main, test, until  # noqa: E402
 from keeper_client import field, fixed, packed  # noqa: E402
 from peer import BROKER, KINDS, LOADER, REPORTS, Gone, Peer, read  # noqa: E402
 
@@ -270,7 +270,8 @@ def output_for_jobs_of_others_is_refused_whatever_the_chunk_says(s):
             assert p.log(token_of(s, quiet) + 77777, *place(quiet), b"lies\n") == STALE  # nobody was ever given that
             assert p.log(1, 4000000, 0, b"lies\n") == STALE  # there is no such task
     assert log_of(s, quiet) == "" and log_of(s, i) == before
-    assert not (s.dir / "joblogs" / "4000000").exists()
+    kept = s.run([BIN / "sirdar-db", "logs", s.dir / "joblogs"])
+    assert kept.returncode == 0 and " 4000000/" not in kept.stdout, kept.stdout + kept.stderr
 
 
 @test

@@ -470,6 +470,11 @@ def what_a_given_up_execution_prints_is_in_no_others_log(s):
     logs = s.dir / where / "logs"
     until("it is let go", lambda: not list(logs.glob("*.out")))
     assert log_of(s, i) == "second\n", log_of(s, i)
+    # What it had printed until it was lost is its own log still.
+    names = [w[1] for line in s.run([BIN / "sirdar-db", "logs", s.dir / "joblogs"]).stdout.splitlines()
+             if (w := line.split())[-1:] and len(w) > 1 and w[1].endswith("/1")]
+    texts = [s.run([BIN / "sirdar-db", "log", s.dir / "joblogs", name]).stdout for name in names]
+    assert "second\n" in texts and any(t.startswith("first\n") for t in texts), (names, texts)
     s.brokers["b7"].stop()
 
 

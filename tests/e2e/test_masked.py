@@ -174,6 +174,12 @@ def nothing_of_it_is_on_a_disk(s):
             continue
         seen += 1
     assert seen > 10
+    # Logs are packed on the disk: what they say is looked at, too.
+    listed = s.run([BIN / "sirdar-db", "logs", s.dir / "joblogs"])
+    names = [line.split()[1] for line in listed.stdout.splitlines()[1:-1] if not line.endswith("granted")]
+    assert listed.returncode == 0 and names, listed.stderr
+    for name in names:
+        none_in(name, s.run([BIN / "sirdar-db", "log", s.dir / "joblogs", name]).stdout.encode())
 
 
 class Masked(AlertSite):
