@@ -63,7 +63,7 @@ def logs_of_many_small_jobs_share_a_file(s):
     assert len(files(s)) < 6, files(s)
     for n, i in enumerate(rows):
         until("its log is whole", lambda i=i, n=n: text_of(s, i) == f"of {n}\n")
-        assert text_of(s, i, stream="err") == "bad\n"
+        assert text_of(s, i, stream="stderr") == "bad\n"
 
 
 @test
