@@ -4,9 +4,9 @@
  * comes twice changes nothing; one ahead of the log's end is refused, unless its sender says that
  * the bytes between are lost, and comes again from where the answer says. Executions have logs of
  * their own by token; reading an attempt gives the one that counts, the largest. An actor with a
- * thread of its own, because disks wait: chunks of a turn are synced together at its end, and only
- * then answered. Files of earlier releases (logkeeper_files.c) are read where segments have nothing,
- * and moved into them as soon as their attempt prints more. */
+ * thread of its own, because disks wait: chunks of a turn are synced together at its end, and
+ * only then answered. Files of earlier releases (logkeeper_files.c) are read where segments have
+ * nothing, and moved into them as soon as their attempt prints more. */
 #include "baseserver/net/logkeeper.h"
 
 #include <errno.h>
@@ -96,9 +96,8 @@ static int move_files(struct logkeeper *k, const struct log_name *name)
 
 		while (r == 0 && bytes > 0) {
 			r = log_files_read(k->dir_fd, &n, &offset, data, READ_MAX, &bytes, &is_end);
-			struct log_piece p = { id,   owner.broker, offset,
-				               data, bytes,        is_end,
-				               actor_wall_us(k->me) };
+			struct log_piece p = { id,     owner.broker,        offset, data, bytes,
+				               is_end, actor_wall_us(k->me) };
 			if (r == 0 && (bytes || is_end))
 				r = logs_append(k->logs, &p);
 			offset += bytes;
@@ -171,7 +170,7 @@ static int take_chunk(struct logkeeper *k, struct log_put *p)
 	return piece.bytes || piece.is_end ? logs_append(k->logs, &piece) : 0;
 }
 
-static int judge(struct logkeeper *k, const struct log_put *p)
+static int judge_put(struct logkeeper *k, const struct log_put *p)
 {
 	int r = move_files(k, &p->name);
 
@@ -255,7 +254,7 @@ static void on_put(struct letter *l, void *self)
 	CHECK(actor_here(k->me));
 	p->name.token = p->token;
 	p->next = NULL;
-	p->code = judge(k, p);
+	p->code = judge_put(k, p);
 	int r = 0;
 	if (p->code == 0)
 		r = p->code = p->rule == LOG_CLAIM ? claim(k, p) : take_chunk(k, p);

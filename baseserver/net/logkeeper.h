@@ -76,7 +76,7 @@ struct log_get {
 	uint32_t bytes_max;
 	bool follow, cancel;
 	bool is_of_one; /* the logkeeper's: it named an execution, and stays with it */
-	bool end; /* answer: nothing follows what was given */
+	bool end;       /* answer: nothing follows what was given */
 	int code;
 	char text[128];
 	uint8_t *data; /* answer: heap */

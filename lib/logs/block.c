@@ -123,7 +123,8 @@ size_t record_get(const uint8_t *raw, size_t n, size_t at, struct record *ret)
 
 static uint32_t block_sum(const struct block_head *h, const uint8_t *stored)
 {
-	return crc32c_bytes(crc32c_bytes(0, h, offsetof(struct block_head, crc)), stored, h->stored);
+	return crc32c_bytes(crc32c_bytes(0, h, offsetof(struct block_head, crc)), stored,
+	                    h->stored);
 }
 
 void block_put(const struct buf *raw, struct buf *out)

@@ -12,11 +12,9 @@
 
 struct log_id entry_id(const struct entry *e)
 {
-	return (struct log_id){ { e->run_date, e->task, e->part },
-		                e->generation,
-		                e->attempt,
-		                e->token,
-		                e->stream };
+	return (struct log_id){
+		{ e->run_date, e->task, e->part }, e->generation, e->attempt, e->token, e->stream
+	};
 }
 
 bool log_id_eq(const struct log_id *a, const struct log_id *b)
@@ -43,10 +41,9 @@ struct mem_index *mem_index_new(uint32_t number, int64_t made_us)
 {
 	struct mem_index *x = mem_new(sizeof *x);
 
-	x->head = (struct index_head){ .first_us = made_us,
-		                       .last_us = made_us,
-		                       .min_token = UINT64_MAX,
-		                       .number = number };
+	x->head = (struct index_head){
+		.first_us = made_us, .last_us = made_us, .min_token = UINT64_MAX, .number = number
+	};
 	map_init(&x->by_key);
 	return x;
 }
@@ -141,8 +138,7 @@ bool mem_index_add(struct mem_index *x, const struct record *r, uint32_t block)
 		                                .block = block,
 		                                .at = r->at + had,
 		                                .bytes = r->bytes - had,
-		                                .lines = line_ends(r->data + had,
-		                                                   r->bytes - had) };
+		                                .lines = line_ends(r->data + had, r->bytes - had) };
 	x->head.extents++;
 	x->head.printed += r->bytes - had;
 	l->e.length = end;

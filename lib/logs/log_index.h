@@ -105,6 +105,6 @@ bool disk_index_may_have(const struct disk_index *x, struct inst_key key);
 int disk_index_entry(int fd, const struct disk_index *x, uint32_t i, struct entry *ret);
 int disk_index_lower(int fd, const struct disk_index *x, const struct log_id *id, uint32_t *ret);
 int disk_index_extents(int fd, const struct disk_index *x, const struct entry *e, uint32_t from,
-                  uint32_t n, struct extent *ret);
+                       uint32_t n, struct extent *ret);
 
 #endif

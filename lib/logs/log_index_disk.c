@@ -1,7 +1,7 @@
-/* The index of a closed segment: a head, a filter, entries in order, extents. Only the head and the
- * filter (twelve bits an instance) are held in memory; an entry is found by binary search, and its
- * own checksum is looked at each time it is read, and so is an extent's. A damaged index is no loss,
- * for the segment says it all. */
+/* The index of a closed segment: a head, a filter, entries in order, extents. Only the head and
+ * the filter (twelve bits an instance) are held in memory; an entry is found by binary search,
+ * and its own checksum is looked at each time it is read, and so is an extent's. A damaged index
+ * is no loss, for the segment says it all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -179,8 +179,7 @@ int disk_index_entry(int fd, const struct disk_index *x, uint32_t i, struct entr
 	int r = read_whole(fd, &e, sizeof e, entries_at(x) + (uint64_t)i * sizeof e);
 	if (r < 0)
 		return r == E_NOT_FOUND ? E_CORRUPT : r;
-	if (entry_sum(&e) != e.crc || e.first > x->head.extents ||
-	    e.n > x->head.extents - e.first)
+	if (entry_sum(&e) != e.crc || e.first > x->head.extents || e.n > x->head.extents - e.first)
 		return E_CORRUPT;
 	*ret = e;
 	return 0;
@@ -207,7 +206,7 @@ int disk_index_lower(int fd, const struct disk_index *x, const struct log_id *id
 }
 
 int disk_index_extents(int fd, const struct disk_index *x, const struct entry *e, uint32_t from,
-                  uint32_t n, struct extent *ret)
+                       uint32_t n, struct extent *ret)
 {
 	uint64_t base = entries_at(x) + (uint64_t)x->head.entries * sizeof(struct entry);
 

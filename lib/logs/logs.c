@@ -1,16 +1,15 @@
 /* The segments of a directory: NUMBER.seg and beside each its index, NUMBER.idx.
  *
- * At the start each index is held against its segment (the size, the number, checksums of head and
+ * At the start each index is held against its segment (size, number, checksums of head and
  * filter); where it does not fit the segment is read again. The last one may end torn, and is
- * closed as it is: what comes next goes into a new one. So a segment has one writer in its life, and
- * only the open one has an index in memory. Retention takes whole segments by their last byte. */
+ * closed as it is: what comes next goes into a new one. So a segment has one writer in its life,
+ * and only the open one has an index in memory. Retention takes whole segments by their last byte. */
 #include "logs/logs.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,25 +22,6 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/own.h"
-
-void logs__tell(struct logs *l, const char *what, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!l->set.told)
-		return;
-	va_start(ap, fmt);
-	char *text = mem_vfmt(fmt, ap);
-	va_end(ap);
-	l->set.told(l->set.ctx, what, text);
-	free(text);
-}
-
-void logs__path(const struct logs *l, uint32_t number, bool is_index, char to[PATH_MAX_BYTES])
-{
-	snprintf(to, PATH_MAX_BYTES, "%s/%08" PRIx32 ".%s", l->dir, number,
-	         is_index ? "idx" : "seg");
-}
 
 /* --- opening --- */
 

@@ -27,11 +27,11 @@ struct log_id {
 bool log_id_eq(const struct log_id *a, const struct log_id *b);
 
 struct logs_settings {
-	const char *dir;         /* borrowed for logs_open(); made with 0700 */
-	uint64_t segment_bytes;  /* a segment is closed at so much; 0: SEGMENT_BYTES */
-	uint32_t segment_logs;   /* or at so many logs or pieces; 0: SEGMENT_LOGS */
-	int64_t segment_age_us;  /* or when it is so old; 0: SEGMENT_AGE_US */
-	bool is_read_only;       /* nothing is cut, made or written */
+	const char *dir;        /* borrowed for logs_open(); made with 0700 */
+	uint64_t segment_bytes; /* a segment is closed at so much; 0: SEGMENT_BYTES */
+	uint32_t segment_logs;  /* or at so many logs or pieces; 0: SEGMENT_LOGS */
+	int64_t segment_age_us; /* or when it is so old; 0: SEGMENT_AGE_US */
+	bool is_read_only;      /* nothing is cut, made or written */
 	/* What a person should know, NULL: nobody. `what` is a word: damaged (bytes that do not
 	 * read back), cut (a torn end), index (made anew), unread (a file that cannot be read). */
 	void (*told)(void *ctx, const char *what, const char *text);

@@ -13,10 +13,10 @@
 
 enum { FILES_OPEN = 32, BLOCKS_HELD = 16, PATH_MAX_BYTES = 4096 };
 
-#define SEGMENT_BYTES      (UINT64_C(64) << 20)
-#define SEGMENT_BYTES_MAX  (UINT64_C(1) << 30) /* places of blocks have 32 bits */
-#define SEGMENT_LOGS       65536u
-#define SEGMENT_AGE_US     INT64_C(3600000000)
+#define SEGMENT_BYTES     (UINT64_C(64) << 20)
+#define SEGMENT_BYTES_MAX (UINT64_C(1) << 30) /* places of blocks have 32 bits */
+#define SEGMENT_LOGS      65536u
+#define SEGMENT_AGE_US    INT64_C(3600000000)
 
 /* Its index is in memory while it grows, and where it could not be written. */
 struct segment {
@@ -68,11 +68,11 @@ struct place {
 	struct entry e;
 };
 
+/* --- segment.c --- */
+
 __attribute__((format(printf, 3, 4))) void logs__tell(struct logs *l, const char *what,
                                                       const char *fmt, ...);
 void logs__path(const struct logs *l, uint32_t number, bool is_index, char to[PATH_MAX_BYTES]);
-
-/* --- segment.c --- */
 
 /* A file of a segment, for reading; it stays the cache's. Negative: E_NOT_FOUND, E_IO. */
 int logs__file(struct logs *l, uint32_t number, bool is_index);
@@ -87,8 +87,7 @@ int logs__place(struct logs *l, struct segment *s, const struct log_id *id, stru
 /* Each log of an instance there. */
 int logs__each_of(struct logs *l, struct segment *s, struct inst_key key,
                   void (*each)(void *ctx, const struct entry *e), void *ctx);
-int logs__extents(struct logs *l, struct place *p, uint32_t from, uint32_t n,
-                  struct extent *ret);
+int logs__extents(struct logs *l, struct place *p, uint32_t from, uint32_t n, struct extent *ret);
 /* The records of a block; borrowed until the next call. */
 int logs__block(struct logs *l, struct segment *s, uint32_t at, const struct buf **ret);
 void logs__segment_free(struct segment *s);

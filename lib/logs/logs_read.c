@@ -1,8 +1,8 @@
 /* What goes out: a log found by its id, an instance's logs, ranges and lines.
  *
  * A log stands in every segment that was open while it was printed, and offsets say what comes
- * where. So a range asks which segment has the next byte, and goes through that one's extents as far
- * as they reach. Most segments are passed over by their tokens or their filter, in memory. */
+ * where. So a range asks which segment has the next byte, and goes through that one's extents as
+ * far as they reach. Most segments are passed over by their tokens or their filter, in memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,8 +148,9 @@ static int seek_offset(struct logs *l, const struct log_id *id, uint64_t offset,
 static void fill_gap(uint8_t *to, uint64_t at, size_t n, uint64_t gap_to)
 {
 	char text[128];
-	int len = snprintf(text, sizeof text, "\n[%" PRIu64 " bytes are missing, %" PRIu64
-	                   " to %" PRIu64 "]\n", gap_to - at, at, gap_to);
+	int len = snprintf(text, sizeof text,
+	                   "\n[%" PRIu64 " bytes are missing, %" PRIu64 " to %" PRIu64 "]\n",
+	                   gap_to - at, at, gap_to);
 
 	memset(to, 0, n);
 	if ((size_t)len <= n)
@@ -228,8 +229,10 @@ int logs_read(struct logs *l, const struct log_id *id, uint64_t offset, uint8_t 
 			r = read_run(l, &at, &offset, to, max, &done);
 		}
 		if (r < 0 && at.p.s)
-			err_set(err, r, "segment %08" PRIx32 " does not read back where byte %" PRIu64
-			        " of this log stands", at.p.s->number, offset);
+			err_set(err, r,
+			        "segment %08" PRIx32 " does not read back where byte %" PRIu64
+			        " of this log stands",
+			        at.p.s->number, offset);
 	}
 	*ret_bytes = done;
 	/* Segments that went, or what was before the damage, are no failure of what is given. */
@@ -239,8 +242,8 @@ int logs_read(struct logs *l, const struct log_id *id, uint64_t offset, uint8_t 
 /* --- lines --- */
 
 struct line_search {
-	uint64_t left;    /* line ends to pass yet */
-	uint64_t offset;  /* where the search stands in the log */
+	uint64_t left;   /* line ends to pass yet */
+	uint64_t offset; /* where the search stands in the log */
 	bool is_found;
 };
 

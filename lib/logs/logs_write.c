@@ -1,9 +1,10 @@
-/* What comes in: records into the block in the making, that into the open segment, all of it synced
- * by logs_commit().
+/* What comes in: records into the block in the making, that into the open segment, all of it
+ * synced by logs_commit().
  *
- * What fails takes everything back since the last commit: the index as it was, the file as long as
- * it was. A full disk may have room later, so the segment stays open; after any other failure nobody
- * knows what stands on the disk behind the last sync, and the next append begins a new segment. */
+ * What fails takes everything back since the last commit: the index as it was, the file as long
+ * as it was. A full disk may have room later, so the segment stays open; after any other failure
+ * nobody knows what stands on the disk behind the last sync, and the next append begins a new
+ * segment. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -132,9 +133,8 @@ static bool is_done(const struct logs *l, int64_t now_us)
 {
 	const struct index_head *h = &l->open->mem->head;
 
-	return l->is_spent || l->end >= l->set.segment_bytes ||
-	       h->entries >= l->set.segment_logs || h->extents >= l->set.segment_logs ||
-	       now_us - h->first_us >= l->set.segment_age_us;
+	return l->is_spent || l->end >= l->set.segment_bytes || h->entries >= l->set.segment_logs ||
+	       h->extents >= l->set.segment_logs || now_us - h->first_us >= l->set.segment_age_us;
 }
 
 /* The segment that takes the next piece. */

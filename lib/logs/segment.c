@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +18,25 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+
+void logs__tell(struct logs *l, const char *what, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!l->set.told)
+		return;
+	va_start(ap, fmt);
+	char *text = mem_vfmt(fmt, ap);
+	va_end(ap);
+	l->set.told(l->set.ctx, what, text);
+	free(text);
+}
+
+void logs__path(const struct logs *l, uint32_t number, bool is_index, char to[PATH_MAX_BYTES])
+{
+	snprintf(to, PATH_MAX_BYTES, "%s/%08" PRIx32 ".%s", l->dir, number,
+	         is_index ? "idx" : "seg");
+}
 
 /* --- files and blocks that are held --- */
 
@@ -126,8 +147,10 @@ int logs__scan(struct logs *l, int fd, uint32_t number, bool cuts, struct mem_in
 		if (r == 0 && !take_block(&raw, (uint32_t)at, x))
 			tell_damage(l, number, at, next);
 		if (r < 0 && (next = block_seek(fd, at + 1, end)) == end) {
-			logs__tell(l, "cut", "segment %08" PRIx32 ": its last %" PRIu64
-			           " bytes do not read back%s", number, end - at,
+			logs__tell(l, "cut",
+			           "segment %08" PRIx32 ": its last %" PRIu64
+			           " bytes do not read back%s",
+			           number, end - at,
 			           cuts ? ", they were cut off: it was being written" : "");
 			if (cuts)
 				*bytes = at;
@@ -168,8 +191,8 @@ static int make_anew(struct logs *l, struct segment *s)
 	struct mem_index *x = mem_index_new(s->number, s->disk.head.first_us);
 	uint64_t bytes = s->bytes;
 
-	logs__tell(l, "index",
-	           "segment %08" PRIx32 ": its index does not read back; made anew", s->number);
+	logs__tell(l, "index", "segment %08" PRIx32 ": its index does not read back; made anew",
+	           s->number);
 	int r = fd < 0 ? fd : logs__scan(l, fd, s->number, false, x, &bytes);
 	if (r < 0) {
 		mem_index_free(x);
@@ -184,8 +207,7 @@ static int make_anew(struct logs *l, struct segment *s)
 
 /* --- the index, wherever it is --- */
 
-static int disk_place(struct logs *l, struct segment *s, const struct log_id *id,
-                      struct place *ret)
+static int disk_place(struct logs *l, struct segment *s, const struct log_id *id, struct place *ret)
 {
 	uint32_t i;
 
@@ -193,7 +215,9 @@ static int disk_place(struct logs *l, struct segment *s, const struct log_id *id
 	    !disk_index_may_have(&s->disk, id->key))
 		return E_NOT_FOUND;
 	int fd = logs__file(l, s->number, true);
-	int r = fd == E_NOT_FOUND ? E_CORRUPT : fd < 0 ? fd : disk_index_lower(fd, &s->disk, id, &i);
+	int r = fd == E_NOT_FOUND ? E_CORRUPT
+	        : fd < 0          ? fd
+	                          : disk_index_lower(fd, &s->disk, id, &i);
 	if (r < 0)
 		return r;
 	if (i == s->disk.head.entries)
@@ -236,7 +260,9 @@ static int disk_each_of(struct logs *l, struct segment *s, struct inst_key key,
 	if (!disk_index_may_have(&s->disk, key))
 		return 0;
 	int fd = logs__file(l, s->number, true);
-	int r = fd == E_NOT_FOUND ? E_CORRUPT : fd < 0 ? fd : disk_index_lower(fd, &s->disk, &id, &i);
+	int r = fd == E_NOT_FOUND ? E_CORRUPT
+	        : fd < 0          ? fd
+	                          : disk_index_lower(fd, &s->disk, &id, &i);
 	/* Looked at whole first: one that does not read back is begun anew. */
 	for (int pass = 0; r == 0 && pass < 2; pass++)
 		for (uint32_t j = i; r == 0 && j < s->disk.head.entries; j++) {

@@ -1,8 +1,8 @@
 /* F17: a segment of logs, and its index, as a disk may give them back.
  *
- * Byte 0: whether the rest is a segment's blocks (with a good head before them), one block's records
- * with a checksum that fits, or an index beside a good segment. Whatever stands there, it is opened,
- * listed, read and gone on with; nothing is read beyond what there is. */
+ * Byte 0: whether the rest is a segment's blocks (with a good head before them), one block's
+ * records with a checksum that fits, or an index beside a good segment. Whatever stands there, it
+ * is opened, listed, read and gone on with; nothing is read beyond what there is. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,9 @@ static void drop(const char *name)
 
 static void put_segment(int way, const uint8_t *data, size_t n)
 {
-	struct log_piece p = { { { 60, 1, 0 }, 1, 1, 5, 1 }, 2, 0, (const uint8_t *)"a\nb", 3, true, 1 };
+	struct log_piece p = {
+		{ { 60, 1, 0 }, 1, 1, 5, 1 }, 2, 0, (const uint8_t *)"a\nb", 3, true, 1
+	};
 	uint8_t head[SEGMENT_HEAD_BYTES];
 	struct buf out, raw;
 
@@ -79,7 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static bool is_made;
 	struct logs_settings set = { .dir = dir };
-	struct log_piece more = { { { 60, 1, 0 }, 1, 1, 5, 1 }, 2, 3, (const uint8_t *)"more", 4, true, 2 };
+	struct log_piece more = {
+		{ { 60, 1, 0 }, 1, 1, 5, 1 }, 2, 3, (const uint8_t *)"more", 4, true, 2
+	};
 	struct log_facts *all;
 	struct logs *l;
 

@@ -18,6 +18,7 @@
 #include "baseserver/net/logkeeper.h"
 #include "rt/actor.h"
 #include "rt/thread.h"
+#include "tests/support/child.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -37,7 +38,7 @@ static int64_t clock_now(void *ctx)
 static const struct clock test_clock = { clock_now, clock_now, NULL };
 static const struct actor_ops me_ops = { .name = "me", .letters_max = 4096 };
 
-static char dir[64];
+static char *dir;
 
 struct place {
 	struct thread *th;
@@ -84,18 +85,15 @@ static int dir_set(void **state)
 	(void)state;
 	log_level_set(LOG_ERROR);
 	now_us = 1000 * US_PER_S;
-	strcpy(dir, "/tmp/sirdar-logkeeper-XXXXXX");
-	assert_non_null(mkdtemp(dir));
+	dir = dir_make();
 	return 0;
 }
 
 static int dir_gone(void **state)
 {
-	char *command = mem_fmt("rm -rf %s", dir);
-
 	(void)state;
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): the test's own folder */
-	free(command);
+	dir_remove(dir);
+	free(dir);
 	return 0;
 }
 

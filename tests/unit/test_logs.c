@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,13 +12,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "logs/block.h"
 #include "logs/logs.h"
+#include "tests/support/child.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -25,7 +26,7 @@
 
 enum { LOGS = 24, STEPS = 3000, MODEL_BYTES = 1 << 20 };
 
-static char dir[64];
+static char *dir;
 static char told[4096];
 
 static void on_told(void *ctx, const char *event, const char *text)
@@ -55,19 +56,16 @@ static struct logs *reopened(struct logs *l, const struct logs_settings *set)
 static int dir_set(void **state)
 {
 	(void)state;
-	strcpy(dir, "/tmp/sirdar-logs-XXXXXX");
-	assert_non_null(mkdtemp(dir));
+	dir = dir_make();
 	told[0] = '\0';
 	return 0;
 }
 
 static int dir_gone(void **state)
 {
-	char *command = mem_fmt("rm -rf %s", dir);
-
 	(void)state;
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): the test's own folder */
-	free(command);
+	dir_remove(dir);
+	free(dir);
 	return 0;
 }
 
@@ -123,12 +121,11 @@ static void grow(struct logs *l, struct model *m, int64_t now_us)
 	bool is_end = any(40) == 0;
 	bool is_text = any(2);
 	for (size_t i = 0; i < n; i++)
-		m->data[m->n + i] = (uint8_t)(is_text ? (uint32_t)"abc\n"[any(4)] : any(256));
+		m->data[m->n + i] = (uint8_t)(is_text ? (uint32_t) "abc\n"[any(4)] : any(256));
 	/* Now and then what was sent before comes again with it. */
 	size_t again = any(5) == 0 && m->n ? any(m->n < 3000 ? (uint32_t)m->n : 3000) : 0;
-	assert_int_equal(add(l, m->id, m->n - again, m->data + m->n - again, n + again, is_end,
-	                     now_us),
-	                 0);
+	assert_int_equal(
+		add(l, m->id, m->n - again, m->data + m->n - again, n + again, is_end, now_us), 0);
 	m->n += n;
 	m->is_ended = is_end;
 }
@@ -165,10 +162,8 @@ static void what_is_written_in_any_way_is_read_in_any_way(void **state)
 	for (seed = 1; seed < 4; seed++) {
 		uint32_t s = seed;
 		for (uint32_t i = 0; i < LOGS; i++)
-			models[i] = (struct model){
-				.id = id_of(i / 3 + 1, 1000 * s + i, 1 + i % 3),
-				.data = mem_new(MODEL_BYTES)
-			};
+			models[i] = (struct model){ .id = id_of(i / 3 + 1, 1000 * s + i, 1 + i % 3),
+				                    .data = mem_new(MODEL_BYTES) };
 		l = reopened(l, &set);
 		for (int step = 0; step < STEPS; step++) {
 			struct model *m = &models[any(LOGS)];
@@ -241,9 +236,9 @@ static void a_torn_end_is_cut_at_a_record_wherever_it_is(void **state)
 	/* Four turns of one log; the file's length after each. */
 	for (int i = 0; i < 4; i++) {
 		int n = snprintf(line, sizeof line, "turn %d says something\n", i);
-		assert_int_equal(add(l, id_of(1, 5, 1), (uint64_t)(n * i), line, (size_t)n, false,
-		                     US_PER_S),
-		                 0);
+		assert_int_equal(
+			add(l, id_of(1, 5, 1), (uint64_t)(n * i), line, (size_t)n, false, US_PER_S),
+			0);
 		assert_int_equal(logs_commit(l), 0);
 		struct logs_size all, old;
 		logs_size(l, 0, &all, &old);
@@ -395,7 +390,8 @@ static void a_full_disk_takes_back_a_turn_and_nothing_else(void **state)
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
 	few = was;
 	few.rlim_cur = 50000;
-	signal(SIGXFSZ, SIG_IGN);
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	assert_int_equal(sigaction(SIGXFSZ, &ignore, NULL), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
 	assert_int_equal(add(l, one, 4, noise, 100000, false, US_PER_S), 0);
 	int r = add(l, two, 0, noise, 200000, false, US_PER_S);
