@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Jobs that weigh: a tree of 1,000 processes killed, logs shipped while the scheduler hands over.
 `bench/run kill logs` starts this; see bench/README.md."""
+import os
 import statistics
 import subprocess
 import sys
@@ -62,17 +63,22 @@ def handover_p50(s, name, n, start_flood=lambda: None):
 
 
 # As fast as it can; and about 60 MB/s a job, so that four keep a broker a little above its 200 MB/s.
-FLAT_OUT = "head -c {each} /dev/zero"
-PACED = "i=0; while [ $i -lt 60 ]; do head -c $(({each} / 60)) /dev/zero; sleep 0.02; i=$((i + 1)); done"
+# Bytes that nothing packs: what is kept is counted on the disk.
+FLAT_OUT = "cat {data}"
+PACED = "i=0; while [ $i -lt 60 ]; do tail -c +$(({each} / 60 * i + 1)) {data} | head -c $(({each} / 60)); sleep 0.02; i=$((i + 1)); done"
 
 
 def flood(s, name, script, jobs, each, alone):
     """Jobs that print, four at a time; meanwhile a chain of no-ops. -> MB/s."""
-    s.apply(workflow(f"flood_{name}", {"f": "cycle: minute, params: {script: '" + script.replace("{each}", str(each)) + "'}"},
-                     "type: shell"))
+    data = s.dir / "data/noise"
+    if not data.exists():
+        data.write_bytes(os.urandom(each))
+        data.chmod(0o644)
+    script = script.replace("{each}", str(each)).replace("{data}", str(data))
+    s.apply(workflow(f"flood_{name}", {"f": "cycle: minute, params: {script: '" + script + "'}"}, "type: shell"))
 
     def kept():
-        return sum(f.stat().st_size for f in (s.dir / "joblogs").rglob("*") if f.is_file())
+        return sum(f.stat().st_size for f in (s.dir / "joblogs").rglob("*.seg"))
 
     began, used, before = [0.0], cpu_seconds(s), kept()
     whole = before + jobs * each

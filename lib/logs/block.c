@@ -127,15 +127,30 @@ static uint32_t block_sum(const struct block_head *h, const uint8_t *stored)
 	                    h->stored);
 }
 
-void block_put(const struct buf *raw, struct buf *out)
+struct ZSTD_CCtx_s *packer_new(void)
+{
+	struct ZSTD_CCtx_s *packer = ZSTD_createCCtx();
+
+	if (!packer) /* as mem_new() answers */
+		free(mem_new(SIZE_MAX / 2));
+	return packer;
+}
+
+void packer_free(struct ZSTD_CCtx_s *packer)
+{
+	ZSTD_freeCCtx(packer);
+}
+
+void block_put(struct ZSTD_CCtx_s *packer, const struct buf *raw, struct buf *out)
 {
 	struct block_head h = { BLOCK_MAGIC, (uint32_t)raw->len, (uint32_t)raw->len, 0 };
 	size_t room = ZSTD_compressBound(raw->len);
 	uint8_t *to = buf_room(out, sizeof h + (room > raw->len ? room : raw->len));
-	size_t n = raw->len < SMALL_BYTES
-	                   ? raw->len
-	                   : ZSTD_compress(to + sizeof h, room, buf_at(raw), raw->len, ZSTD_LEVEL);
+	size_t n = raw->len;
 
+	if (raw->len >= SMALL_BYTES)
+		n = ZSTD_compressCCtx(packer, to + sizeof h, room, buf_at(raw), raw->len,
+		                      ZSTD_LEVEL);
 	CHECK(raw->len > 0 && raw->len <= BLOCK_RAW_MAX);
 	if (ZSTD_isError(n) || n >= raw->len)
 		memcpy(to + sizeof h, buf_at(raw), raw->len);

@@ -44,8 +44,12 @@ uint32_t record_put(struct buf *raw, const struct log_piece *p);
 /* The record at `at` of a block: where the next one begins, or 0: that is no record. */
 size_t record_get(const uint8_t *raw, size_t n, size_t at, struct record *ret);
 
-/* What stands on the disk for the block `raw`, appended to `out`. */
-void block_put(const struct buf *raw, struct buf *out);
+/* What stands on the disk for the block `raw`, appended to `out`. `packer` is for one caller at a
+ * time. */
+struct ZSTD_CCtx_s;
+struct ZSTD_CCtx_s *packer_new(void);
+void packer_free(struct ZSTD_CCtx_s *packer); /* NULL is fine */
+void block_put(struct ZSTD_CCtx_s *packer, const struct buf *raw, struct buf *out);
 
 /* The block at `at`: its records into `ret_raw`, replaced; *ret_next is the place behind it.
  *

@@ -3,7 +3,8 @@
  * At the start each index is held against its segment (size, number, checksums of head and
  * filter); where it does not fit the segment is read again. The last one may end torn, and is
  * closed as it is: what comes next goes into a new one. So a segment has one writer in its life,
- * and only the open one has an index in memory. Retention takes whole segments by their last byte. */
+ * and only the open one has an index in memory. Retention takes whole segments by their last
+ * byte. */
 #include "logs/logs.h"
 
 #include <dirent.h>
@@ -185,6 +186,8 @@ void logs_close(struct logs *l)
 	if (l->fd >= 0)
 		close(l->fd);
 	buf_done(&l->raw);
+	buf_done(&l->packed);
+	packer_free(l->packer);
 	free(l->was);
 	free(l->segments);
 	free(l->dir);

@@ -51,8 +51,10 @@ struct logs {
 	struct segment *open; /* the last one, or NULL: the next append makes one */
 	int fd;               /* of it, for writing */
 	struct buf raw;       /* the block in the making; it will stand at `end` */
-	uint64_t end, kept;   /* end of what is written, of what is synced */
-	bool is_spent;        /* the disk failed below it: nothing more goes there */
+	struct buf packed;    /* the same as it is written */
+	struct ZSTD_CCtx_s *packer;
+	uint64_t end, kept; /* end of what is written, of what is synced */
+	bool is_spent;      /* the disk failed below it: nothing more goes there */
 	struct mem_was *was;
 	size_t n_was, cap_was;
 

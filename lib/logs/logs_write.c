@@ -51,18 +51,17 @@ static int take_back(struct logs *l, int code)
 
 static int flush(struct logs *l)
 {
-	struct buf out;
-
 	if (l->raw.len == 0)
 		return 0;
-	buf_init(&out);
-	block_put(&l->raw, &out);
-	int r = write_whole(l->fd, buf_at(&out), out.len, l->end);
+	if (!l->packer)
+		l->packer = packer_new();
+	buf_clear(&l->packed);
+	block_put(l->packer, &l->raw, &l->packed);
+	int r = write_whole(l->fd, buf_at(&l->packed), l->packed.len, l->end);
 	if (r == 0) {
-		l->end += out.len;
+		l->end += l->packed.len;
 		buf_clear(&l->raw);
 	}
-	buf_done(&out);
 	return r;
 }
 

@@ -45,6 +45,7 @@ static void put_segment(int way, const uint8_t *data, size_t n)
 		{ { 60, 1, 0 }, 1, 1, 5, 1 }, 2, 0, (const uint8_t *)"a\nb", 3, true, 1
 	};
 	uint8_t head[SEGMENT_HEAD_BYTES];
+	struct ZSTD_CCtx_s *packer = packer_new();
 	struct buf out, raw;
 
 	buf_init(&out);
@@ -54,7 +55,8 @@ static void put_segment(int way, const uint8_t *data, size_t n)
 	record_put(&raw, &p);
 	if (way == RECORDS && n)
 		buf_put(&raw, data, n);
-	block_put(&raw, &out);
+	block_put(packer, &raw, &out);
+	packer_free(packer);
 	if (way == BLOCKS)
 		buf_put(&out, data, n);
 	put_file("00000001.seg", buf_at(&out), out.len);
