@@ -25,7 +25,7 @@
 #include "util/err.h"
 #include "util/log.h"
 
-enum { LIMIT = 4096 };
+enum { LIMIT = 4096, FOLLOWERS = 1000 };
 
 static int64_t now_us;
 
@@ -50,6 +50,7 @@ struct place {
 	struct buf text; /* all that was read or followed */
 	bool is_end;
 	char said[128];
+	size_t given; /* answers to readers */
 };
 
 static void start(struct place *p)
@@ -147,6 +148,7 @@ static void on_given(struct letter *l, void *self)
 	struct place *p = self;
 	struct log_get *g = (struct log_get *)l;
 
+	p->given++;
 	p->code = g->code;
 	p->is_end = g->end;
 	snprintf(p->said, sizeof p->said, "%s", g->text);
@@ -271,6 +273,33 @@ static void who_follows_goes_along_and_over_to_the_next_execution(void **state)
 	stop(&p);
 }
 
+static int fds_open(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void a_thousand_readers_follow_without_a_descriptor_each(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start(&p);
+	assert_int_equal(put_as(&p, LOG_HOLDER, 5, 0, "one ", false), 0);
+	int before = fds_open();
+	for (int i = 0; i < FOLLOWERS; i++)
+		get(&p, name_of(1, 1), 0, true);
+	assert_int_equal(fds_open(), before);
+	p.given = 0;
+	assert_int_equal(put_as(&p, LOG_HOLDER, 5, 4, "two", true), 0);
+	assert_int_equal(p.given, FOLLOWERS);
+	assert_true(p.is_end);
+	stop(&p);
+}
+
 static void beyond_its_limit_a_log_is_cut_and_the_job_goes_on(void **state)
 {
 	struct place p;
@@ -365,6 +394,7 @@ int main(void)
 		ONE(executions_of_an_attempt_have_logs_of_their_own),
 		ONE(a_tail_is_taken_of_what_its_broker_has_begun_only),
 		ONE(who_follows_goes_along_and_over_to_the_next_execution),
+		ONE(a_thousand_readers_follow_without_a_descriptor_each),
 		ONE(beyond_its_limit_a_log_is_cut_and_the_job_goes_on),
 		ONE(logs_in_files_are_read_and_move_when_they_go_on),
 	};
