@@ -168,7 +168,7 @@ static void tails(struct logs *l, uint64_t n)
 		CHECK(found == 1);
 		id = all[0].id;
 		free(all);
-		CHECK(logs_read(l, &id, 0, to, sizeof to, &bytes, NULL) == 0);
+		CHECK(logs_read(l, &id, 0, (struct log_room){ to, sizeof to }, &bytes, NULL) == 0);
 		CHECK(bytes == sizeof text - 1);
 		took[i] = now_s() - began;
 	}
@@ -220,7 +220,8 @@ static void large(int per_sync, bool reads)
 	printf("  line %" PRIu64 " of %" PRIu64 "   %.2f ms (goal 10 ms)\n", lines - 10, lines,
 	       (now_s() - began) * 1e3);
 	began = now_s();
-	CHECK(logs_read(l, &id, all.printed / 2, chunk, CHUNK, &bytes, NULL) == 0);
+	CHECK(logs_read(l, &id, all.printed / 2, (struct log_room){ chunk, CHUNK }, &bytes, NULL) ==
+	      0);
 	printf("  %d KB of its middle       %.2f ms\n", CHUNK >> 10, (now_s() - began) * 1e3);
 	free(chunk);
 	logs_close(l);

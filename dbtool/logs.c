@@ -99,7 +99,7 @@ static int print_log(struct logs *l, const struct log_id *id, int64_t line, stru
 	int r = line > 0 ? logs_line(l, id, (uint64_t)line - 1, &at, err) : 0;
 
 	while (r == 0 && n > 0) {
-		r = logs_read(l, id, at, part, PART_BYTES, &n, err);
+		r = logs_read(l, id, at, (struct log_room){ part, PART_BYTES }, &n, err);
 		if (r == 0 && fwrite(part, 1, n, stdout) != n)
 			r = err_set(err, E_IO, "what is printed is not taken");
 		at += n;

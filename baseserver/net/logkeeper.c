@@ -95,7 +95,8 @@ static int move_files(struct logkeeper *k, const struct log_name *name)
 		bool is_end = false;
 
 		while (r == 0 && bytes > 0) {
-			r = log_files_read(k->dir_fd, &n, &offset, data, READ_MAX, &bytes, &is_end);
+			r = log_files_read(k->dir_fd, &n, &offset,
+			                   (struct log_room){ data, READ_MAX }, &bytes, &is_end);
 			struct log_piece p = { id,     owner.broker,        offset, data, bytes,
 				               is_end, actor_wall_us(k->me) };
 			if (r == 0 && (bytes || is_end))
@@ -340,11 +341,12 @@ static void read_range(struct logkeeper *k, struct log_get *g)
 	if (g->code == 0) {
 		if (g->offset > INT64_MAX) /* counted back from the end */
 			g->offset = f.bytes > -g->offset ? f.bytes + g->offset : 0;
-		g->code = logs_read(k->logs, &id, g->offset, g->data, max, &g->bytes, &err);
+		g->code = logs_read(k->logs, &id, g->offset, (struct log_room){ g->data, max },
+		                    &g->bytes, &err);
 		g->end = f.is_ended && g->offset + g->bytes >= f.bytes;
 	} else if (g->code == E_NOT_FOUND && k->has_files) {
-		g->code = log_files_read(k->dir_fd, &g->name, &g->offset, g->data, max, &g->bytes,
-		                         &g->end);
+		g->code = log_files_read(k->dir_fd, &g->name, &g->offset,
+		                         (struct log_room){ g->data, max }, &g->bytes, &g->end);
 	}
 	CHECK(g->bytes <= max);
 	if (g->code == E_NOT_FOUND && g->follow) /* it was found, and the disk took it back */

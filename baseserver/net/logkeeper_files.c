@@ -141,7 +141,7 @@ bool log_files_last(int dir_fd, struct log_name *n)
 	return true;
 }
 
-int log_files_read(int dir_fd, const struct log_name *n, uint64_t *offset, uint8_t *to, size_t max,
+int log_files_read(int dir_fd, const struct log_name *n, uint64_t *offset, struct log_room room,
                    size_t *ret_bytes, bool *ret_end)
 {
 	char path[PATH_BYTES];
@@ -156,11 +156,11 @@ int log_files_read(int dir_fd, const struct log_name *n, uint64_t *offset, uint8
 		*offset = fstat(fd, &st) == 0 && (uint64_t)st.st_size > -*offset
 		                  ? (uint64_t)st.st_size + *offset
 		                  : 0;
-	ssize_t got = pread(fd, to, max, (off_t)*offset);
+	ssize_t got = pread(fd, room.to, room.max, (off_t)*offset);
 	close(fd);
 	*ret_bytes = got > 0 ? (size_t)got : 0;
-	CHECK(*ret_bytes <= max);
-	*ret_end = is_ended && *ret_bytes < max; /* else there may be more */
+	CHECK(*ret_bytes <= room.max);
+	*ret_end = is_ended && *ret_bytes < room.max; /* else there may be more */
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "baseserver/net/logkeeper.h"
+#include "logs/logs.h"
 
 struct log_survey;
 
@@ -34,7 +35,7 @@ bool log_files_last(int dir_fd, struct log_name *n);
  *
  *   errors  E_NOT_FOUND, E_IO
  */
-int log_files_read(int dir_fd, const struct log_name *n, uint64_t *offset, uint8_t *to, size_t max,
+int log_files_read(int dir_fd, const struct log_name *n, uint64_t *offset, struct log_room room,
                    size_t *ret_bytes, bool *ret_end);
 
 /* They are in a segment. */

@@ -86,12 +86,18 @@ int logs_append(struct logs *l, const struct log_piece *p);
 /* Write and sync what was appended. Errors as logs_append(). Nothing to do costs nothing. */
 int logs_commit(struct logs *l);
 
+/* Where bytes that are read go, at most so many. */
+struct log_room {
+	uint8_t *to;
+	size_t max;
+};
+
 /* Bytes of a log from `offset` on. A gap reads as a line that says what is missing, then NULs.
  *
  *   *ret_bytes  0: nothing there yet; less than max: nothing more, or ask again
  *   errors      E_NOT_FOUND; E_CORRUPT with segment and place: what is before it was given
  */
-int logs_read(struct logs *l, const struct log_id *id, uint64_t offset, uint8_t *to, size_t max,
+int logs_read(struct logs *l, const struct log_id *id, uint64_t offset, struct log_room room,
               size_t *ret_bytes, struct err *err);
 
 /* Where line n (from 0) of a log begins; E_NOT_FOUND: it has fewer. Errors as logs_read(). */

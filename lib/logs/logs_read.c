@@ -205,9 +205,11 @@ static int read_run(struct logs *l, struct reading *at, uint64_t *offset, uint8_
 	return 0;
 }
 
-int logs_read(struct logs *l, const struct log_id *id, uint64_t offset, uint8_t *to, size_t max,
+int logs_read(struct logs *l, const struct log_id *id, uint64_t offset, struct log_room room,
               size_t *ret_bytes, struct err *err)
 {
+	uint8_t *to = room.to;
+	size_t max = room.max;
 	struct log_facts f;
 	size_t done = 0;
 	int r = logs_find(l, id, &f);

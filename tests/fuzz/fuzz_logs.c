@@ -73,8 +73,10 @@ static bool read_one(void *ctx, uint32_t segment, const struct log_facts *f)
 	uint64_t at = f->bytes > sizeof to ? f->bytes - sizeof to : 0;
 
 	(void)segment;
-	CHECK(logs_read(ctx, &f->id, 0, to, sizeof to, &n, NULL) <= 0 && n <= sizeof to);
-	CHECK(logs_read(ctx, &f->id, at, to, sizeof to, &n, NULL) <= 0 && n <= sizeof to);
+	CHECK(logs_read(ctx, &f->id, 0, (struct log_room){ to, sizeof to }, &n, NULL) <= 0 &&
+	      n <= sizeof to);
+	CHECK(logs_read(ctx, &f->id, at, (struct log_room){ to, sizeof to }, &n, NULL) <= 0 &&
+	      n <= sizeof to);
 	logs_line(ctx, &f->id, 1, &at, NULL);
 	return true;
 }

@@ -74,8 +74,10 @@ static struct log_id id_of(uint32_t task, uint64_t token, uint32_t stream)
 	return (struct log_id){ { 3600 * (int64_t)task, task, 0 }, 1, 1, token, stream };
 }
 
+static int64_t now_us = US_PER_S;
+
 static int add(struct logs *l, struct log_id id, uint64_t offset, const void *data, size_t n,
-               bool is_end, int64_t now_us)
+               bool is_end)
 {
 	struct log_piece p = { id, 7, offset, data, n, is_end, now_us };
 
@@ -88,7 +90,7 @@ static void reads(struct logs *l, struct log_id id, const char *want, size_t n)
 	struct err err = { 0 };
 	size_t bytes;
 
-	if (logs_read(l, &id, 0, got, n + 100, &bytes, &err) < 0)
+	if (logs_read(l, &id, 0, (struct log_room){ got, n + 100 }, &bytes, &err) < 0)
 		fail_msg("task %u: %s", id.key.task, err.text);
 	assert_int_equal(bytes, n);
 	assert_memory_equal(got, want, n);
@@ -112,7 +114,7 @@ struct model {
 	bool is_ended;
 };
 
-static void grow(struct logs *l, struct model *m, int64_t now_us)
+static void grow(struct logs *l, struct model *m)
 {
 	size_t n = any(4) ? any(200) : any(200000);
 
@@ -124,8 +126,7 @@ static void grow(struct logs *l, struct model *m, int64_t now_us)
 		m->data[m->n + i] = (uint8_t)(is_text ? (uint32_t) "abc\n"[any(4)] : any(256));
 	/* Now and then what was sent before comes again with it. */
 	size_t again = any(5) == 0 && m->n ? any(m->n < 3000 ? (uint32_t)m->n : 3000) : 0;
-	assert_int_equal(
-		add(l, m->id, m->n - again, m->data + m->n - again, n + again, is_end, now_us), 0);
+	assert_int_equal(add(l, m->id, m->n - again, m->data + m->n - again, n + again, is_end), 0);
 	m->n += n;
 	m->is_ended = is_end;
 }
@@ -144,7 +145,7 @@ static void compare(struct logs *l, struct model *m)
 	assert_int_equal(f.is_ended, m->is_ended);
 	assert_int_equal(f.broker, 7);
 	size_t from = m->n ? any((uint32_t)m->n) : 0, max = 1 + any(300000);
-	if (logs_read(l, &m->id, from, got, max, &bytes, &err) < 0)
+	if (logs_read(l, &m->id, from, (struct log_room){ got, max }, &bytes, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(bytes, m->n - from < max ? m->n - from : max);
 	assert_memory_equal(got, m->data + from, bytes);
@@ -168,8 +169,9 @@ static void what_is_written_in_any_way_is_read_in_any_way(void **state)
 		for (int step = 0; step < STEPS; step++) {
 			struct model *m = &models[any(LOGS)];
 			uint32_t what = any(100);
+			now_us = step * US_PER_S;
 			if (what < 60)
-				grow(l, m, step * US_PER_S);
+				grow(l, m);
 			else if (what < 90)
 				compare(l, m);
 			else if (what < 97)
@@ -236,9 +238,8 @@ static void a_torn_end_is_cut_at_a_record_wherever_it_is(void **state)
 	/* Four turns of one log; the file's length after each. */
 	for (int i = 0; i < 4; i++) {
 		int n = snprintf(line, sizeof line, "turn %d says something\n", i);
-		assert_int_equal(
-			add(l, id_of(1, 5, 1), (uint64_t)(n * i), line, (size_t)n, false, US_PER_S),
-			0);
+		assert_int_equal(add(l, id_of(1, 5, 1), (uint64_t)(n * i), line, (size_t)n, false),
+		                 0);
 		assert_int_equal(logs_commit(l), 0);
 		struct logs_size all, old;
 		logs_size(l, 0, &all, &old);
@@ -261,7 +262,7 @@ static void a_torn_end_is_cut_at_a_record_wherever_it_is(void **state)
 		assert_int_equal(r, turns ? 0 : E_NOT_FOUND);
 		assert_int_equal(f.bytes, turns * (uint64_t)each);
 		/* And it goes on. */
-		assert_int_equal(add(l, id, f.bytes, "more", 4, true, US_PER_S), 0);
+		assert_int_equal(add(l, id, f.bytes, "more", 4, true), 0);
 		assert_int_equal(logs_commit(l), 0);
 		l = reopened(l, &set);
 		assert_int_equal(logs_find(l, &id, &f), 0);
@@ -288,7 +289,7 @@ static void a_flipped_byte_is_found_and_told_and_harms_no_other_log(void **state
 	(void)state;
 	memset(text, 'x', sizeof text);
 	for (uint32_t i = 1; i <= 3; i++) {
-		assert_int_equal(add(l, id_of(i, i, 1), 0, text, sizeof text, true, US_PER_S), 0);
+		assert_int_equal(add(l, id_of(i, i, 1), 0, text, sizeof text, true), 0);
 		assert_int_equal(logs_commit(l), 0);
 	}
 	logs_close(l);
@@ -308,7 +309,9 @@ static void a_flipped_byte_is_found_and_told_and_harms_no_other_log(void **state
 		l = reopened(NULL, &set);
 		reads(l, id_of(1, 1, 1), text, sizeof text);
 		reads(l, id_of(3, 3, 1), text, sizeof text);
-		assert_int_equal(logs_read(l, &id, 0, got, sizeof got, &bytes, &err), E_CORRUPT);
+		assert_int_equal(
+			logs_read(l, &id, 0, (struct log_room){ got, sizeof got }, &bytes, &err),
+			E_CORRUPT);
 		assert_non_null(strstr(err.text, "segment 00000001"));
 		assert_int_equal(logs_verify(l), 1);
 		assert_non_null(strstr(told, "damaged"));
@@ -319,7 +322,9 @@ static void a_flipped_byte_is_found_and_told_and_harms_no_other_log(void **state
 		l = reopened(NULL, &set);
 		reads(l, id_of(1, 1, 1), text, sizeof text);
 		reads(l, id_of(3, 3, 1), text, sizeof text);
-		assert_int_equal(logs_read(l, &id, 0, got, sizeof got, &bytes, &err), E_NOT_FOUND);
+		assert_int_equal(
+			logs_read(l, &id, 0, (struct log_room){ got, sizeof got }, &bytes, &err),
+			E_NOT_FOUND);
 		assert_non_null(strstr(told, "damaged"));
 		logs_close(l);
 		drop("00000001.idx");
@@ -339,7 +344,7 @@ static void an_index_that_is_lost_or_damaged_anywhere_is_made_anew(void **state)
 	(void)state;
 	memset(text, 'y', sizeof text);
 	for (uint32_t i = 1; i <= 5; i++)
-		assert_int_equal(add(l, id_of(i, i, 1), 0, text, i * 10, true, US_PER_S), 0);
+		assert_int_equal(add(l, id_of(i, i, 1), 0, text, i * 10, true), 0);
 	assert_int_equal(logs_commit(l), 0);
 	l = reopened(l, &set);
 	logs_close(l);
@@ -384,7 +389,7 @@ static void a_full_disk_takes_back_a_turn_and_nothing_else(void **state)
 	seed = 9;
 	for (size_t i = 0; i < 200000; i++)
 		noise[i] = (uint8_t)any(256);
-	assert_int_equal(add(l, one, 0, "kept", 4, false, US_PER_S), 0);
+	assert_int_equal(add(l, one, 0, "kept", 4, false), 0);
 	assert_int_equal(logs_commit(l), 0);
 	/* EFBIG instead of ENOSPC: no byte behind the limit. */
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
@@ -393,15 +398,15 @@ static void a_full_disk_takes_back_a_turn_and_nothing_else(void **state)
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	assert_int_equal(sigaction(SIGXFSZ, &ignore, NULL), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
-	assert_int_equal(add(l, one, 4, noise, 100000, false, US_PER_S), 0);
-	int r = add(l, two, 0, noise, 200000, false, US_PER_S);
+	assert_int_equal(add(l, one, 4, noise, 100000, false), 0);
+	int r = add(l, two, 0, noise, 200000, false);
 	assert_true(r < 0 || logs_commit(l) < 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 	assert_int_equal(logs_find(l, &one, &f), 0);
 	assert_int_equal(f.bytes, 4);
 	assert_int_equal(logs_find(l, &two, &f), E_NOT_FOUND);
 	reads(l, one, "kept", 4);
-	assert_int_equal(add(l, one, 4, " on", 3, true, US_PER_S), 0);
+	assert_int_equal(add(l, one, 4, " on", 3, true), 0);
 	assert_int_equal(logs_commit(l), 0);
 	l = reopened(l, &set);
 	reads(l, one, "kept on", 7);
@@ -419,10 +424,10 @@ static void executions_of_an_attempt_are_apart(void **state)
 	struct log_facts *all;
 
 	(void)state;
-	assert_int_equal(add(l, id_of(1, 10, 1), 0, "first", 5, false, US_PER_S), 0);
-	assert_int_equal(add(l, id_of(1, 11, 0), 0, NULL, 0, false, US_PER_S), 0);
-	assert_int_equal(add(l, id_of(1, 11, 1), 0, "second", 6, true, US_PER_S), 0);
-	assert_int_equal(add(l, id_of(1, 10, 1), 5, " late", 5, true, US_PER_S), 0);
+	assert_int_equal(add(l, id_of(1, 10, 1), 0, "first", 5, false), 0);
+	assert_int_equal(add(l, id_of(1, 11, 0), 0, NULL, 0, false), 0);
+	assert_int_equal(add(l, id_of(1, 11, 1), 0, "second", 6, true), 0);
+	assert_int_equal(add(l, id_of(1, 10, 1), 5, " late", 5, true), 0);
 	assert_int_equal(logs_commit(l), 0);
 	for (int pass = 0; pass < 2; pass++) {
 		reads(l, id_of(1, 10, 1), "first late", 10);
@@ -452,14 +457,16 @@ static void a_line_is_found_by_its_number_over_segments(void **state)
 		buf_printf(&text, "line %d\n", i);
 	for (size_t done = 0, n; done < text.len; done += n) {
 		n = text.len - done < 7001 ? text.len - done : 7001;
-		assert_int_equal(add(l, id, done, buf_at(&text) + done, n, false, US_PER_S), 0);
+		assert_int_equal(add(l, id, done, buf_at(&text) + done, n, false), 0);
 		assert_int_equal(logs_commit(l), 0);
 	}
 	for (uint32_t n = 0; n < 20000; n += 371) {
 		uint8_t got[32] = { 0 };
 		size_t bytes;
 		assert_int_equal(logs_line(l, &id, n, &at, NULL), 0);
-		assert_int_equal(logs_read(l, &id, at, got, sizeof got - 1, &bytes, NULL), 0);
+		assert_int_equal(logs_read(l, &id, at, (struct log_room){ got, sizeof got - 1 },
+		                           &bytes, NULL),
+		                 0);
 		assert_int_equal(strtoul((char *)got + 5, NULL, 10), n);
 	}
 	assert_int_equal(logs_line(l, &id, 20001, &at, NULL), E_NOT_FOUND);
@@ -476,10 +483,11 @@ static void what_is_missing_is_said_with_its_place(void **state)
 	size_t bytes;
 
 	(void)state;
-	assert_int_equal(add(l, id, 0, "before", 6, false, US_PER_S), 0);
-	assert_int_equal(add(l, id, 1006, "after", 5, true, US_PER_S), 0);
+	assert_int_equal(add(l, id, 0, "before", 6, false), 0);
+	assert_int_equal(add(l, id, 1006, "after", 5, true), 0);
 	assert_int_equal(logs_commit(l), 0);
-	assert_int_equal(logs_read(l, &id, 0, got, sizeof got, &bytes, NULL), 0);
+	assert_int_equal(logs_read(l, &id, 0, (struct log_room){ got, sizeof got }, &bytes, NULL),
+	                 0);
 	assert_int_equal(bytes, 1011);
 	assert_memory_equal(got, "before\n[1000 bytes are missing, 6 to 1006]\n", 43);
 	assert_memory_equal(got + 1006, "after", 5);
@@ -494,9 +502,8 @@ static void retention_takes_segments_by_their_last_byte(void **state)
 
 	(void)state;
 	for (uint32_t hour = 0; hour < 48; hour++) {
-		assert_int_equal(add(l, id_of(1 + hour, 1 + hour, 1), 0, "x", 1, true,
-		                     hour * 3600 * US_PER_S),
-		                 0);
+		now_us = hour * 3600 * US_PER_S;
+		assert_int_equal(add(l, id_of(1 + hour, 1 + hour, 1), 0, "x", 1, true), 0);
 		assert_int_equal(logs_commit(l), 0);
 	}
 	logs_size(l, 24 * 3600 * US_PER_S, &all, &old);
@@ -528,7 +535,7 @@ static void a_small_log_takes_less_than_200_bytes(void **state)
 
 	(void)state;
 	for (uint32_t i = 1; i <= 1000; i++) { /* each alone in its turn: the worst */
-		assert_int_equal(add(l, id_of(i, i, 1), 0, "ok\n", 3, true, US_PER_S), 0);
+		assert_int_equal(add(l, id_of(i, i, 1), 0, "ok\n", 3, true), 0);
 		assert_int_equal(logs_commit(l), 0);
 	}
 	l = reopened(l, &set);
