@@ -292,6 +292,12 @@ static uint64_t token_that_counts(const struct log_facts *all, size_t n, const s
 	return token;
 }
 
+/* Records are the newest of all: an attempt that has streams instead is later than they. */
+static bool is_asked(const struct log_name *n, uint32_t stream)
+{
+	return stream == n->stream || (n->stream == LOG_RECORDS && stream != 0);
+}
+
 /* Make a name whole: the last attempt with this stream, and its execution that counts, among those
  * that the name leaves open. */
 static bool find_log(struct logkeeper *k, struct log_name *n)
@@ -301,7 +307,7 @@ static bool find_log(struct logkeeper *k, struct log_name *n)
 
 	for (size_t i = 0; i < count; i++) { /* in order: the last that fits is the one */
 		struct log_facts *f = &all[i];
-		if (f->id.stream == n->stream &&
+		if (is_asked(n, f->id.stream) &&
 		    (!n->generation || f->id.generation == n->generation) &&
 		    (!n->attempt || f->id.attempt == n->attempt) &&
 		    f->id.token == (n->token ? n->token : token_that_counts(all, count, f)))
@@ -349,8 +355,8 @@ static void read_range(struct logkeeper *k, struct log_get *g)
 		                         (struct log_room){ g->data, max }, &g->bytes, &g->end);
 	}
 	CHECK(g->bytes <= max);
-	if (g->code == E_NOT_FOUND && g->follow) /* it was found, and the disk took it back */
-		g->code = 0;
+	if (g->code == E_NOT_FOUND && g->follow && g->name.stream != LOG_RECORDS)
+		g->code = 0; /* it was found, and the disk took it back */
 	if (g->code < 0)
 		snprintf(g->text, sizeof g->text, "%.*s", (int)sizeof g->text - 1,
 		         g->code == E_NOT_FOUND || !err.text[0] ? "no log of this attempt"

@@ -21,7 +21,7 @@ struct thread;
 
 struct logkeeper_settings {
 	const char *dir;       /* borrowed; made with 0700 */
-	int64_t job_bytes_max; /* per stream of an execution; what is beyond is dropped */
+	int64_t job_bytes_max; /* of records, or of each stream; what is beyond is dropped */
 	int64_t retention_us;
 };
 
@@ -32,6 +32,11 @@ struct log_name {
 	uint32_t stream;              /* of log_stream.def */
 	uint64_t token;               /* reading: 0 is the execution that counts */
 };
+
+/* Records of all that an execution printed (util/logrec.h); its streams, where a broker of an earlier
+ * release ships them apart. Who asks for records gets the attempt that printed last, also where it has
+ * streams: there is no such log then (E_NOT_FOUND), and the answer names generation and attempt. */
+enum { LOG_RECORDS = 3 };
 
 /* The stream that a peer's number means: one it may name, else standard output. */
 uint32_t log_stream_of(uint32_t number);

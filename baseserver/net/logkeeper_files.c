@@ -110,6 +110,16 @@ bool log_files_has(int dir_fd, const struct log_name *n, struct log_files_owner 
 	return true;
 }
 
+/* Whoever asks for records asks for what printed last, in whichever form. */
+static bool is_asked(const struct log_name *n, const char *kind)
+{
+	bool is_stream = false;
+
+	for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++)
+		is_stream |= strcmp(kind, streams[i].word) == 0;
+	return strcmp(kind, word_of(n->stream)) == 0 || (n->stream == LOG_RECORDS && is_stream);
+}
+
 bool log_files_last(int dir_fd, struct log_name *n)
 {
 	char path[PATH_BYTES];
@@ -123,8 +133,7 @@ bool log_files_last(int dir_fd, struct log_name *n)
 		char kind[8];
 		uint32_t g, a;
 		/* NOLINTNEXTLINE(cert-err34-c): names we made; another's number is on no disk */
-		if (sscanf(e->d_name, "%u.%u.%7s", &g, &a, kind) != 3 ||
-		    strcmp(kind, word_of(n->stream)) != 0)
+		if (sscanf(e->d_name, "%u.%u.%7s", &g, &a, kind) != 3 || !is_asked(n, kind))
 			continue;
 		if ((n->generation && g != n->generation) || (n->attempt && a != n->attempt))
 			continue;

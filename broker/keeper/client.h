@@ -91,12 +91,13 @@ int keeper_client_settings(struct keeper_client *k, const Sirdar__KeeperSettings
                            struct err *err);
 
 /* A job's output file as the keeper writes it; no file: no byte yet.
- *   stream  1 stdout, 2 stderr */
+ *   stream  1 stdout, 2 stderr, 3 records of both */
 static inline void keeper_log_path(char *ret_path, size_t size, const char *logs_dir,
                                    uint64_t token, int stream)
 {
-	snprintf(ret_path, size, "%s/%016" PRIx64 ".%s", logs_dir, token,
-	         stream == 1 ? "out" : "err");
+	static const char *const names[] = { "", "out", "err", "log" };
+
+	snprintf(ret_path, size, "%s/%016" PRIx64 ".%s", logs_dir, token, names[stream & 3]);
 }
 
 #endif

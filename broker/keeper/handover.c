@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/keeper.h"
+#include "broker/keeper/record.h"
 #include "broker/keeper/service.h"
 #include "rt/notify.h"
 #include "rt/spawn.h"
@@ -45,7 +46,7 @@ static void stream_pack(const struct output *x, Sirdar__KeeperStreamState *to)
 	to->bytes = x->bytes;
 	to->dropped = x->dropped;
 	to->gap = x->gap;
-	to->capped = x->is_capped;
+	to->capped = x->limit.is_capped;
 	to->hurry = x->hurry;
 	to->held.data = x->mask.held.len ? x->mask.held.data + x->mask.held.from : NULL;
 	to->held.len = x->mask.held.len;
@@ -93,6 +94,10 @@ static void job_pack(const struct job *job, struct parcel *p)
 	to->hang_us = (uint64_t)job->hang_us;
 	to->finish = (job->is_foreign ? 1u : 0) | (job->is_fenced ? 2u : 0) |
 	             (job->is_hang_told ? 4u : 0);
+	if (job->record) {
+		to->begins = job->record->begins ? job->record->begins : (char *)"";
+		to->capped = job->record->limit.is_capped;
+	}
 	secrets_pack(job, p);
 }
 
@@ -255,7 +260,7 @@ static void stream_take(struct keeper *k, struct output *x, const Sirdar__Keeper
 	x->bytes = m->bytes;
 	x->dropped = m->dropped;
 	x->gap = m->gap;
-	x->is_capped = m->capped;
+	x->limit.is_capped = m->capped;
 	x->hurry = m->hurry;
 	buf_put(&x->mask.held, m->held.data, m->held.len);
 	x->mask.covered = m->covered;
@@ -297,6 +302,10 @@ static void job_take(struct keeper *k, const Sirdar__KeeperHandoverJob *m)
 		job->start_text = mem_str(m->not_started ? m->not_started->text : "");
 	}
 	keeper_hide(job, m->secret, m->n_secret); /* before there is a byte of output */
+	if (job->is_recorded && !job_is_over(job)) {
+		record_begin(job, m->begins);
+		job->record->limit.is_capped = m->capped;
+	}
 	stream_take(k, &job->out, m->out);
 	stream_take(k, &job->err, m->err);
 	if (job_is_over(job))

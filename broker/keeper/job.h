@@ -11,6 +11,7 @@
 #include "keeper.pb-c.h"
 #include "util/heap.h"
 #include "util/lease_proof.h"
+#include "util/logrec.h"
 #include "util/mask.h"
 
 struct keeper;
@@ -34,23 +35,38 @@ enum job_state {
 enum job_phase { PHASE_NONE, PHASE_TERM, PHASE_KILL };
 enum job_why { WHY_ITSELF, WHY_ASKED, WHY_LEASE, WHY_STOP };
 
-/* One of a job's two outputs: a pipe here, a file there. */
+/* How much is kept: of a stream, or of both where they are recorded together. */
+struct output_limit {
+	uint64_t credit; /* bytes the rate allows now */
+	int64_t credit_us;
+	bool is_capped;
+};
+
+/* One of a job's two outputs: a pipe here, a file there, or records in a file that both share. */
 struct output {
 	struct ev_io io; /* fd -1: closed */
 	struct job *job;
 	int number;       /* 1 stdout, 2 stderr */
 	int file;         /* -1: not open */
-	uint64_t bytes;   /* in the file */
+	uint64_t bytes;   /* kept */
 	uint64_t dropped; /* in all */
 	uint64_t gap;     /* dropped since the last byte that was kept: no space */
 	uint64_t hurry;   /* dropped since the last byte that was kept: over the rate */
-	uint64_t credit;  /* bytes the rate allows now */
-	int64_t credit_us;
-	bool is_capped;
+	int64_t gap_ms;   /* when the first of them was; 0: not known */
+	int64_t hurry_ms;
+	struct output_limit limit;
 	bool has_no_file;         /* for sure: it was never made */
 	struct output *next_slow; /* those read by the clock, not when ready */
 	bool is_slow;
 	struct mask_stream mask;
+};
+
+/* The file of a job's records. */
+struct record {
+	int file; /* -1: not open */
+	struct logrec_place w;
+	struct output_limit limit;
+	char *begins; /* said before anything else; NULL: said, or nothing is */
 };
 
 struct job {
@@ -81,6 +97,9 @@ struct job {
 	Sirdar__KeeperExited end;
 	struct mask *mask; /* what its output must not show; NULL: nothing */
 	struct output out, err;
+	bool is_recorded;      /* its output is one file of records */
+	bool has_no_record;    /* for sure: that was never made */
+	struct record *record; /* of a job of this keeper that is not over; NULL: none */
 };
 
 /* The one way from a state to the next, but for what a journal or a former image says. */

@@ -17,6 +17,7 @@
 
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/launch.h"
+#include "broker/keeper/record.h"
 #include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -127,6 +128,9 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	job->limits.processes = m->processes_max;
 	job->limits.cpu_percent = m->cpu_percent_max;
 	keeper_hide(job, m->secret, m->n_secret);
+	if (m->records)
+		record_begin(job, m->begins);
+	job->has_no_record = true;
 	job->proof = lease_proof_of(m->lease_proof.data, m->lease_proof.len);
 	k->running++;
 	keeper_record_start(&k->journal, job);
@@ -145,6 +149,7 @@ void keeper_not_started(struct keeper *k, struct job *job, const struct err *why
 	job->launch = NULL;
 	output_drop(k->outputs, &job->out);
 	output_drop(k->outputs, &job->err);
+	record_free(job);
 	job_move(job, JOB_NOT_STARTED);
 	job->start_code = why->code;
 	job->start_text = mem_str(why->text);
@@ -281,6 +286,9 @@ static void round_finish(struct keeper *k, struct job *job)
 	output_finish(k->outputs, &job->err);
 	mask_free(job->mask);
 	job->mask = NULL;
+	record_say_end(k->outputs, job);
+	end->records = job->is_recorded;
+	end->log_bytes = record_end(k->outputs, job);
 	end->out_bytes = job->out.bytes;
 	end->err_bytes = job->err.bytes;
 	end->out_dropped = job->out.dropped;
@@ -324,6 +332,7 @@ void keeper_settle(struct keeper *k, struct job *job)
 		return;
 	log_warn("job.strays", "token=%016" PRIx64 ": it left processes behind, ending them",
 	         job->token);
+	record_say(k->outputs, job, "it left processes behind, which are told to stop");
 	job->end.strays = 1;
 	job_move(job, JOB_KILLING);
 	job->phase = PHASE_TERM;

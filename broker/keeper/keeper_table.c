@@ -14,6 +14,7 @@
 
 #include "broker/keeper/keeper.h"
 #include "broker/keeper/launch.h"
+#include "broker/keeper/record.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -85,6 +86,7 @@ void job_message(const struct job *job, Sirdar__KeeperJob *to)
 	to->deadline_us = job->deadline_us;
 	to->out_bytes = job->out.bytes;
 	to->err_bytes = job->err.bytes;
+	to->records = job->is_recorded;
 }
 
 void job_from_message(struct job *job, const Sirdar__KeeperJob *m)
@@ -97,6 +99,7 @@ void job_from_message(struct job *job, const Sirdar__KeeperJob *m)
 	job->attempt = m->attempt;
 	job->proof = lease_proof_of(m->lease_proof.data, m->lease_proof.len);
 	job->started_us = m->started_us;
+	job->is_recorded = m->records;
 }
 
 struct job *keeper_find(struct keeper *k, uint64_t token)
@@ -151,6 +154,7 @@ void keeper_remove(struct keeper *k, struct job *job)
 	CHECK(job->keeper == k && job == slab_at(&k->jobs, job->at));
 	output_drop(k->outputs, &job->out);
 	output_drop(k->outputs, &job->err);
+	record_free(job);
 	heap_remove(&k->due, &job->due);
 	map_remove(&k->tokens, job->token, job->at);
 	if (job->pid)

@@ -1,5 +1,7 @@
 /* What jobs print, from pipes to files: read in turns, capped, slowed.
  *
+ * A job has a file for each of its streams, or one of records (record.c), which keeps the order in
+ * which bytes came here, and the time; cap and rate are those of the file then.
  * One buffer serves all pipes. Secrets that the job was given are hidden first: they reach no disk.
  * A pipe gives a few chunks a round, then the others get their turn;
  * ends and requests go first. Over its cap, over its rate, or without space the bytes are read by
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/client.h"
+#include "broker/keeper/record.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -71,33 +74,75 @@ static void slow_remove(struct outputs *o, struct output *x)
 		ev_timer_stop(o->loop, &o->tick);
 }
 
-static int file_of(struct outputs *o, struct output *x)
+static struct output_limit *limit_of(struct output *x)
+{
+	return x->job->record ? &x->job->record->limit : &x->limit;
+}
+
+int outputs_open(const struct outputs *o, uint64_t token, int number)
 {
 	char path[PATH_BYTES];
+	int flags = number == OUTPUT_RECORDS ? O_RDWR : O_WRONLY | O_APPEND;
 
+	keeper_log_path(path, sizeof path, o->dir, token, number);
+	int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (o->is_shared && fd >= 0)
+		fchmod(fd, 0640);
+	return fd;
+}
+
+static int file_of(struct outputs *o, struct output *x)
+{
 	if (x->file < 0) {
-		keeper_log_path(path, sizeof path, o->dir, x->job->token, x->number);
 		x->has_no_file = false;
-		x->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
-		if (o->is_shared && x->file >= 0)
-			fchmod(x->file, 0640);
+		x->file = outputs_open(o, x->job->token, x->number);
 	}
 	return x->file;
 }
 
+/* How many of n bytes are kept. */
+static size_t output_write(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
+{
+	size_t done = 0;
+
+	if (x->job->record)
+		return record_put(o, x->job, x->number, p, n);
+	while (done < n) {
+		ssize_t w = file_of(o, x) < 0 ? -1 : write(x->file, p + done, n - done);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			break;
+		done += (size_t)w;
+	}
+	return done;
+}
+
 static void mark(struct outputs *o, struct output *x, const char *text)
 {
-	ssize_t n = file_of(o, x) < 0 ? -1 : write(x->file, text, strlen(text));
+	x->bytes += output_write(o, x, (const uint8_t *)text, strlen(text));
+}
 
-	x->bytes += n > 0 ? (uint64_t)n : 0;
+/* "\n[sirdar: FROM to TO UTC: N bytes were dropped, WHY]\n" */
+static void mark_lost(struct outputs *o, struct output *x, int64_t from_ms, uint64_t n,
+                      const char *why)
+{
+	char text[256], when[2][RECORD_TIME_BYTES];
+
+	record_time(from_ms, when[0]);
+	record_time(record_now_ms(), when[1]);
+	snprintf(text, sizeof text,
+	         "\n[sirdar: %s to %s UTC: %" PRIu64 " bytes were dropped, %s]\n",
+	         from_ms ? when[0] : "up", when[1], n, why);
+	mark(o, x, text);
 }
 
 static void keeper_output_drop(struct outputs *o, struct output *x, uint64_t n, bool no_space)
 {
 	char text[160];
 
-	if (!no_space && !x->is_capped) {
-		x->is_capped = true;
+	if (!no_space && !limit_of(x)->is_capped) {
+		limit_of(x)->is_capped = true;
 		snprintf(text, sizeof text,
 		         "\n[sirdar: output past %" PRIu64 " bytes is dropped]\n", o->bytes_max);
 		mark(o, x, text);
@@ -107,22 +152,27 @@ static void keeper_output_drop(struct outputs *o, struct output *x, uint64_t n, 
 	if (no_space && !x->gap)
 		log_warn("output.full", "token=%016" PRIx64 " stream=%d bytes=%" PRIu64,
 		         x->job->token, x->number, x->bytes);
+	if (no_space && !x->gap)
+		x->gap_ms = record_now_ms();
 	x->gap += no_space ? n : 0;
 	x->dropped += n;
 	slow_add(o, x);
 }
 
+static uint64_t kept_of(const struct output *x)
+{
+	return x->job->record ? x->job->out.bytes + x->job->err.bytes : x->bytes;
+}
+
 static void output_keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
 {
-	char text[128];
-	size_t fits = x->bytes >= o->bytes_max || x->is_capped ? 0 : o->bytes_max - x->bytes;
+	uint64_t kept = kept_of(x);
+	size_t fits = kept >= o->bytes_max || limit_of(x)->is_capped ? 0 : o->bytes_max - kept;
 
 	fits = fits < n ? fits : n;
 	if (fits && x->gap) {
 		uint64_t before = x->bytes;
-		snprintf(text, sizeof text,
-		         "\n[sirdar: %" PRIu64 " bytes were dropped, no space]\n", x->gap);
-		mark(o, x, text);
+		mark_lost(o, x, x->gap_ms, x->gap, "no space");
 		if (x->bytes == before) {
 			keeper_output_drop(o, x, n, true);
 			return;
@@ -133,15 +183,7 @@ static void output_keep(struct outputs *o, struct output *x, const uint8_t *p, s
 			ev_io_start(o->loop, &x->io);
 		}
 	}
-	size_t done = 0;
-	while (done < fits) {
-		ssize_t w = file_of(o, x) < 0 ? -1 : write(x->file, p + done, fits - done);
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			break;
-		done += (size_t)w;
-	}
+	size_t done = fits ? output_write(o, x, p, fits) : 0;
 	CHECK(done <= fits && fits <= n);
 	x->bytes += done;
 	if (done < n)
@@ -154,41 +196,39 @@ static void output_keep(struct outputs *o, struct output *x, const uint8_t *p, s
  * has gathered: one mark then, not one for each piece. */
 static size_t rate_allows(const struct outputs *o, struct output *x, size_t n)
 {
-	int64_t now = clock_mono_us(&clock_machine), since = now - x->credit_us;
+	struct output_limit *l = limit_of(x);
+	int64_t now = clock_mono_us(&clock_machine), since = now - l->credit_us;
 
-	if (since >= US_PER_S || !x->credit_us) {
-		x->credit = o->rate_max;
-		x->credit_us = now;
+	if (since >= US_PER_S || !l->credit_us) {
+		l->credit = o->rate_max;
+		l->credit_us = now;
 	}
 	uint64_t more = (uint64_t)since * o->rate_max / US_PER_S;
-	if (x->credit_us != now && more) {
-		x->credit = x->credit + more < o->rate_max ? x->credit + more : o->rate_max;
-		x->credit_us = now;
+	if (l->credit_us != now && more) {
+		l->credit = l->credit + more < o->rate_max ? l->credit + more : o->rate_max;
+		l->credit_us = now;
 	}
-	if (x->hurry && x->credit < o->rate_max / 2)
+	if (x->hurry && l->credit < o->rate_max / 2)
 		return 0;
-	n = n < x->credit ? n : (size_t)x->credit;
-	x->credit -= n;
+	n = n < l->credit ? n : (size_t)l->credit;
+	l->credit -= n;
 	return n;
 }
 
 static void hurry_mark(struct outputs *o, struct output *x)
 {
-	char text[160];
+	char why[80];
 
 	if (!x->hurry)
 		return;
-	snprintf(text, sizeof text,
-	         "\n[sirdar: %" PRIu64 " bytes were dropped, more than %" PRIu64
-	         " bytes a second]\n",
-	         x->hurry, o->rate_max);
-	mark(o, x, text);
+	snprintf(why, sizeof why, "more than %" PRIu64 " bytes a second", o->rate_max);
+	mark_lost(o, x, x->hurry_ms, x->hurry, why);
 	x->hurry = 0;
 }
 
 static void keep_slowly(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
 {
-	size_t fits = o->rate_max && !x->is_capped ? rate_allows(o, x, n) : n;
+	size_t fits = o->rate_max && !limit_of(x)->is_capped ? rate_allows(o, x, n) : n;
 
 	if (fits && x->hurry) {
 		hurry_mark(o, x);
@@ -201,6 +241,7 @@ static void keep_slowly(struct outputs *o, struct output *x, const uint8_t *p, s
 		output_keep(o, x, p, fits);
 	if (fits == n)
 		return;
+	x->hurry_ms = x->hurry ? x->hurry_ms : record_now_ms();
 	if (!x->hurry)
 		log_warn("output.fast", "token=%016" PRIx64 " stream=%d bytes=%" PRIu64,
 		         x->job->token, x->number, x->bytes);
@@ -332,7 +373,7 @@ void output_resume(struct outputs *o, struct output *x, int fd)
 	ev_set_priority(&x->io, -1); /* ends and requests go first */
 	x->io.data = o;
 	ev_io_start(o->loop, &x->io);
-	if (x->is_capped || x->gap || x->hurry)
+	if (limit_of(x)->is_capped || x->gap || x->hurry)
 		slow_add(o, x);
 }
 
@@ -369,11 +410,14 @@ void output_drop(struct outputs *o, struct output *x)
 void output_remove(struct outputs *o, const struct job *job)
 {
 	char path[PATH_BYTES];
+	const bool has_none[] = { false, job->is_recorded || job->out.has_no_file,
+		                  job->is_recorded || job->err.has_no_file,
+		                  !job->is_recorded || job->has_no_record };
 
-	for (int stream = 1; stream <= 2; stream++) {
-		if ((stream == 1 ? &job->out : &job->err)->has_no_file)
+	for (int number = 1; number <= OUTPUT_RECORDS; number++) {
+		if (has_none[number])
 			continue;
-		keeper_log_path(path, sizeof path, o->dir, job->token, stream);
+		keeper_log_path(path, sizeof path, o->dir, job->token, number);
 		unlink(path);
 	}
 }

@@ -81,6 +81,7 @@ static int do_hello(struct conn *c, const void *message)
 	w.output_bytes_max = outputs_bytes_max(k->outputs);
 	w.cgroup = tree_has_groups(k->tree);
 	w.keeps_proofs = true;
+	w.records = true;
 	w.separates = k->settings.separates;
 	w.boxes = !k->no_box.code;
 	w.box_why = k->no_box.text;

@@ -47,7 +47,7 @@ struct link {
 	struct link_seen seen; /* highest obeyed, and what it had done by then */
 	uint64_t kept_number;  /* of it, on disk */
 	int64_t kept_us;
-	uint32_t beat_ms, fence_ms, kill_ms, lose_ms;
+	uint32_t beat_ms, fence_ms, kill_ms, lose_ms, protocol;
 	uint32_t beat_seq;
 	int64_t sent_us[BEATS_KEPT]; /* of beat seq, at seq % BEATS_KEPT */
 	int64_t acked_us;            /* send time of the last acknowledged beat or HELLO */

@@ -296,6 +296,7 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	if (check_epoch(l, w->epoch) < 0)
 		return E_EPOCH;
 	take_store(l, w);
+	l->protocol = w->protocol;
 	l->beat_ms = w->beat_ms;
 	l->fence_ms = w->fence_ms;
 	l->kill_ms = w->kill_ms;
@@ -595,6 +596,11 @@ uint32_t link_fence_ms(const struct link *l)
 uint32_t link_kill_ms(const struct link *l)
 {
 	return l->kill_ms;
+}
+
+uint32_t link_protocol(const struct link *l)
+{
+	return l->protocol;
 }
 
 uint32_t link_lose_ms(const struct link *l)

@@ -73,6 +73,7 @@ int link_send(struct link *l, enum frame_kind kind, const void *message, struct 
 void link_beat(struct link *l); /* beat now, not only when it is time */
 
 /* What the server said at the last welcome; defaults before the first. */
+uint32_t link_protocol(const struct link *l); /* agreed on with the last server that welcomed us */
 uint32_t link_beat_ms(const struct link *l);
 uint32_t link_fence_ms(const struct link *l);
 uint32_t link_kill_ms(const struct link *l);

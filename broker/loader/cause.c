@@ -50,14 +50,20 @@ static void read_end(struct loader *l, const struct job *j, int stream, struct e
 {
 	uint64_t size = j->logs[stream].size;
 	uint64_t from = size > CAUSE_BYTES ? size - CAUSE_BYTES : 0;
-	int fd = size ? loader_open_log(l, j, stream) : -1;
+	int fd = size ? loader_open_log(l, j, j->is_recorded ? LOG_RECORDS : stream) : -1;
+	struct logrec_reader at;
 	ssize_t n;
 
 	if (fd < 0)
 		return;
 	ret->text = mem_new((size_t)(size - from) + 1);
+	if (j->is_recorded)
+		recorded_find(fd, j->logs[LOG_RECORDS].size, stream, from, &at);
 	do {
-		n = pread(fd, ret->text, (size_t)(size - from), (off_t)from);
+		n = j->is_recorded
+		            ? (ssize_t)recorded_read(fd, &at, stream, from, (uint8_t *)ret->text,
+		                                     (size_t)(size - from))
+		            : pread(fd, ret->text, (size_t)(size - from), (off_t)from);
 	} while (n < 0 && errno == EINTR);
 	close(fd);
 	ret->n = n > 0 ? (size_t)n : 0;

@@ -44,10 +44,9 @@ static void host_log(const struct runner_job *pub, uint32_t stream, const char *
 
 	if ((stream != RUNNER_STDOUT && stream != RUNNER_STDERR) || !len || j->is_probe)
 		return;
-	struct job_log *log = &j->logs[stream - 1];
 
 	pthread_mutex_lock(&l->mu);
-	job_say(j, log, text, len);
+	job_say(j, stream == RUNNER_STDERR ? LOG_ERR : LOG_OUT, text, len);
 	bool first = !j->has_text && !l->texts;
 
 	if (!j->has_text) {
@@ -327,6 +326,7 @@ static int start_make(struct job *j, const struct runner_process *process,
 	char **env = mem_array(n_env + ENV_FIXED, sizeof *env);
 	Sirdar__KeeperFile *files = mem_array(process->n_files + 1, sizeof *files);
 	Sirdar__KeeperFile **pointers = mem_array(process->n_files + 1, sizeof *pointers);
+	char *begins = mem_fmt("attempt %u, started on %s", j->pub.attempt, j->loader->name);
 	size_t n_fixed;
 
 	for (size_t i = 0; i < n_env; i++)
@@ -346,6 +346,7 @@ static int start_make(struct job *j, const struct runner_process *process,
 	m.n_env = n_env + n_fixed;
 	m.cwd = process->directory ? (char *)process->directory : j->loader->settings->work_dir;
 	m.own_cwd = !process->directory;
+	m.begins = begins;
 	policy_put(policy, &m);
 	m.lease_proof = LEASE_PROOF_PUT(&j->proof);
 	m.grace_us = j->pub.grace_ms * US_PER_MS;
@@ -358,6 +359,7 @@ static int start_make(struct job *j, const struct runner_process *process,
 		m.secret[i].data = (uint8_t *)(uintptr_t)mask_value(j->mask, i, &m.secret[i].len);
 	j->start = start_copy(&m);
 	free(m.secret);
+	free(begins);
 	for (size_t i = 0; i < n_fixed; i++)
 		free(env[n_env + i]);
 	free(env);

@@ -120,7 +120,7 @@ void job_clear(struct job *j)
 	free(j->progress_text);
 	free(j->no_secret);
 	lines_done(&j->lines);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < LOGS; i++) {
 		buf_done(&j->logs[i].text);
 		buf_done(&j->logs[i].tail);
 		mask_stream_done(&j->logs[i].mask);
@@ -279,39 +279,135 @@ static void tail_keep(struct buf *tail, const char *text, size_t len)
 	buf_put(tail, text, len);
 }
 
-/* What came after a loss stays lost until the text before it has gone. */
-static void text_keep(struct job_log *log, const void *text, size_t len)
-{
-	size_t room = JOB_LOG_BYTES_MAX - log->text.len;
+/* --- its logs ---------------------------------------------------------------------- */
 
-	tail_keep(&log->tail, text, len);
-	if (log->dropped || len > room)
-		log->dropped += len;
-	else
-		buf_put(&log->text, text, len);
+static int64_t now_ms(void)
+{
+	return clock_wall_us(&clock_machine) / US_PER_MS;
+}
+
+static void begin_say(struct job *j)
+{
+	char *text = mem_fmt("attempt %u, on a thread of %s\n", j->pub.attempt, j->loader->name);
+
+	logrec_put(&j->place, LOGREC_OURS, now_ms(), text, strlen(text),
+	           &j->logs[LOG_RECORDS].text);
+	free(text);
+}
+
+/* What came after a loss stays lost until the text before it has gone. */
+static void text_keep(struct job *j, int log, const void *text, size_t len)
+{
+	bool is_recorded = j->says == SAYS_RECORDS;
+	struct job_log *to = &j->logs[is_recorded ? LOG_RECORDS : log];
+	size_t room = to->text.len < JOB_LOG_BYTES_MAX ? JOB_LOG_BYTES_MAX - to->text.len : 0;
+
+	tail_keep(&j->logs[log].tail, text, len);
+	if (to->dropped || len > room) {
+		j->lost_ms = to->dropped ? j->lost_ms : now_ms();
+		to->dropped += len;
+	} else if (is_recorded) {
+		logrec_put(&j->place, log == LOG_ERR ? LOGREC_ERR : LOGREC_OUT, now_ms(), text, len,
+		           &to->text);
+	} else {
+		buf_put(&to->text, text, len);
+	}
+}
+
+void job_say_lost(struct job *j)
+{
+	struct job_log *log = &j->logs[LOG_RECORDS];
+	char *text;
+
+	if (!log->dropped || log->text.len)
+		return;
+	text = mem_fmt("%llu bytes were dropped: the server took what was before them too late\n",
+	               (unsigned long long)log->dropped);
+	logrec_put(&j->place, LOGREC_OURS, j->lost_ms, text, strlen(text), &log->text);
+	free(text);
+	log->dropped = 0;
+}
+
+void job_say_streams(struct job *j)
+{
+	struct job_log *log = &j->logs[LOG_RECORDS];
+	struct logrec_reader *r = &j->seen;
+	struct logrec rec;
+	size_t used = 0, k;
+
+	if (j->says != SAYS_RECORDS)
+		return;
+	while ((k = logrec_next(r, buf_at(&log->text) + used, log->text.len - used, &rec)) > 0) {
+		if (rec.stream == LOGREC_OUT || rec.stream == LOGREC_ERR)
+			buf_put(&j->logs[rec.stream - 1].text, rec.data, rec.n);
+		used += k;
+	}
+	j->logs[LOG_OUT].dropped = log->dropped;
+	log->dropped = 0;
+	buf_clear(&log->text);
+	j->says = SAYS_STREAMS;
+}
+
+void job_said_records(struct job *j, uint64_t acked)
+{
+	struct buf *text = &j->logs[LOG_RECORDS].text;
+	struct logrec_reader was = j->seen;
+	struct logrec rec;
+	size_t used = 0, k;
+
+	while ((k = logrec_next(&j->seen, buf_at(text) + used, text->len - used, &rec)) > 0 &&
+	       j->seen.place.at <= acked) {
+		used += k;
+		was = j->seen;
+	}
+	j->seen = was; /* a record that it has a part of is still ours */
+	buf_drop(text, used);
 }
 
 /* With its secrets hidden. `text` NULL: there is no more. */
-static void text_masked(const struct job *j, struct job_log *log, const char *text, size_t len)
+static void text_masked(struct job *j, int log, const char *text, size_t len)
 {
 	struct buf masked;
 
 	buf_init(&masked);
 	if (text)
-		mask_take(j->mask, &log->mask, text, len, &masked);
+		mask_take(j->mask, &j->logs[log].mask, text, len, &masked);
 	else
-		mask_end(j->mask, &log->mask, &masked);
+		mask_end(j->mask, &j->logs[log].mask, &masked);
 	if (masked.len)
-		text_keep(log, buf_at(&masked), masked.len);
+		text_keep(j, log, buf_at(&masked), masked.len);
 	buf_done(&masked);
 }
 
-void job_say(struct job *j, struct job_log *log, const char *text, size_t len)
+void job_say(struct job *j, int log, const char *text, size_t len)
 {
+	CHECK(log == LOG_OUT || log == LOG_ERR);
+	if (j->says == SAYS_NOTHING && !atomic_load(&j->loader->takes_records)) {
+		j->says = SAYS_STREAMS;
+	} else if (j->says == SAYS_NOTHING) {
+		j->says = SAYS_RECORDS;
+		begin_say(j);
+	}
 	if (j->mask)
 		text_masked(j, log, text, len);
 	else
-		text_keep(log, text, len);
+		text_keep(j, log, text, len);
+}
+
+bool job_ships(const struct job *j, int log)
+{
+	bool has_records = j->is_process ? j->is_recorded && atomic_load(&j->loader->takes_records)
+	                                 : j->says == SAYS_RECORDS;
+
+	return (log == LOG_RECORDS) == has_records;
+}
+
+bool job_is_shipped(const struct job *j)
+{
+	for (int i = 0; i < LOGS; i++)
+		if (job_ships(j, i) && !j->logs[i].is_over)
+			return false;
+	return true;
 }
 
 void job_said(struct job *j)
@@ -319,8 +415,8 @@ void job_said(struct job *j)
 	if (!j->mask) /* most are told none, and no thread is in it any more */
 		return;
 	pthread_mutex_lock(&j->loader->mu);
-	text_masked(j, &j->logs[0], NULL, 0);
-	text_masked(j, &j->logs[1], NULL, 0);
+	text_masked(j, LOG_OUT, NULL, 0);
+	text_masked(j, LOG_ERR, NULL, 0);
 	char *text = job_masked(j, j->result.text);
 	pthread_mutex_unlock(&j->loader->mu);
 	result_set_text(&j->result, text);

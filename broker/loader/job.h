@@ -16,6 +16,7 @@
 #include "broker/loader/lines.h"
 #include "util/buf.h"
 #include "util/lease_proof.h"
+#include "util/logrec.h"
 #include "util/mask.h"
 #include "wire/report.h"
 
@@ -67,6 +68,13 @@ struct job_pair {
 	char *name, *value;
 };
 
+/* Its logs: standard output, standard error, and the records of both. Either the first two are
+ * shipped, or the third. */
+enum { LOG_OUT, LOG_ERR, LOG_RECORDS, LOGS };
+
+/* How a job in this process says what it says: settled with its first word. */
+enum job_says { SAYS_NOTHING, SAYS_STREAMS, SAYS_RECORDS };
+
 /* What a job says about itself besides its result: output of an in-process job. */
 struct job_log {
 	struct buf text;         /* [shared] not yet acknowledged; in-process jobs only */
@@ -75,6 +83,7 @@ struct job_log {
 	uint64_t acked;          /* offset up to which the server has it */
 	uint64_t sent;           /* bytes in flight after it */
 	uint64_t size;           /* of the file, once the process has ended */
+	struct logrec_reader at; /* of a stream that is read out of records: how far */
 	struct mask_stream mask; /* [shared] */
 	bool in_flight, is_over;
 	bool end_in_flight; /* what is in flight is the last of it */
@@ -145,13 +154,19 @@ struct job {
 	struct job *start_next;              /* [shared] */
 	struct runner_result process_result; /* [shared] */
 	_Atomic uint32_t progress;           /* permille + 1 */
-	pthread_cond_t cv;   /* [shared] cancelled, answered, or its process is over */
-	bool process_over;   /* [shared] */
-	bool has_text;       /* [shared] in loader.texts */
-	struct mask *mask;   /* [shared] the secrets it was told; NULL: none */
-	char *progress_text; /* [shared] */
-	char *no_secret;     /* [shared] it asked for one that cannot be had: why; or NULL */
-	struct job_log logs[2];
+	pthread_cond_t cv;         /* [shared] cancelled, answered, or its process is over */
+	bool process_over;         /* [shared] */
+	bool has_text;             /* [shared] in loader.texts */
+	struct mask *mask;         /* [shared] the secrets it was told; NULL: none */
+	char *progress_text;       /* [shared] */
+	char *no_secret;           /* [shared] it asked for one that cannot be had: why; or NULL */
+	_Atomic uint8_t says;      /* an enum job_says */
+	int64_t lost_ms;           /* [shared] when its records first found no room */
+	struct logrec_place place; /* [shared] of its records, where the next one goes */
+	struct logrec_reader seen; /* of its process's records: those that are whole; of its own:
+	                            * those that the server has */
+	bool is_recorded;          /* its process's output is one file of records */
+	struct job_log logs[LOGS];
 	struct lines lines;      /* of a process's standard output */
 	struct failure *failure; /* why it ended badly; NULL: it did not, or has not ended */
 };
@@ -161,11 +176,10 @@ static inline struct job *job_of(const struct runner_job *pub)
 	return (struct job *)(uintptr_t)pub;
 }
 
-/* The server has all of its output. */
-static inline bool job_is_shipped(const struct job *j)
-{
-	return j->logs[0].is_over && j->logs[1].is_over;
-}
+/* Is that log one of those that the server gets? Thread: session. */
+bool job_ships(const struct job *j, int log);
+/* The server has all of its output. Thread: session. */
+bool job_is_shipped(const struct job *j);
 
 /* Only the keeper can tell its end: its process is there, or asked for. */
 bool job_is_running_process(const struct job *j);
@@ -184,8 +198,14 @@ void job_work_id(const struct job *j, char ret[JOB_WORK_BYTES]);
 void job_hide(struct job *j, const char *value);
 /* The text with its secrets hidden, to be freed. Under loader.mu. */
 char *job_masked(const struct job *j, const char *text);
-/* Text for one of its logs. Under loader.mu. */
-void job_say(struct job *j, struct job_log *log, const char *text, size_t len);
+/* Text for LOG_OUT or LOG_ERR. Under loader.mu. */
+void job_say(struct job *j, int log, const char *text, size_t len);
+/* The server knows no records: what it has not got goes as streams. Under loader.mu. */
+void job_say_streams(struct job *j);
+/* Up to `acked` the server has its records. Under loader.mu. */
+void job_said_records(struct job *j, uint64_t acked);
+/* Has room come for what was lost? Then its records say what was. Under loader.mu. */
+void job_say_lost(struct job *j);
 /* It says no more: its log is whole, and its result shows no secret. Thread: session. */
 void job_said(struct job *j);
 /* Set or replace an output. 0, RUNNER_E_INVALID, RUNNER_E_LIMIT. Under loader.mu. */

@@ -29,6 +29,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "wire/protocol.h"
 
 /* Signs of life in the time after which a loader counts as frozen. */
 #define ALIVE_TIMES 10
@@ -64,6 +65,7 @@ static void on_up(void *ctx, const Sirdar__Welcome *welcome)
 	CHECK(link_is_up(l->link));
 	if (welcome->proves)
 		loader_prove(l);
+	atomic_store(&l->takes_records, link_protocol(l->link) >= PROTOCOL_RECORDS);
 	l->granted = l->credit = 0;
 	l->is_closed = l->is_settled = false;
 	loader_report_all(l);
@@ -440,6 +442,7 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	l->seq_base = (uint32_t)(clock_wall_us(&clock_machine) / US_PER_S - 1700000000);
 	map_init(&l->by_token);
 	loader_host_init(l, args->settings_file);
+	link_name_read(settings, l->name, sizeof l->name);
 	loader_fence_init(l);
 	loader_ship_init(l);
 	loader_probe_init(l);

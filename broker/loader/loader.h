@@ -97,8 +97,10 @@ struct loader {
 	size_t log_flight; /* bytes of logs sent and not acknowledged */
 
 	char *logs_dir; /* the keeper's */
-	bool keeper_keeps_proofs;
-	bool is_apart; /* its plugin may want processes for attempts (apart.c) */
+	bool keeper_keeps_proofs, keeper_records;
+	_Atomic bool takes_records; /* the server we are greeted by, or were last */
+	char name[128];             /* of this broker */
+	bool is_apart;              /* its plugin may want processes for attempts (apart.c) */
 	bool is_stopping, is_held_known, is_fenced, is_alone;
 	bool is_left;        /* its taskbroker is gone, and none followed */
 	bool is_keeper_gone; /* away for fence_ms, and what it ran is ended */
@@ -187,8 +189,22 @@ void loader_ship_texts(struct loader *l);          /* of in-process jobs that lo
 void loader_ship_again(struct loader *l);          /* after a welcome: nothing is in flight */
 int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m);
 void loader_read_outputs(struct loader *l, struct job *j);
-/* The file of a process's output, 0 or 1; -1: there is none. The caller's. */
-int loader_open_log(struct loader *l, const struct job *j, int stream);
+/* The file of a process's LOG_*; -1: there is none. The caller's. */
+int loader_open_log(struct loader *l, const struct job *j, int log);
+
+/* recorded.c: the records of a process */
+/* Look at `most` more bytes of its file: what is whole of it, and its lines. */
+void recorded_look(struct loader *l, struct job *j, uint64_t most);
+/* The same, of the n bytes at `offset`, which are at hand. */
+void recorded_take(struct job *j, uint64_t offset, const uint8_t *p, size_t n);
+/* Where the last whole record ends that begins before from + n; `from` itself, if that is later. */
+uint64_t recorded_whole(int fd, uint64_t from, size_t n);
+/* Bytes of a stream (LOG_OUT, LOG_ERR) from its own offset on. `at` is where to begin and moves on;
+ * before it nothing of that is looked for. */
+size_t recorded_read(int fd, struct logrec_reader *at, int stream, uint64_t offset, uint8_t *to,
+                     size_t n);
+/* A reader that has that offset before it. `size`: of the file. */
+void recorded_find(int fd, uint64_t size, int stream, uint64_t offset, struct logrec_reader *ret);
 
 /* probe.c: tries to connect to target servers */
 void loader_probe_init(struct loader *l);

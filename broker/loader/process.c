@@ -145,8 +145,10 @@ static void on_exited(void *ctx, const Sirdar__KeeperExited *m)
 	j->ended_us = m->ended_us;
 	j->cpu_us = m->cpu_us;
 	j->rss_max_bytes = m->rss_max_bytes;
-	j->logs[0].size = m->out_bytes;
-	j->logs[1].size = m->err_bytes;
+	j->is_recorded = m->records;
+	j->logs[LOG_OUT].size = m->out_bytes;
+	j->logs[LOG_ERR].size = m->err_bytes;
+	j->logs[LOG_RECORDS].size = m->log_bytes;
 	result_set_text(&j->result, m->text);
 	if (m->lost) {
 		process_lost(l, j, m->text[0] ? m->text : "nobody saw its end");
@@ -241,6 +243,7 @@ static void take_held(struct loader *l, const Sirdar__KeeperJob *k)
 		j->proof = lease_proof_of(k->lease_proof.data, k->lease_proof.len);
 		j->pid = k->pid;
 		j->started_us = k->started_us;
+		j->is_recorded = k->records;
 		log_info("loader.adopted", "token=%llx state=%u", (unsigned long long)k->token,
 		         k->state);
 		loader_ship(l, j);
@@ -368,6 +371,7 @@ static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
 	free(l->logs_dir);
 	l->logs_dir = mem_str(w->logs_dir);
 	l->keeper_keeps_proofs = w->keeps_proofs;
+	l->keeper_records = w->records;
 }
 
 static void on_down(void *ctx, const struct err *why)
@@ -440,6 +444,7 @@ void loader_start_process(struct loader *l, struct job *j)
 		return;
 	}
 	j->start->message->deadline_us = (uint64_t)lease_us;
+	j->start->message->records = j->is_recorded = l->keeper_records;
 	j->start->message->fence_kill_us = link_kill_ms(l->link) * (uint64_t)US_PER_MS;
 	r = keeper_client_start(l->keeper, j->start->message, &err);
 	if (r == 0)

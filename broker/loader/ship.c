@@ -1,7 +1,10 @@
 /* Logs to the server, by offset: from the keeper's files, or from what a job in this process
  * wrote.
  *
- * Of each stream one piece is under way, of all streams FLIGHT_BYTES_MAX. The server's
+ * A server of this release gets the records of both streams, as they are (job_ships()); an earlier
+ * one each stream, read out of the records where the keeper made these. What the keeper of an
+ * earlier release wrote goes as the streams that it is. Of each
+ * stream one piece is under way, of all streams FLIGHT_BYTES_MAX. The server's
  * acknowledgement says where to go on: it may have more than this loader sent, because a former
  * one did. A refusal that may pass is tried again by the timer; another ends the stream. Here a
  * process's lines are also searched for progress and outputs (lines.c).
@@ -35,31 +38,58 @@ static bool is_ended(const struct job *j)
 
 /* --- where the bytes come from ---------------------------------------------------- */
 
-int loader_open_log(struct loader *l, const struct job *j, int stream)
+int loader_open_log(struct loader *l, const struct job *j, int log)
 {
 	char path[4096];
 
 	if (!l->logs_dir)
 		return -1;
-	keeper_log_path(path, sizeof path, l->logs_dir, j->pub.token, stream + 1);
+	keeper_log_path(path, sizeof path, l->logs_dir, j->pub.token, log + 1);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static size_t read_file(struct loader *l, const struct job *j, int stream, uint8_t *to, size_t n)
+/* Up to what is whole. */
+static size_t whole_of(struct job *j, int fd, const uint8_t *p, size_t n)
 {
-	const struct job_log *log = &j->logs[stream];
-	int fd = loader_open_log(l, j, stream);
+	uint64_t from = j->logs[LOG_RECORDS].acked;
+
+	recorded_take(j, from, p, n);
+	/* Else a record is larger than a piece, or much is not looked at yet. */
+	uint64_t whole = j->seen.place.at > from ? j->seen.place.at : recorded_whole(fd, from, n);
+	return n < whole - from ? n : (size_t)(whole - from);
+}
+
+static size_t read_file(struct loader *l, struct job *j, int stream, uint8_t *to, size_t n)
+{
+	struct job_log *log = &j->logs[stream];
+	bool is_within = j->is_recorded && stream != LOG_RECORDS; /* an earlier release's server */
+	int fd = loader_open_log(l, j, j->is_recorded ? LOG_RECORDS : stream);
 	ssize_t got;
 
 	if (fd < 0)
 		return 0;
 	if (is_ended(j) && n > log->size - log->acked)
 		n = log->size - log->acked;
+	if (is_within && log->acked < log->at.place.bytes[stream + 1])
+		log->at = (struct logrec_reader){ 0 };
 	do {
-		got = pread(fd, to, n, (off_t)log->acked);
+		got = is_within ? (ssize_t)recorded_read(fd, &log->at, stream, log->acked, to, n)
+		                : pread(fd, to, n, (off_t)log->acked);
 	} while (got < 0 && errno == EINTR);
+	size_t has = got > 0 ? (size_t)got : 0;
+	if (stream == LOG_RECORDS && has)
+		has = whole_of(j, fd, to, has);
 	close(fd);
-	return got > 0 ? (size_t)got : 0;
+	return has;
+}
+
+/* Of a record that the server has a part of all is kept. */
+static size_t text_from(const struct job *j, int stream)
+{
+	const struct job_log *log = &j->logs[stream];
+	uint64_t from = stream == LOG_RECORDS ? log->acked - j->seen.place.at : 0;
+
+	return from < log->text.len ? (size_t)from : log->text.len;
 }
 
 static size_t read_text(struct loader *l, struct job *j, int stream, uint8_t *to, size_t n,
@@ -68,10 +98,13 @@ static size_t read_text(struct loader *l, struct job *j, int stream, uint8_t *to
 	struct job_log *log = &j->logs[stream];
 
 	pthread_mutex_lock(&l->mu);
-	if (n > log->text.len)
-		n = log->text.len;
+	if (stream == LOG_RECORDS)
+		job_say_lost(j);
+	size_t from = text_from(j, stream);
+	if (n > log->text.len - from)
+		n = log->text.len - from;
 	if (n)
-		memcpy(to, buf_at(&log->text), n);
+		memcpy(to, buf_at(&log->text) + from, n);
 	*ret_dropped = log->text.len == 0 ? log->dropped : 0;
 	if (*ret_dropped)
 		log->dropped = 0;
@@ -89,7 +122,7 @@ static bool is_last(struct loader *l, const struct job *j, int stream, size_t n)
 	if (j->is_process)
 		return log->acked + n >= log->size || n == 0;
 	pthread_mutex_lock(&l->mu);
-	last = n == log->text.len && !log->dropped;
+	last = n == log->text.len - text_from(j, stream) && !log->dropped;
 	pthread_mutex_unlock(&l->mu);
 	return last;
 }
@@ -132,8 +165,8 @@ static void ship_stream(struct loader *l, struct job *j, int stream)
 	struct job_log *log = &j->logs[stream];
 	Sirdar__LogChunk m = SIRDAR__LOG_CHUNK__INIT;
 
-	if (log->in_flight || log->is_over || !l->link || !link_is_up(l->link) ||
-	    l->log_flight >= FLIGHT_BYTES_MAX)
+	if (!job_ships(j, stream) || log->in_flight || log->is_over || !l->link ||
+	    !link_is_up(l->link) || l->log_flight >= FLIGHT_BYTES_MAX)
 		return;
 	if (j->is_process && is_ended(j) && log->size == 0 && log->acked == 0) {
 		log->is_over = true; /* there never was any: not even a file */
@@ -144,7 +177,7 @@ static void ship_stream(struct loader *l, struct job *j, int stream)
 	m.data.data = l->chunk;
 	m.data.len = j->is_process ? read_file(l, j, stream, l->chunk, chunk_bytes(l))
 	                           : read_text(l, j, stream, l->chunk, chunk_bytes(l), &m.dropped);
-	if (j->is_process && stream == 0)
+	if (j->is_process && !j->is_recorded && stream == LOG_OUT)
 		lines_take(j, log->acked, m.data.data, m.data.len);
 	m.end = is_last(l, j, stream, m.data.len);
 	if (m.end && m.data.len == 0 && m.dropped == 0 && log->acked == 0)
@@ -153,11 +186,23 @@ static void ship_stream(struct loader *l, struct job *j, int stream)
 		send_chunk(l, j, stream, &m);
 }
 
+static void ship_streams(struct loader *l, struct job *j)
+{
+	if (!j->is_process && job_ships(j, LOG_RECORDS) && !atomic_load(&l->takes_records)) {
+		pthread_mutex_lock(&l->mu);
+		job_say_streams(j);
+		pthread_mutex_unlock(&l->mu);
+	}
+	for (int i = 0; i < LOGS; i++)
+		ship_stream(l, j, i);
+}
+
 void loader_ship(struct loader *l, struct job *j)
 {
 	CHECK(j->phase != JOB_FREE);
 	if (!j->is_process && j->phase == JOB_ENDED && !atomic_load(&j->has_logged)) {
-		j->logs[0].is_over = j->logs[1].is_over = true; /* the quick way of most */
+		for (int i = 0; i < LOGS; i++) /* the quick way of most */
+			j->logs[i].is_over = true;
 		return;
 	}
 	if (!j->is_shipping) {
@@ -170,8 +215,7 @@ void loader_ship(struct loader *l, struct job *j)
 	/* A running process is looked after by the timer: its output comes in pieces. */
 	if (!is_ended(j) && j->is_process)
 		return;
-	ship_stream(l, j, 0);
-	ship_stream(l, j, 1);
+	ship_streams(l, j);
 }
 
 void loader_ship_texts(struct loader *l)
@@ -215,6 +259,16 @@ static void read_lines(struct loader *l, struct job *j, uint64_t most)
 	close(fd);
 }
 
+/* What a former loader shipped, this one has not looked at; nor what goes as streams of records. */
+static void catch_up(struct loader *l, struct job *j)
+{
+	if (!j->is_recorded && j->lines.at < j->logs[LOG_OUT].acked)
+		read_lines(l, j, CATCH_UP_BYTES);
+	if (j->is_recorded &&
+	    (!job_ships(j, LOG_RECORDS) || j->seen.place.at < j->logs[LOG_RECORDS].acked))
+		recorded_look(l, j, CATCH_UP_BYTES);
+}
+
 static void on_ship_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct loader *l = w->data;
@@ -228,11 +282,9 @@ static void on_ship_timer(struct ev_loop *loop, ev_timer *w, int events)
 	for (struct job *j = l->shipping; j; j = next) {
 		next = j->ship_next;
 		CHECK(j->is_shipping && j->phase != JOB_FREE);
-		/* What a former loader shipped, this one has not looked at. */
-		if (j->is_process && j->phase == JOB_PROCESS && j->lines.at < j->logs[0].acked)
-			read_lines(l, j, CATCH_UP_BYTES);
-		ship_stream(l, j, 0);
-		ship_stream(l, j, 1);
+		if (j->is_process && j->phase == JOB_PROCESS)
+			catch_up(l, j);
+		ship_streams(l, j);
 		loader_job_settled(l, j);
 	}
 }
@@ -248,7 +300,8 @@ void loader_ship_again(struct loader *l)
 {
 	l->log_flight = 0;
 	for (struct job *j = l->shipping; j; j = j->ship_next)
-		j->logs[0].in_flight = j->logs[1].in_flight = false;
+		for (int i = 0; i < LOGS; i++)
+			j->logs[i].in_flight = false;
 }
 
 /* --- acknowledgements ------------------------------------------------------------- */
@@ -259,7 +312,10 @@ static void log_acked(struct loader *l, struct job *j, struct job_log *log, uint
 		uint64_t n = offset > log->acked ? offset - log->acked : 0;
 
 		pthread_mutex_lock(&l->mu);
-		buf_drop(&log->text, n < log->text.len ? n : log->text.len);
+		if (log == &j->logs[LOG_RECORDS])
+			job_said_records(j, offset);
+		else
+			buf_drop(&log->text, n < log->text.len ? n : log->text.len);
 		pthread_mutex_unlock(&l->mu);
 	}
 	/* The server may have more than this loader knows: a former one sent it. */
@@ -274,7 +330,7 @@ int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m)
 {
 	struct job *j = loader_job_find(l, m->token);
 
-	if (!j || m->stream < 1 || m->stream > 2)
+	if (!j || m->stream < 1 || m->stream > LOGS)
 		return 0;
 	struct job_log *log = &j->logs[m->stream - 1];
 
@@ -301,7 +357,9 @@ int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m)
 
 void loader_read_outputs(struct loader *l, struct job *j)
 {
-	if (j->logs[0].size > j->lines.at)
+	if (j->is_recorded)
+		recorded_look(l, j, j->logs[LOG_RECORDS].size);
+	else if (j->logs[0].size > j->lines.at)
 		read_lines(l, j, j->logs[0].size - j->lines.at);
 	lines_end(j);
 }

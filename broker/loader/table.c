@@ -136,7 +136,7 @@ static void ship_forget(struct loader *l, struct job *j)
 		at = &(*at)->ship_next;
 	}
 	*at = j->ship_next;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < LOGS; i++) {
 		if (!j->logs[i].in_flight)
 			continue;
 		CHECK(l->log_flight >= j->logs[i].sent);

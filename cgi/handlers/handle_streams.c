@@ -15,12 +15,15 @@
 #include "cgi/server/show.h"
 #include "cgi/who/budget.h"
 #include "cgi/who/people.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/clock.h"
+#include "util/json_put.h"
 
 #define FEED_BYTES ((size_t)256 * 1024)
 #define LOG_BYTES  262144
-#define TAIL_BYTES 65536
+#define TAIL_BYTES LOG_BYTES
 
 static int stream_reply(struct call *c, struct MHD_Response *r)
 {
@@ -159,6 +162,11 @@ static void number_header(struct MHD_Response *r, const char *name, uint64_t v)
 	MHD_add_response_header(r, name, text);
 }
 
+static const char *stream_name(uint8_t stream)
+{
+	return stream == LOG_MERGED ? "merged" : stream == LOG_STDERR ? "stderr" : "stdout";
+}
+
 /* --- whole logs, piece by piece --- */
 
 /* "shop.daily.load 2026-10-25 02-30 (2) stderr.log", for who does not read that the instance's id.
@@ -177,7 +185,8 @@ static void name_header(struct call *c, struct MHD_Response *r, const struct log
 	buf_printf(&name, "%s %s", task, label);
 	if (a->key.part)
 		buf_printf(&name, " part %d", a->key.part);
-	buf_printf(&name, " %s.log", a->stream == 2 ? "stderr" : "stdout");
+	buf_printf(&name, a->stream == LOG_MERGED ? ".log" : " %s.log",
+	           stream_name((uint8_t)a->stream));
 	buf_printf(&out, "attachment; filename=\"%s.log\"; filename*=UTF-8''", id);
 	for (const char *p = buf_str(&name); *p; p++)
 		if (*p == '/' || *p == ':')
@@ -205,13 +214,12 @@ static ssize_t file_take(void *ctx, uint64_t pos, char *to, size_t max)
 	if (n > 0) {
 		memcpy(to, buf_at(&c->out), n);
 		buf_drop(&c->out, n);
-		a->offset = a->ret_offset += n;
-		a->is_asked = false;
 		return (ssize_t)n;
 	}
-	if (a->ret_end || a->is_asked)
+	if (a->ret_end || a->ret_next == a->offset)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	a->is_asked = true;
+	a->offset = a->ret_next;
+	a->since_ms = 0;
 	call_log(c);
 	return 0;
 }
@@ -236,12 +244,38 @@ int log_file(struct call *c)
 	struct log_ask *a = c->extra;
 
 	a->bytes_max = LOG_BYTES;
-	a->is_asked = true;
 	c->then = file_came;
 	return call_log(c);
 }
 
 /* --- pieces of logs --- */
+
+static int json_reply(struct call *c, const struct log_query *q)
+{
+	struct buf *b = &c->details;
+
+	buf_clear(b);
+	put_open(b, NULL, '{');
+	put_id(b, "offset", q->ask.ret_offset);
+	put_id(b, "next", q->ask.ret_next);
+	put_int(b, "generation", q->ask.ret_generation);
+	put_int(b, "attempt", q->ask.ret_attempt);
+	put_bool(b, "end", q->ask.ret_end);
+	put_text(b, "stream", stream_name(q->ask.ret_stream));
+	buf_puts(b, ",\"records\":[");
+	if (q->ask.ret_stream == LOG_MERGED || q->ask.read.phase != LOGREAD_STREAM) {
+		buf_put(b, buf_at(&c->out), c->out.len);
+	} else if (c->out.len) { /* of an earlier release: nobody knows when */
+		buf_printf(b, "[0,%d,", q->ask.ret_stream);
+		json_quote(b, (const char *)buf_at(&c->out), c->out.len);
+		buf_putc(b, ']');
+	}
+	buf_puts(b, "]}");
+	buf_clear(&c->out);
+	buf_put(&c->out, buf_at(b), b->len);
+	buf_clear(b);
+	return reply_json(c, MHD_HTTP_OK);
+}
 
 static int log_done(struct call *c)
 {
@@ -252,26 +286,110 @@ static int log_done(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
+	if (q->ask.form.is_json)
+		return json_reply(c, q);
 	if (q->lines > 0)
 		text = lines_cut(c, q->lines, &skipped);
 	r = MHD_create_response_from_buffer(c->out.len - skipped, (void *)(uintptr_t)text,
 	                                    MHD_RESPMEM_MUST_COPY);
 	MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
-	number_header(r, "X-Log-Offset", q->ask.ret_offset + skipped);
-	number_header(r, "X-Log-Next", q->ask.ret_offset + c->out.len);
+	/* Of the text, where it is the stream's bytes. */
+	number_header(r, "X-Log-Offset",
+	              q->ask.ret_offset +
+	                      (q->ask.form.times || q->ask.ret_stream == LOG_MERGED ? 0 : skipped));
+	number_header(r, "X-Log-Next", q->ask.ret_next);
 	number_header(r, "X-Log-Generation", q->ask.ret_generation);
 	number_header(r, "X-Log-Attempt", q->ask.ret_attempt);
+	MHD_add_response_header(r, "X-Log-Stream", stream_name(q->ask.ret_stream));
 	MHD_add_response_header(r, "X-Log-End", q->ask.ret_end ? "true" : "false");
 	if (q->download)
 		name_header(c, r, &q->ask);
 	return reply_queue(c, MHD_HTTP_OK, r);
 }
 
+/* --- what is asked for --- */
+
+/* 90s, 15m, 6h, 2d: so long ago. */
+static bool ago_read(const char *text, int64_t now_s, int64_t *ret_s)
+{
+	static const struct {
+		char unit;
+		int32_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	size_t n = strspn(text, "0123456789");
+
+	if (n == 0 || n > 7 || text[n] == '\0' || text[n + 1] != '\0')
+		return false;
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (units[i].unit == text[n]) {
+			*ret_s = now_s - strtoll(text, NULL, 10) * units[i].seconds;
+			return true;
+		}
+	return false;
+}
+
+static int since_read(struct call *c, struct log_ask *a)
+{
+	const char *text = call_arg(c, "since");
+	int64_t now_s = clock_wall_us(&clock_machine) / US_PER_S, at_s;
+	struct when w;
+
+	if (!text)
+		return 0;
+	if (!ago_read(text, now_s, &at_s)) {
+		if (!when_parse(text, now_s, &w))
+			return call_fail(c, E_INVALID, "since",
+			                 "since wants a time, or how long ago: 90s, 15m, 6h, 2d");
+		at_s = when_instant(&w, names_zone(c->cgi->names, a->key.task), false);
+	}
+	a->since_ms = at_s > 0 ? at_s * 1000 : 1;
+	return 0;
+}
+
+/* One of the words, from 0 on; -1: it is none of them. */
+static int word_of(const char *word, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(word, words[i]) == 0)
+			return i;
+	return -1;
+}
+
+static int form_read(struct call *c, struct log_query *q)
+{
+	static const char *const streams[] = { "stdout", "stderr", "merged", NULL };
+	static const char *const times[] = { "none", "utc", "zone", "since", NULL };
+	const char *stream = call_arg(c, "stream"), *time = call_arg(c, "times"),
+		   *format = call_arg(c, "format");
+	struct log_ask *a = &q->ask;
+	int s = word_of(stream ? stream : "stdout", streams);
+	int t = word_of(time ? time : "none", times);
+
+	if (s < 0)
+		return call_fail(c, E_INVALID, "stream", "stream wants stdout, stderr or merged");
+	if (t < 0)
+		return call_fail(c, E_INVALID, "times", "times wants utc, zone or since");
+	if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+		return call_fail(c, E_INVALID, "format", "format wants text or json");
+	a->form.is_json = format && strcmp(format, "json") == 0;
+	if (a->form.is_json && (q->lines || q->download || call_arg(c, "follow")))
+		return call_fail(c, E_INVALID, "format",
+		                 "format json goes without lines, download and follow");
+	a->stream = (uint32_t)s + 1;
+	a->form.times = (enum log_times)t;
+	a->form.zone = names_zone(c->cgi->names, a->key.task);
+	a->form.has_ours = a->stream == LOG_MERGED;
+	if (call_arg(c, "notes") && call_arg_bool(c, "notes", &a->form.has_ours) < 0)
+		return c->err.code;
+	a->form.has_ours &= a->stream == LOG_MERGED;
+	return since_read(c, a);
+}
+
 static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 {
 	static const char *const names[] = { "follow",  "offset",     "bytes",    "lines", "stream",
-		                             "attempt", "generation", "download", NULL };
-	const char *stream = call_arg(c, "stream");
+		                             "attempt", "generation", "download", "times", "since",
+		                             "notes",   "format",     NULL };
 	int64_t offset, bytes, attempt, generation;
 
 	if (call_args_only(c, names) < 0 || key_param(c, &q->ask.key) < 0 ||
@@ -281,11 +399,8 @@ static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 	    call_arg_int(c, "lines", 0, 1, 10000, &q->lines) < 0 ||
 	    call_arg_int(c, "attempt", 0, 0, UINT16_MAX, &attempt) < 0 ||
 	    call_arg_int(c, "generation", 0, 0, UINT32_MAX, &generation) < 0 ||
-	    call_arg_bool(c, "download", &q->download) < 0)
+	    call_arg_bool(c, "download", &q->download) < 0 || form_read(c, q) < 0)
 		return c->err.code;
-	if (stream && strcmp(stream, "stdout") != 0 && strcmp(stream, "stderr") != 0)
-		return call_fail(c, E_INVALID, "stream", "stream wants stdout or stderr");
-	q->ask.stream = stream && strcmp(stream, "stderr") == 0 ? 2 : 1;
 	q->ask.offset = q->lines > 0 ? UINT64_MAX - TAIL_BYTES + 1 : (uint64_t)offset;
 	q->ask.bytes_max = q->lines > 0 ? TAIL_BYTES : (uint32_t)bytes;
 	q->ask.attempt = (uint32_t)attempt;
@@ -308,7 +423,9 @@ int instance_log_get(struct call *c)
 		c->then = log_done;
 		return call_log(c);
 	}
-	if (last && strspn(last, "0123456789") == strlen(last) && strlen(last) <= 18)
+	if (last && strspn(last, "0123456789") == strlen(last) && strlen(last) <= 18) {
 		q->ask.offset = strtoull(last, NULL, 10);
+		q->ask.since_ms = 0;
+	}
 	return log_follow(c, &q->ask);
 }

@@ -19,6 +19,7 @@
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "wire/enrol.h"
+#include "wire/protocol.h"
 
 #define ROUND_US    (250 * US_PER_MS)
 #define SILENCE_MS  10000
@@ -107,22 +108,23 @@ static void on_piece_ack(struct net *n, const Sirdar__PieceAck *a)
 		}
 }
 
+static void log_ask_send(struct net *n, struct call *c, Sirdar__LogRead *m);
+
 static void on_log_data(struct net *n, const Sirdar__LogData *d)
 {
 	struct call *c = net__ask_take(n, d->id);
-	struct log_ask *l;
+	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
+	int code;
 
 	if (!c) {
 		net__followers_log(n, d);
 		return;
 	}
-	l = c->extra;
-	l->ret_offset = d->offset;
-	l->ret_generation = d->generation;
-	l->ret_attempt = d->attempt;
-	l->ret_end = d->end;
-	buf_put(&c->out, d->data.data, d->data.len);
-	net__call_end(c, d->code, d->text);
+	struct log_ask *a = c->extra;
+	if (log_read_take(a, d, &c->out, &m, &code) == LOGREAD_MORE)
+		log_ask_send(n, c, &m);
+	else
+		net__call_end(c, code, a->ret_why ? a->ret_why : d->text);
 }
 
 /* --- the session --- */
@@ -255,27 +257,35 @@ void net_ask(struct letter *l, void *self)
 	free(kind);
 }
 
-void net_log(struct letter *l, void *self)
+bool net__has_records(const struct net *n)
 {
-	struct net *n = self;
-	struct call *c = (struct call *)l;
+	return client_protocol(n->client) >= PROTOCOL_RECORDS;
+}
+
+/* A question of several: each has a number of its own. */
+static void log_ask_send(struct net *n, struct call *c, Sirdar__LogRead *m)
+{
 	const struct log_ask *a = c->extra;
-	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
 	Sirdar__Key key = SIRDAR__KEY__INIT;
 
-	CHECK(c->suspended && a && !c->ask_command);
 	c->ask_id = ++n->last_id;
 	key.task_id = a->key.task;
 	key.run_date = a->key.run_date;
 	key.part = a->key.part;
-	m.id = c->ask_id;
-	m.key = &key;
-	m.generation = a->generation;
-	m.attempt = a->attempt;
-	m.stream = a->stream;
-	m.offset = a->offset;
-	m.bytes_max = a->bytes_max;
-	ask_send(n, c, FR_LOG_READ, &m);
+	m->id = c->ask_id;
+	m->key = &key;
+	ask_send(n, c, FR_LOG_READ, m);
+}
+
+void net_log(struct letter *l, void *self)
+{
+	struct net *n = self;
+	struct call *c = (struct call *)l;
+	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
+
+	CHECK(c->suspended && c->extra && !c->ask_command);
+	log_read_begin(c->extra, net__has_records(n), &m);
+	log_ask_send(n, c, &m);
 }
 
 /* --- the actor --- */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cgi/server/logread.h"
 #include "rt/actor.h"
 #include "sched/instance.h"
 
@@ -31,18 +32,6 @@ bool net_up(struct net *n); /* thread: any */
 void net_ask(struct letter *l, void *self);
 /* deliver of a call whose `extra` is a struct log_ask: one piece of a log into `out`. */
 void net_log(struct letter *l, void *self);
-
-struct log_ask {
-	struct inst_key key;
-	uint32_t generation, attempt, stream, bytes_max;
-	uint64_t offset;
-	uint64_t mark; /* of who follows it, as in struct follow */
-	bool is_asked; /* of log_file() */
-	/* of the answer */
-	uint64_t ret_offset;
-	uint32_t ret_generation, ret_attempt;
-	bool ret_end;
-};
 
 /* Follow all events (states: bits, 0 all; task 0 all), or one log, into a feed, which
  * becomes the actor's.

@@ -23,12 +23,14 @@
 
 #define LOG_PIECE 65536
 #define MANY      1000
+enum { RECORDS_STREAM = 3 };
 
 static void follower_free(struct follower *f)
 {
 	CHECK(atomic_fetch_sub(&f->net->cgi->streams, 1) > 0);
 	feed_end(f->feed);
 	sight_unref(f->sight);
+	buf_done(&f->pending);
 	free(f);
 }
 
@@ -46,28 +48,73 @@ static void net_follow_say(struct follower *f, const char *text)
 	feed_put(f->feed, text, strlen(text));
 }
 
-static void log_read_send(struct net *n, struct follower *f, bool cancel)
+static void log_send(struct net *n, struct follower *f, Sirdar__LogRead *m)
+{
+	Sirdar__Key key = SIRDAR__KEY__INIT;
+
+	key.task_id = f->ask.key.task;
+	key.run_date = f->ask.key.run_date;
+	key.part = f->ask.key.part;
+	m->id = f->id;
+	m->key = &key;
+	client_send(n->client, FR_LOG_READ, m, NULL);
+}
+
+/* From where it was found to be, whenever there is more. */
+static void log_follow(struct net *n, struct follower *f)
+{
+	const struct log_ask *a = &f->ask;
+	bool is_stream = a->read.phase == LOGREAD_STREAM;
+	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
+
+	f->is_found = true;
+	f->id = ++n->last_id;
+	m.stream = is_stream ? a->ret_stream : RECORDS_STREAM;
+	m.offset = is_stream ? a->offset : a->read.at.place.at;
+	m.generation = a->read.generation ? a->read.generation : a->generation;
+	m.attempt = a->read.generation ? a->read.attempt : a->attempt;
+	m.bytes_max = LOG_PIECE;
+	m.follow = true;
+	log_send(n, f, &m);
+}
+
+/* A question of those by which a place is found; in records it is then. */
+static void log_find(struct net *n, struct follower *f, Sirdar__LogRead *m)
+{
+	if (f->ask.read.phase == LOGREAD_RECORDS) {
+		log_follow(n, f);
+		return;
+	}
+	f->id = ++n->last_id;
+	log_send(n, f, m);
+}
+
+static void log_cancel(struct net *n, const struct follower *f)
 {
 	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
 	Sirdar__Key key = SIRDAR__KEY__INIT;
 
-	if (!client_is_up(n->client))
-		return;
-	if (!cancel)
-		f->id = ++n->last_id;
-	key.task_id = f->ask.key.task;
-	key.run_date = f->ask.key.run_date;
-	key.part = f->ask.key.part;
 	m.id = f->id;
 	m.key = &key;
-	m.generation = f->ask.generation;
-	m.attempt = f->ask.attempt;
-	m.stream = f->ask.stream;
-	m.offset = f->ask.offset;
-	m.bytes_max = LOG_PIECE;
-	m.follow = !cancel;
-	m.cancel = cancel;
+	m.cancel = true;
 	client_send(n->client, FR_LOG_READ, &m, NULL);
+}
+
+static void log_read_send(struct net *n, struct follower *f, bool cancel)
+{
+	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
+
+	if (!client_is_up(n->client))
+		return;
+	if (cancel) {
+		log_cancel(n, f);
+		return;
+	}
+	f->is_found = false;
+	f->ask.bytes_max = UINT32_MAX;
+	buf_clear(&f->pending);
+	log_read_begin(&f->ask, net__has_records(n), &m);
+	log_find(n, f, &m);
 }
 
 /* A new listener of events. Numbers up to n->seen have gone by; who asks for earlier ones
@@ -159,64 +206,151 @@ static struct follower *follower_of(struct net *n, uint64_t id)
 	return f;
 }
 
-static void log_show(struct follower *f, const Sirdar__LogData *d, struct buf *out)
+/* n bytes that begin at `offset`; who goes on there has all up to `next`. */
+struct log_part {
+	const uint8_t *p;
+	size_t n;
+	uint64_t offset, next;
+	bool is_end;
+};
+
+static void log_show(struct follower *f, const struct log_part *d, struct buf *out)
 {
 	struct buf text;
 	size_t keep;
 
 	buf_init(&text);
 	buf_put(&text, f->carry, f->carry_n);
-	buf_put(&text, d->data.data, d->data.len);
-	keep = d->end ? 0 : utf8_unfinished(buf_at(&text), text.len);
+	buf_put(&text, d->p, d->n);
+	keep = d->is_end ? 0 : utf8_unfinished(buf_at(&text), text.len);
 	CHECK(keep < sizeof f->carry && keep <= text.len); /* less than a character */
 	memcpy(f->carry, buf_at(&text) + text.len - keep, keep);
 	f->carry_n = keep;
-	buf_printf(out, "event: %s\nid: %" PRIu64 "\ndata: ", d->end ? "end" : "log",
-	           d->offset + d->data.len - keep);
+	/* A place in the records is between two of them. */
+	uint64_t back = f->ask.ret_stream == LOG_MERGED ? 0 : keep;
+	buf_printf(out, "event: %s\nid: %" PRIu64 "\ndata: ", d->is_end ? "end" : "log",
+	           d->next - back);
 	put_open(out, NULL, '{');
-	put_int(out, "generation", d->generation);
-	put_int(out, "attempt", d->attempt);
+	put_int(out, "generation", f->ask.ret_generation);
+	put_int(out, "attempt", f->ask.ret_attempt);
 	put_id(out, "offset", d->offset);
 	put_bytes(out, "text", buf_at(&text), text.len - keep);
 	buf_puts(out, "}\n\n");
 	buf_done(&text);
 }
 
-void net__followers_log(struct net *n, const Sirdar__LogData *d)
+static void log_over(struct net *n, struct follower *f)
 {
-	struct follower *f = follower_of(n, d->id);
+	struct follower **p = &n->followers;
+
+	while (*p != f)
+		p = &(*p)->next;
+	*p = f->next;
+	follower_free(f);
+}
+
+/* A reader too slow for its log reads the rest again from where it is. */
+static void log_tell(struct net *n, struct follower *f, const struct log_part *part)
+{
 	struct buf b;
 
-	if (!f)
-		return;
-	if (d->code == E_NOT_FOUND) { /* nothing printed yet: asked again with the next beat */
-		f->id = 0;
+	buf_init(&b);
+	log_show(f, part, &b);
+	f->ask.offset = part->next;
+	f->ask.since_ms = 0;
+	f->ask.generation = f->ask.ret_generation;
+	f->ask.attempt = f->ask.ret_attempt;
+	f->gap |= !feed_put(f->feed, buf_at(&b), b.len);
+	buf_done(&b);
+	if (f->gap && !part->is_end)
+		log_cancel(n, f);
+	if (f->gap || part->is_end)
+		log_over(n, f);
+	else if (!f->is_found)
+		log_follow(n, f);
+}
+
+static void log_fail(struct net *n, struct follower *f, int code)
+{
+	struct buf b;
+
+	if (code == E_NOT_FOUND && !f->ask.read.has_end) {
+		f->id = 0; /* nothing printed yet: asked again with the next beat */
 		return;
 	}
 	buf_init(&b);
-	if (d->code < 0) {
-		buf_printf(&b, "event: error\ndata: {\"code\":\"%s\"}\n\n", err_name(d->code));
-	} else {
-		log_show(f, d, &b);
-		f->ask.offset = d->offset + d->data.len;
-		f->ask.generation = d->generation;
-		f->ask.attempt = d->attempt;
-	}
-	/* A reader too slow for its log reads the rest again from where it is. */
-	if (!feed_put(f->feed, buf_at(&b), b.len))
-		f->gap = true;
+	if (code == E_NOT_FOUND)
+		buf_puts(&b, "event: end\ndata: {\"text\":\"\"}\n\n");
+	else
+		buf_printf(&b, "event: error\ndata: {\"code\":\"%s\"}\n\n", err_name(code));
+	f->gap = !feed_put(f->feed, buf_at(&b), b.len);
 	buf_done(&b);
-	if (d->code >= 0 && !d->end && !f->gap)
+	if (f->gap || code == E_NOT_FOUND)
+		log_over(n, f);
+}
+
+/* Where to begin is looked for, and may come with what stands there. */
+static void log_found(struct net *n, struct follower *f, const Sirdar__LogData *d)
+{
+	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
+	struct log_ask *a = &f->ask;
+	struct buf out;
+	int code;
+
+	buf_init(&out);
+	if (log_read_take(a, d, &out, &m, &code) == LOGREAD_MORE)
+		log_find(n, f, &m);
+	else if (code < 0)
+		log_fail(n, f, code);
+	else
+		log_tell(n, f,
+		         &(struct log_part){ buf_at(&out), out.len, a->ret_offset, a->ret_next,
+		                             a->ret_end });
+	buf_done(&out);
+}
+
+/* The log of another execution begins anew, at its beginning. */
+static void log_records(struct net *n, struct follower *f, const Sirdar__LogData *d)
+{
+	struct log_ask *a = &f->ask;
+	struct buf out;
+
+	if (d->offset != a->read.at.place.at + f->pending.len) {
+		buf_clear(&f->pending);
+		a->read.at = (struct logrec_reader){ .place.at = d->offset };
+	}
+	buf_init(&out);
+	buf_put(&f->pending, d->data.data, d->data.len);
+	log_read_show(a, &f->pending, &out);
+	if (out.len || d->end)
+		log_tell(n, f,
+		         &(struct log_part){ buf_at(&out), out.len, a->ret_offset, a->ret_next,
+		                             d->end });
+	buf_done(&out);
+}
+
+void net__followers_log(struct net *n, const Sirdar__LogData *d)
+{
+	struct follower *f = follower_of(n, d->id);
+
+	if (!f)
 		return;
-	for (struct follower **p = &n->followers; *p; p = &(*p)->next) {
-		if (*p != f)
-			continue;
-		*p = f->next;
-		if (f->gap && !d->end)
-			log_read_send(n, f, true);
-		follower_free(f);
+	if (f->is_found && d->code < 0) {
+		log_fail(n, f, d->code);
 		return;
 	}
+	if (!f->is_found) {
+		log_found(n, f, d);
+		return;
+	}
+	f->ask.ret_generation = d->generation;
+	f->ask.ret_attempt = d->attempt;
+	if (f->ask.read.phase == LOGREAD_STREAM)
+		log_tell(n, f,
+		         &(struct log_part){ d->data.data, d->data.len, d->offset,
+		                             d->offset + d->data.len, d->end });
+	else
+		log_records(n, f, d);
 }
 
 /* --- the session comes and goes --- */

@@ -27,6 +27,8 @@ bool net__wants_pieces(const struct call *c);
 void net__pieces_go_on(struct net *n, struct call *c, size_t taken); /* and at last the command */
 void net__pieces_end(struct net *n, const struct call *c); /* it was taken out of n->asks */
 
+bool net__has_records(const struct net *n); /* the server keeps logs of records */
+
 /* net_signs.c */
 void net__signs_look(struct net *n, int64_t now);
 bool net__signs_answered(struct net *n, const Sirdar__Answer *a); /* false: it was none of it */
@@ -48,7 +50,9 @@ struct follower {
 	uint64_t heard;      /* of the news of commands, the last one */
 	/* log */
 	struct log_ask ask;
-	uint64_t id;            /* of the LOG_READ; 0: none is open */
+	uint64_t id;        /* of the LOG_READ; 0: none is open */
+	bool is_found;      /* what is read is what follows; else where to begin is looked for */
+	struct buf pending; /* records of which the end has not come */
 	unsigned char carry[4]; /* the beginning of a character whose end has not come */
 	size_t carry_n;
 };

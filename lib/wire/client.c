@@ -45,6 +45,7 @@ struct client {
 	struct identity self;
 	uint64_t incarnation;
 	uint32_t epoch; /* the highest that was obeyed */
+	uint32_t protocol;
 	struct session *session;
 	_Atomic bool up;
 	char why[200];
@@ -128,6 +129,7 @@ static void on_welcome(struct client *c, struct session *s, const Sirdar__Welcom
 	session_greeted(s);
 	c->epoch = m->epoch > c->epoch ? m->epoch : c->epoch;
 	identity_learn(c->key_file, &c->self, m->server_keys, m->n_server_keys);
+	c->protocol = m->protocol;
 	c->retry_us = RETRY_MIN_US;
 	c->followed = false;
 	atomic_store(&c->up, true);
@@ -196,6 +198,11 @@ int client_send(struct client *c, enum frame_kind kind, const void *message, str
 	if (!c->session || !client_is_up(c))
 		return err_set(err, E_CLOSED, "%s", c->why);
 	return session_send(c->session, kind, message, err);
+}
+
+uint32_t client_protocol(const struct client *c)
+{
+	return c->protocol;
 }
 
 bool client_is_up(const struct client *c)

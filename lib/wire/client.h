@@ -51,6 +51,7 @@ int64_t client_look(struct client *c, struct ev_loop *loop, int64_t now_us);
 
 /* errors  E_CLOSED there is no session; those of session_send() */
 int client_send(struct client *c, enum frame_kind kind, const void *message, struct err *err);
+uint32_t client_protocol(const struct client *c);  /* agreed on with the last server */
 bool client_is_up(const struct client *c);         /* thread: any */
 const char *client_server(const struct client *c); /* the one that is talked to, or tried next */
 const char *client_why(const struct client *c);    /* why there is no session */

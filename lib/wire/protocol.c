@@ -4,7 +4,7 @@
 #ifndef SIRDAR_NEXT
 #define SIRDAR_NEXT 0
 #endif
-#define NEWEST (1 + SIRDAR_NEXT)
+#define NEWEST (2 + SIRDAR_NEXT)
 
 const uint32_t protocol_max = NEWEST;
 const uint32_t protocol_min = NEWEST > 1 ? NEWEST - 1 : NEWEST;

@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+/* From this version on a log is one stream of records, number 3 of LOG_CHUNK and LOG_READ. */
+#define PROTOCOL_RECORDS 2
+
 extern const uint32_t protocol_min, protocol_max;
 
 /* The newest that both speak; 0: there is none. Pure. */

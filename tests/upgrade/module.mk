@@ -2,6 +2,15 @@
 # version of the protocol. $(B)/next1: the next release; $(B)/next2: the one after that. What
 # differs are two objects, found before the libraries' own. Made on demand: `make next`.
 NEXT_PROGRAMS := baseserver sirdar-cgi taskbroker taskrunner-loader jobkeeper sirdar-runner-run sirdar
+# $(B)/former: programs that speak the protocol of the release before, and no other.
+FORMER_PROGRAMS := baseserver sirdar-cgi taskbroker taskrunner-loader jobkeeper
+$(B)/former/made: all
+	@echo "  FORMER" && rm -rf $(@D) && mkdir -p $(@D)/bin
+	@$(CC) $(CPPFLAGS) -DSIRDAR_NEXT=-1 $(CFLAGS) -c -o $(@D)/protocol.o lib/wire/protocol.c
+	@$(foreach p,$(FORMER_PROGRAMS),$(CC) $(LDFLAGS) -o $(@D)/bin/$(p) $(OBJS_OF_$(p)) $(@D)/protocol.o \
+	    $(LIBS_OF_$(p):%=$(B)/lib%.a) $(LIBS_OF_$(p):%=$(B)/lib%.a) $(LDLIBS_OF_$(p)) &&) \
+	ln -sfn ../modules $(@D)/modules && ln -sfn ../runners $(@D)/runners && ln -sfn ../types $(@D)/types && touch $@
+
 .PHONY: next
 next: $(B)/next1/made $(B)/next2/made
 $(B)/next%/made: all

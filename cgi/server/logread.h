@@ -1,0 +1,102 @@
+/* logread.h — one piece of a log, whichever way it is kept: a log of records (util/logrec.h) is
+ * searched and decoded here, what a broker of an earlier release shipped is passed on.
+ *
+ * A question after the other goes to the server until the piece is whole. Whoever asks sees bytes of
+ * one stream by its own offsets, or both streams in their order by offsets of the records.
+ */
+#ifndef CGI_LOGREAD_H
+#define CGI_LOGREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/instance.h"
+#include "util/logrec.h"
+
+struct buf;
+
+struct tz;
+typedef struct Sirdar__LogData Sirdar__LogData;
+typedef struct Sirdar__LogRead Sirdar__LogRead;
+
+enum { LOG_STDOUT = 1, LOG_STDERR, LOG_MERGED }; /* streams of a log_ask */
+
+enum log_times {
+	LOG_NO_TIMES,
+	LOG_UTC,   /* 2026-11-24T05:46:11.120Z */
+	LOG_ZONE,  /* the same in another zone, +02:00 */
+	LOG_SINCE, /* since its first record: +0:00:01.120 */
+};
+
+/* How what is read is shown. Zeros: as the job wrote it. */
+struct log_form {
+	enum log_times times;  /* before each line */
+	const struct tz *zone; /* LOG_ZONE */
+	bool has_ours;         /* merged: with what Sirdar says of it, a line each */
+	bool is_json;          /* [ms, stream, "text"] for each record */
+};
+
+enum log_phase {
+	LOGREAD_FIRST,   /* the log's first header: when it began */
+	LOGREAD_TAIL,    /* its end, which says how much there is */
+	LOGREAD_SEEK,    /* the block to begin with */
+	LOGREAD_RECORDS, /* from there on */
+	LOGREAD_STREAM,  /* it is no log of records: that stream as it is */
+};
+
+/* The beginning of a character. */
+struct log_carry {
+	uint8_t bytes[4];
+	size_t n;
+};
+
+/* Where a piece is; log_read_*() only. */
+struct log_read {
+	enum log_phase phase;
+	unsigned rounds;
+	uint32_t generation, attempt; /* which the first answer was of */
+	struct logrec_seek seek;
+	struct logrec_reader at;
+	struct logrec_place end;
+	uint64_t from;    /* bytes of what is asked for that are passed over */
+	uint64_t taken;   /* bytes shown, without times */
+	int64_t begin_ms; /* the log's first record; 0: not known */
+	struct log_carry carry[LOGREC_STREAMS];
+	bool has_end; /* the end is known, and nothing follows it */
+	bool has_shown;
+	uint8_t line_of; /* merged, with times: whose line is open in what is shown; 0: none */
+};
+
+struct log_ask {
+	struct inst_key key;
+	uint32_t generation, attempt, stream, bytes_max;
+	uint64_t
+		offset; /* of the stream's bytes; merged: of records. 2^64-n: n bytes before its end */
+	int64_t since_ms; /* not 0: what came from then on, UTC */
+	struct log_form form;
+	uint64_t mark; /* of who follows it, as in struct follow */
+	/* of the answer */
+	uint64_t ret_offset, ret_next;
+	uint32_t ret_generation, ret_attempt;
+	bool ret_end;
+	const char *ret_why; /* static: why there is nothing; NULL: the server says it */
+	uint8_t ret_stream; /* which it is: merged of a log that has no records is one of the two */
+	struct log_read read;
+};
+
+enum log_step { LOGREAD_MORE, LOGREAD_DONE };
+
+/* The question to begin with. `has_records`: the server knows of them. *ret has a kept key. */
+void log_read_begin(struct log_ask *a, bool has_records, Sirdar__LogRead *ret);
+/* An answer, whose data is shown in `out`, and the next question. *ret_code is how it ended. */
+enum log_step log_read_take(struct log_ask *a, const Sirdar__LogData *d, struct buf *out,
+                            Sirdar__LogRead *ret, int *ret_code);
+
+/* --- following ---------------------------------------------------------------------------- */
+
+/* Once the first record is found that is to be shown, all goes through this: `pending` has bytes of
+ * the log that begin where a->read.at is; what of them is whole is shown and dropped. */
+void log_read_show(struct log_ask *a, struct buf *pending, struct buf *out);
+
+#endif
