@@ -25,7 +25,7 @@ static void kill_now(struct keeper *k, struct job *job)
 
 	CHECK(job->phase != PHASE_NONE && !job_is_over(job));
 	if (job->phase == PHASE_TERM)
-		record_say(k->outputs, job, "it is still there: killed (KILL)");
+		record_say(job, "it is still there: killed (KILL)");
 	job->phase = PHASE_KILL;
 	tree_signal(k->tree, &of, SIGKILL);
 	job->step_us = job->step_us ? job->step_us * 2 : STEP_MIN_US;
@@ -83,7 +83,7 @@ bool keeper_kill(struct keeper *k, struct job *job, enum job_why why, uint32_t i
 		job->phase = PHASE_TERM;
 		job->phase_us = kill_us;
 		job->hang_us = kill_us + k->settings.hang_ms * US_PER_MS;
-		record_say_kill(k->outputs, job, why, grace_us);
+		record_say_kill(job, why, grace_us);
 		tree_signal(k->tree, &of, SIGTERM);
 	} else if (job->phase == PHASE_TERM && kill_us < job->phase_us) {
 		job->phase_us = kill_us;

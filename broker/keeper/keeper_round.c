@@ -286,9 +286,9 @@ static void round_finish(struct keeper *k, struct job *job)
 	output_finish(k->outputs, &job->err);
 	mask_free(job->mask);
 	job->mask = NULL;
-	record_say_end(k->outputs, job);
+	record_say_end(job);
 	end->records = job->is_recorded;
-	end->log_bytes = record_end(k->outputs, job);
+	end->log_bytes = record_end(job);
 	end->out_bytes = job->out.bytes;
 	end->err_bytes = job->err.bytes;
 	end->out_dropped = job->out.dropped;
@@ -332,7 +332,7 @@ void keeper_settle(struct keeper *k, struct job *job)
 		return;
 	log_warn("job.strays", "token=%016" PRIx64 ": it left processes behind, ending them",
 	         job->token);
-	record_say(k->outputs, job, "it left processes behind, which are told to stop");
+	record_say(job, "it left processes behind, which are told to stop");
 	job->end.strays = 1;
 	job_move(job, JOB_KILLING);
 	job->phase = PHASE_TERM;

@@ -79,23 +79,16 @@ static struct output_limit *limit_of(struct output *x)
 	return x->job->record ? &x->job->record->limit : &x->limit;
 }
 
-int outputs_open(const struct outputs *o, uint64_t token, int number)
-{
-	char path[PATH_BYTES];
-	int flags = number == OUTPUT_RECORDS ? O_RDWR : O_WRONLY | O_APPEND;
-
-	keeper_log_path(path, sizeof path, o->dir, token, number);
-	int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (o->is_shared && fd >= 0)
-		fchmod(fd, 0640);
-	return fd;
-}
-
 static int file_of(struct outputs *o, struct output *x)
 {
+	char path[PATH_BYTES];
+
 	if (x->file < 0) {
+		keeper_log_path(path, sizeof path, o->dir, x->job->token, x->number);
 		x->has_no_file = false;
-		x->file = outputs_open(o, x->job->token, x->number);
+		x->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
+		if (o->is_shared && x->file >= 0)
+			fchmod(x->file, 0640);
 	}
 	return x->file;
 }
@@ -106,7 +99,7 @@ static size_t output_write(struct outputs *o, struct output *x, const uint8_t *p
 	size_t done = 0;
 
 	if (x->job->record)
-		return record_put(o, x->job, x->number, p, n);
+		return record_put(x->job, x->number, p, n);
 	while (done < n) {
 		ssize_t w = file_of(o, x) < 0 ? -1 : write(x->file, p + done, n - done);
 		if (w < 0 && errno == EINTR)
@@ -123,17 +116,17 @@ static void mark(struct outputs *o, struct output *x, const char *text)
 	x->bytes += output_write(o, x, (const uint8_t *)text, strlen(text));
 }
 
-/* "\n[sirdar: FROM to TO UTC: N bytes were dropped, WHY]\n" */
+/* "\n[sirdar: in MS ms N bytes were dropped, WHY]\n"; it is stamped when that was over. */
 static void mark_lost(struct outputs *o, struct output *x, int64_t from_ms, uint64_t n,
                       const char *why)
 {
-	char text[256], when[2][RECORD_TIME_BYTES];
+	char text[256], since[40] = "";
+	int64_t ms = record_now_ms() - from_ms;
 
-	record_time(from_ms, when[0]);
-	record_time(record_now_ms(), when[1]);
-	snprintf(text, sizeof text,
-	         "\n[sirdar: %s to %s UTC: %" PRIu64 " bytes were dropped, %s]\n",
-	         from_ms ? when[0] : "up", when[1], n, why);
+	if (from_ms && ms >= 0)
+		snprintf(since, sizeof since, "in %" PRId64 " ms ", ms);
+	snprintf(text, sizeof text, "\n[sirdar: %s%" PRIu64 " bytes were dropped, %s]\n", since, n,
+	         why);
 	mark(o, x, text);
 }
 
@@ -414,7 +407,7 @@ void output_remove(struct outputs *o, const struct job *job)
 		                  job->is_recorded || job->err.has_no_file,
 		                  !job->is_recorded || job->has_no_record };
 
-	for (int number = 1; number <= OUTPUT_RECORDS; number++) {
+	for (int number = 1; number <= 3; number++) {
 		if (has_none[number])
 			continue;
 		keeper_log_path(path, sizeof path, o->dir, job->token, number);

@@ -16,16 +16,11 @@
 struct err;
 struct outputs;
 
-enum { OUTPUT_RECORDS = 3 }; /* number of the file that both streams share */
-
 struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir, bool is_shared);
 void outputs_free(struct outputs *o);
 uint64_t outputs_bytes_max(const struct outputs *o);
 /* From now on. bytes_a_second 0: any. */
 void outputs_set_limits(struct outputs *o, uint64_t bytes_max, uint64_t bytes_a_second);
-
-/* The file of that output, to be written; made where there is none. -1: errno says why. */
-int outputs_open(const struct outputs *o, uint64_t token, int number);
 
 void output_init(struct output *x, struct job *job, int number);
 /* Make the pipe; *ret_write is the job's end. E_LIMIT */

@@ -6,6 +6,7 @@
  */
 #include "broker/keeper/record.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,30 +14,20 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "broker/keeper/output.h"
+#include "broker/keeper/client.h"
+#include "broker/keeper/keeper.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-enum { SAID_BYTES = 300 };
+enum { SAID_BYTES = 300, PATH_BYTES = 4200 };
 
 int64_t record_now_ms(void)
 {
 	return clock_wall_us(&clock_machine) / US_PER_MS;
-}
-
-void record_time(int64_t ms, char ret[RECORD_TIME_BYTES])
-{
-	time_t s = (time_t)(ms / 1000);
-	struct tm tm;
-
-	gmtime_r(&s, &tm);
-	size_t n = strftime(ret, RECORD_TIME_BYTES, "%Y-%m-%d %H:%M:%S", &tm);
-	snprintf(ret + n, RECORD_TIME_BYTES - n, ".%03d", (int)(ms % 1000));
 }
 
 void record_begin(struct job *job, const char *begins)
@@ -76,7 +67,19 @@ static void place_find(int fd, uint64_t size, struct logrec_place *ret)
 	*ret = r.place;
 }
 
-static bool record_open(const struct outputs *o, struct job *job)
+static int file_make(const struct job *job)
+{
+	const struct keeper *k = job->keeper;
+	char path[PATH_BYTES];
+
+	keeper_log_path(path, sizeof path, k->logs_dir, job->token, LOGREC_OURS);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (k->settings.separates && fd >= 0)
+		fchmod(fd, 0640); /* its reader is another user, of our directory's group */
+	return fd;
+}
+
+static bool record_open(struct job *job)
 {
 	struct record *r = job->record;
 	struct stat st;
@@ -84,7 +87,7 @@ static bool record_open(const struct outputs *o, struct job *job)
 	if (r->file >= 0)
 		return true;
 	job->has_no_record = false;
-	r->file = outputs_open(o, job->token, OUTPUT_RECORDS);
+	r->file = file_make(job);
 	if (r->file < 0 || r->w.at || fstat(r->file, &st) < 0 || st.st_size == 0)
 		return r->file >= 0;
 	place_find(r->file, (uint64_t)st.st_size, &r->w);
@@ -136,19 +139,19 @@ static void begin_say(struct job *job)
 	r->begins = NULL;
 }
 
-size_t record_put(struct outputs *o, struct job *job, int stream, const uint8_t *p, size_t n)
+size_t record_put(struct job *job, int stream, const uint8_t *p, size_t n)
 {
 	struct record *r = job->record;
 
 	CHECK(r && stream > LOGREC_NONE && stream < LOGREC_STREAMS);
-	if (!record_open(o, job))
+	if (!record_open(job))
 		return 0;
 	if (r->begins)
 		begin_say(job);
 	return write_all(r, stream, record_now_ms(), p, n);
 }
 
-void record_say(struct outputs *o, struct job *job, const char *fmt, ...)
+void record_say(struct job *job, const char *fmt, ...)
 {
 	char text[SAID_BYTES];
 	va_list args;
@@ -161,7 +164,7 @@ void record_say(struct outputs *o, struct job *job, const char *fmt, ...)
 	CHECK(n > 0);
 	n = n < (int)sizeof text - 1 ? n : (int)sizeof text - 2;
 	text[n++] = '\n';
-	record_put(o, job, LOGREC_OURS, (const uint8_t *)text, (size_t)n);
+	record_put(job, LOGREC_OURS, (const uint8_t *)text, (size_t)n);
 }
 
 /* --- what is said of its end -------------------------------------------------------------- */
@@ -180,7 +183,7 @@ static const char *asked_text(uint32_t intent)
 	return texts[intent < sizeof texts / sizeof texts[0] ? intent : 0];
 }
 
-void record_say_kill(struct outputs *o, struct job *job, enum job_why why, uint64_t grace_us)
+void record_say_kill(struct job *job, enum job_why why, uint64_t grace_us)
 {
 	const char *text =
 		why == WHY_LEASE
@@ -188,28 +191,28 @@ void record_say_kill(struct outputs *o, struct job *job, enum job_why why, uint6
 		: why == WHY_STOP ? "the jobkeeper is stopped, it is told to stop"
 				  : asked_text(job->end.intent);
 
-	record_say(o, job, "%s (TERM; KILL after %" PRIu64 " ms)", text, grace_us / 1000);
+	record_say(job, "%s (TERM; KILL after %" PRIu64 " ms)", text, grace_us / 1000);
 }
 
-void record_say_end(struct outputs *o, struct job *job)
+void record_say_end(struct job *job)
 {
 	const Sirdar__KeeperExited *end = &job->end;
 
 	if (end->oom && job->limits.memory_bytes)
-		record_say(o, job, "memory limit of %" PRIu64 " MB reached: the kernel killed it",
+		record_say(job, "memory limit of %" PRIu64 " MB reached: the kernel killed it",
 		           job->limits.memory_bytes >> 20);
 	else if (end->oom)
-		record_say(o, job, "out of memory: the kernel killed it");
+		record_say(job, "out of memory: the kernel killed it");
 	else if (end->exit_code < 0)
-		record_say(o, job, "ended by signal %d", -end->exit_code);
+		record_say(job, "ended by signal %d", -end->exit_code);
 	if (job->out.dropped || job->err.dropped)
-		record_say(o, job,
+		record_say(job,
 		           "dropped in all: %" PRIu64 " bytes of its standard output, %" PRIu64
 		           " of its standard error",
 		           job->out.dropped, job->err.dropped);
 }
 
-uint64_t record_end(struct outputs *o, struct job *job)
+uint64_t record_end(struct job *job)
 {
 	uint64_t size;
 
@@ -217,8 +220,7 @@ uint64_t record_end(struct outputs *o, struct job *job)
 		return 0;
 	if (!job->record) { /* a former keeper's: what it had written */
 		record_begin(job, NULL);
-		record_say(o, job, "%.200s",
-		           job->end.text[0] ? job->end.text : "nobody saw its end");
+		record_say(job, "%.200s", job->end.text[0] ? job->end.text : "nobody saw its end");
 		job->out.bytes = job->record->w.bytes[LOGREC_OUT];
 		job->err.bytes = job->record->w.bytes[LOGREC_ERR];
 	}

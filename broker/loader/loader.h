@@ -189,10 +189,9 @@ void loader_ship_texts(struct loader *l);          /* of in-process jobs that lo
 void loader_ship_again(struct loader *l);          /* after a welcome: nothing is in flight */
 int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m);
 void loader_read_outputs(struct loader *l, struct job *j);
+/* recorded.c: what the jobkeeper wrote */
 /* The file of a process's LOG_*; -1: there is none. The caller's. */
 int loader_open_log(struct loader *l, const struct job *j, int log);
-
-/* recorded.c: the records of a process */
 /* Look at `most` more bytes of its file: what is whole of it, and its lines. */
 void recorded_look(struct loader *l, struct job *j, uint64_t most);
 /* The same, of the n bytes at `offset`, which are at hand. */

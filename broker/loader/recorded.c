@@ -4,14 +4,26 @@
  * The keeper may write anew what is torn at the end, when it had no space; so what is not whole is
  * neither shipped nor looked at.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/keeper/client.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/logrec.h"
+
+int loader_open_log(struct loader *l, const struct job *j, int log)
+{
+	char path[4096];
+
+	if (!l->logs_dir)
+		return -1;
+	keeper_log_path(path, sizeof path, l->logs_dir, j->pub.token, log + 1);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
 
 void recorded_take(struct job *j, uint64_t offset, const uint8_t *p, size_t n)
 {

@@ -38,16 +38,6 @@ static bool is_ended(const struct job *j)
 
 /* --- where the bytes come from ---------------------------------------------------- */
 
-int loader_open_log(struct loader *l, const struct job *j, int log)
-{
-	char path[4096];
-
-	if (!l->logs_dir)
-		return -1;
-	keeper_log_path(path, sizeof path, l->logs_dir, j->pub.token, log + 1);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-}
-
 /* Up to what is whole. */
 static size_t whole_of(struct job *j, int fd, const uint8_t *p, size_t n)
 {

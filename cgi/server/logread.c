@@ -13,9 +13,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "sirdar.pb-c.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -29,7 +29,6 @@ enum {
 	PIECE_BYTES = 262144,
 	OUT_BYTES_MAX = 2 << 20, /* shown with times it is more than it was */
 	ROUNDS_MAX = 64,
-	TIME_BYTES = 40,
 };
 
 /* --- what is asked for -------------------------------------------------------------------- */
@@ -126,8 +125,7 @@ static void time_put(const struct log_ask *a, int64_t ms, struct buf *out)
 {
 	static const int64_t last_ms = INT64_C(253402300799999); /* of the year 9999 */
 	int32_t zone_s;
-	struct tm tm;
-	char text[TIME_BYTES];
+	char text[WHEN_TEXT];
 
 	if (a->form.times == LOG_SINCE) {
 		since_put(a, ms, out);
@@ -135,10 +133,8 @@ static void time_put(const struct log_ask *a, int64_t ms, struct buf *out)
 	}
 	ms = ms < 0 ? 0 : ms > last_ms ? last_ms : ms;
 	zone_s = a->form.times == LOG_ZONE ? tz_offset(a->form.zone, ms / 1000) : 0;
-	time_t s = (time_t)(ms / 1000 + zone_s);
-	gmtime_r(&s, &tm);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-	buf_printf(out, "%s.%03d", text, (int)(ms % 1000));
+	when_print(ms / 1000 + zone_s, text);
+	buf_printf(out, "%.19s.%03d", text, (int)(ms % 1000));
 	if (a->form.times == LOG_UTC)
 		buf_puts(out, "Z ");
 	else
@@ -155,8 +151,8 @@ static void begin_line(struct log_ask *a, const struct logrec *rec, struct buf *
 		buf_puts(out, "[sirdar] ");
 }
 
-/* `opens`: its stream's line had no end before these bytes. Where they are the first that are shown,
- * that line is shown already, by an earlier piece; else it is if it was the last. */
+/* `opens`: its stream's line had no end before these bytes. Where they are the first that are
+ * shown, that line is shown already, by an earlier piece; else it is if it was the last. */
 static void lines_put(struct log_ask *a, const struct logrec *rec, const uint8_t *p, size_t n,
                       bool opens, struct buf *out)
 {
@@ -292,12 +288,26 @@ static size_t records_take(struct log_ask *a, const uint8_t *p, size_t n, struct
 	return used;
 }
 
-void log_read_show(struct log_ask *a, struct buf *pending, struct buf *out)
+/* What there is of a record whose end was not kept. */
+static void torn_take(struct log_ask *a, const uint8_t *p, size_t n, struct buf *out)
+{
+	struct logrec_reader *r = &a->read.at;
+	uint64_t begin = r->place.at;
+	uint8_t open = r->place.open;
+	struct logrec rec;
+
+	if (!is_full(a, out) && logrec_torn(r, p, n, &rec) > 0)
+		record_take(a, &rec, begin, open & 1u << rec.stream, out);
+}
+
+void log_read_show(struct log_ask *a, struct buf *pending, bool is_end, struct buf *out)
 {
 	a->read.taken = 0;
 	a->bytes_max = UINT32_MAX;
 	a->offset = a->since_ms = 0;
 	buf_drop(pending, records_take(a, buf_at(pending), pending->len, out));
+	if (is_end)
+		torn_take(a, buf_at(pending), pending->len, out);
 	a->ret_next = a->stream == LOG_MERGED ? a->read.at.place.at
 	                                      : a->read.at.place.bytes[a->stream];
 	a->ret_offset = a->read.taken ? a->ret_offset : a->ret_next;
@@ -396,6 +406,9 @@ static enum log_step records_answer(struct log_ask *a, const uint8_t *p, size_t 
 	uint64_t was = r->taken;
 	size_t used = records_take(a, p, n, out);
 	unsigned streams = streams_of(a);
+
+	if (is_end && used < n)
+		torn_take(a, p + used, n - used, out);
 	bool is_alone = a->stream != LOG_MERGED && end->at;
 	uint64_t has = logrec_measure(now, LOGREC_BY_BYTES, streams);
 
@@ -434,6 +447,8 @@ static enum log_step tail_take(struct log_ask *a, const Sirdar__LogData *d, stru
 	logrec_header(block, p, n, &first);
 	while ((k = logrec_next(&r, p + used, n - used, &rec)) > 0)
 		used += k;
+	if (d->end)
+		logrec_torn(&r, p + used, n - used, &rec);
 	a->read.end = r.place;
 	a->read.has_end = d->end;
 	if (is_silent(a, &step, ret_code))

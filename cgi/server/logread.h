@@ -1,8 +1,8 @@
 /* logread.h — one piece of a log, whichever way it is kept: a log of records (util/logrec.h) is
  * searched and decoded here, what a broker of an earlier release shipped is passed on.
  *
- * A question after the other goes to the server until the piece is whole. Whoever asks sees bytes of
- * one stream by its own offsets, or both streams in their order by offsets of the records.
+ * A question after the other goes to the server until the piece is whole. Whoever asks sees bytes
+ * of one stream by its own offsets, or both streams in their order by offsets of the records.
  */
 #ifndef CGI_LOGREAD_H
 #define CGI_LOGREAD_H
@@ -71,8 +71,8 @@ struct log_read {
 struct log_ask {
 	struct inst_key key;
 	uint32_t generation, attempt, stream, bytes_max;
-	uint64_t
-		offset; /* of the stream's bytes; merged: of records. 2^64-n: n bytes before its end */
+	/* Of the stream's bytes; merged: of the records. 2^64-n: n bytes before the end. */
+	uint64_t offset;
 	int64_t since_ms; /* not 0: what came from then on, UTC */
 	struct log_form form;
 	uint64_t mark; /* of who follows it, as in struct follow */
@@ -96,7 +96,8 @@ enum log_step log_read_take(struct log_ask *a, const Sirdar__LogData *d, struct 
 /* --- following ---------------------------------------------------------------------------- */
 
 /* Once the first record is found that is to be shown, all goes through this: `pending` has bytes of
- * the log that begin where a->read.at is; what of them is whole is shown and dropped. */
-void log_read_show(struct log_ask *a, struct buf *pending, struct buf *out);
+ * the log that begin where a->read.at is; what of them is whole is shown and dropped. `is_end`:
+ * nothing follows them. */
+void log_read_show(struct log_ask *a, struct buf *pending, bool is_end, struct buf *out);
 
 #endif

@@ -19,7 +19,6 @@
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "wire/enrol.h"
-#include "wire/protocol.h"
 
 #define ROUND_US    (250 * US_PER_MS)
 #define SILENCE_MS  10000
@@ -255,11 +254,6 @@ void net_ask(struct letter *l, void *self)
 	m.args.len = c->ask_args.len;
 	ask_send(n, c, FR_QUERY, &m);
 	free(kind);
-}
-
-bool net__has_records(const struct net *n)
-{
-	return client_protocol(n->client) >= PROTOCOL_RECORDS;
 }
 
 /* A question of several: each has a number of its own. */

@@ -7,6 +7,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "wire/protocol.h"
 
 /* Of arguments in pieces, at least: so much longer is their answer waited for. */
 #define BYTES_A_SECOND (256 * 1024)
@@ -63,4 +64,9 @@ int net__send_command(struct net *n, struct call *c, struct err *err)
 	free(actor);
 	free(kind);
 	return r;
+}
+
+bool net__has_records(const struct net *n)
+{
+	return client_protocol(n->client) >= PROTOCOL_RECORDS;
 }

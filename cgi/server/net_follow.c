@@ -321,7 +321,7 @@ static void log_records(struct net *n, struct follower *f, const Sirdar__LogData
 	}
 	buf_init(&out);
 	buf_put(&f->pending, d->data.data, d->data.len);
-	log_read_show(a, &f->pending, &out);
+	log_read_show(a, &f->pending, d->end, &out);
 	if (out.len || d->end)
 		log_tell(n, f,
 		         &(struct log_part){ buf_at(&out), out.len, a->ret_offset, a->ret_next,

@@ -244,7 +244,7 @@ static int record_get(const uint8_t *p, size_t n, uint64_t *ret_delta, size_t *r
 	return used;
 }
 
-static void count(struct logrec_place *p, uint64_t delta, const struct logrec *r)
+static void place_count(struct logrec_place *p, uint64_t delta, const struct logrec *r)
 {
 	p->time_ms = delta < (uint64_t)(INT64_MAX - p->time_ms) ? p->time_ms + (int64_t)delta
 	                                                        : INT64_MAX;
@@ -278,7 +278,7 @@ static size_t record_next(struct logrec_reader *r, const uint8_t *p, size_t n, s
 	if (length > have - used)
 		return 0;
 	*ret = (struct logrec){ (enum logrec_stream)(p[0] & STREAM_BITS), p + used, length, false };
-	count(&r->place, delta, ret);
+	place_count(&r->place, delta, ret);
 	r->place.at += used + length;
 	return used + length;
 }
@@ -304,6 +304,24 @@ size_t logrec_next(struct logrec_reader *r, const uint8_t *p, size_t n, struct l
 	if (p[0] == 0)
 		return pass_over(r, n, false, ret);
 	return record_next(r, p, n, room, ret);
+}
+
+size_t logrec_torn(struct logrec_reader *r, const uint8_t *p, size_t n, struct logrec *ret)
+{
+	uint64_t delta = 0;
+	size_t length;
+	int k = n && !r->skip && p[0] && r->place.at % LOGREC_BLOCK
+	                ? record_get(p, n, &delta, &length)
+	                : TORN;
+
+	*ret = (struct logrec){ 0 };
+	if (k < 0 || (size_t)k >= n)
+		return 0;
+	*ret = (struct logrec){ (enum logrec_stream)(p[0] & STREAM_BITS), p + k, n - (size_t)k,
+		                false };
+	place_count(&r->place, delta, ret);
+	r->place.at += n;
+	return n;
 }
 
 size_t logrec_whole(uint64_t at, const uint8_t *p, size_t n)

@@ -80,6 +80,9 @@ struct logrec_reader {
  * then; 0: it is not whole. Counts of bytes and lines go on. A reader that began within a block has
  * neither a time nor counts until the next one. */
 size_t logrec_next(struct logrec_reader *r, const uint8_t *p, size_t n, struct logrec *ret);
+/* The n bytes are all there will ever be, and no whole record: what there is of one (a log that was
+ * cut). Returns as logrec_next(); 0: not even its first byte. */
+size_t logrec_torn(struct logrec_reader *r, const uint8_t *p, size_t n, struct logrec *ret);
 /* How many of the n bytes at `at`, where a record begins, are whole records. */
 size_t logrec_whole(uint64_t at, const uint8_t *p, size_t n);
 /* The header of the block at `at`. False: it is none. */

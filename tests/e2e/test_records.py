@@ -239,6 +239,12 @@ def what_became_of_a_job_is_said_in_its_log(s):
     assert text[2].startswith("[sirdar] somebody had it killed, it is told to stop (TERM"), text
     assert text[3] == "[sirdar] ended by signal 15", text
     assert get(s, i)[0] == b"begun\n"
+    assert s.sirdar("logs", "-m", i["id"]).stdout.splitlines() == text
+    assert s.sirdar("logs", "-m", "-f", i["id"]).stdout.splitlines() == text
+    shown = s.sirdar("logs", "-m", "--times", "utc", "--since", "1d", i["id"]).stdout.splitlines()
+    assert [line.split(" ", 1)[1] for line in shown] == text, shown
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ", line) for line in shown), shown
+    assert "leave -e out" in s.sirdar("logs", "-m", "-e", i["id"], expect=2).stderr
     status, answer = s.ask("GET", f"/api/v1/instances/{i['id']}/log?stream=stderr")
     assert status == 404 and "but to its standard output" in str(answer), (status, answer)
 

@@ -28,6 +28,8 @@ static void records_read(const uint8_t *p, size_t n, size_t step)
 			have = n - have < step ? n : have + step;
 	}
 	CHECK(logrec_whole(0, p, n) == sum);
+	size_t k = logrec_torn(&r, p + sum, n - sum, &rec);
+	CHECK(k == 0 || (k == n - sum && rec.n < k && rec.data + rec.n == p + n));
 }
 
 static void place_find(const uint8_t *p, size_t n)

@@ -11,7 +11,11 @@ static void path_make(struct buf *path, const struct asked *q, const char *id)
 {
 	buf_clear(path);
 	buf_printf(path, "/api/v1/instances/%s/log", id);
-	path_arg(path, "stream", given(q, "stderr") ? "stderr" : NULL);
+	path_arg(path, "stream",
+	         given(q, "stderr")   ? "stderr"
+	         : given(q, "merged") ? "merged"
+	                              : NULL);
+	path_arg(path, "times", given(q, "times"));
 	path_arg(path, "attempt", given(q, "attempt"));
 	path_arg(path, "generation", given(q, "generation"));
 }
@@ -37,7 +41,10 @@ static void head_tell(struct online *o, const struct asked *q, const char *id)
 		               : printed[0] ? strtoll(printed, NULL, 10)
 		                            : last;
 		cli_line(stderr, "%s %s, attempt %lld, standard %s%s", text_of(root, "task"),
-		         label_in(root), at, given(q, "stderr") ? "error" : "output",
+		         label_in(root), at,
+		         given(q, "stderr")   ? "error"
+		         : given(q, "merged") ? "output and error"
+		                              : "output",
 		         !attempt && at < last ? "; later attempts printed nothing there" : "");
 	}
 	memcpy(o->next, next, sizeof next);
@@ -54,6 +61,8 @@ static int logs_piece(struct online *o, const struct asked *q, const char *id, c
 	buf_init(&path);
 	path_make(&path, q, id);
 	path_arg(&path, name, value);
+	if (strcmp(name, "offset") == 0 && strcmp(value, "0") == 0)
+		path_arg(&path, "since", given(q, "since"));
 	code = online_text(o, buf_str(&path), text);
 	if (code == CLI_OK && !given(q, "follow") &&
 	    (strcmp(name, "offset") != 0 || strcmp(value, "0") == 0))
@@ -127,6 +136,7 @@ static int logs_follow(struct online *o, const struct asked *q, const char *id)
 	path_make(&path, q, id);
 	path_arg(&path, "follow", "1");
 	path_arg(&path, "offset", o->next[0] != '\0' ? o->next : NULL);
+	path_arg(&path, "since", o->next[0] != '\0' ? NULL : given(q, "since"));
 	code = online_stream(o, buf_str(&path), follow_take, NULL, o);
 	buf_done(&path);
 	return code == FOLLOW_END ? CLI_OK : code;
@@ -188,7 +198,9 @@ static int online_logs_logs(struct asked *q)
 
 	buf_init(&text);
 	screen_output(stdout);
-	int code = online_open(q->cli, &o);
+	int code = given(q, "merged") && given(q, "stderr")
+	                   ? cli_fail(CLI_USAGE, "--merged has standard error too: leave -e out")
+	                   : online_open(q->cli, &o);
 	if (code == CLI_OK)
 		code = online_resolve(&o, word(q, 0), word(q, 1), &id);
 	if (code == CLI_OK)
@@ -201,7 +213,8 @@ static int online_logs_logs(struct asked *q)
 		code = logs_piece(&o, q, id, "lines", lines, &text);
 	else if (code == CLI_OK && !given(q, "follow"))
 		code = logs_whole(&o, q, id, &text);
-	if (code == CLI_OK && !lines && !given(q, "follow") && !given(q, "stderr"))
+	if (code == CLI_OK && !lines && !given(q, "follow") && !given(q, "stderr") &&
+	    !given(q, "merged"))
 		stderr_tell(&o, q, id);
 	if (code == CLI_OK && given(q, "follow"))
 		head_tell(&o, q, id);
@@ -220,6 +233,9 @@ static const struct opt options[] = {
 	{ "follow", 'f', NULL, "go on until the job ends" },
 	{ "lines", 'n', "N", "only the last N lines" },
 	{ "stderr", 'e', NULL, "standard error instead of standard output" },
+	{ "merged", 'm', NULL, "both in the order in which they came, with what became of it" },
+	{ "times", 0, "HOW", "the time before each line: utc, zone (of the task), since (its begin)" },
+	{ "since", 0, "WHEN", "what came since a time, or 90s, 15m, 6h, 2d ago" },
 	{ "attempt", 'a', "N", "of this attempt, default the last" },
 	{ "generation", 'g', "N", "of this generation, default the last" },
 	OPT_WEB,
