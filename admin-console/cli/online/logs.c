@@ -234,7 +234,7 @@ static const struct opt options[] = {
 	{ "lines", 'n', "N", "only the last N lines" },
 	{ "stderr", 'e', NULL, "standard error instead of standard output" },
 	{ "merged", 'm', NULL, "both in the order in which they came, with what became of it" },
-	{ "times", 0, "HOW", "the time before each line: utc, zone (of the task), since (its begin)" },
+	{ "times", 0, "HOW", "the time before each line: utc, zone or since (it began)" },
 	{ "since", 0, "WHEN", "what came since a time, or 90s, 15m, 6h, 2d ago" },
 	{ "attempt", 'a', "N", "of this attempt, default the last" },
 	{ "generation", 'g', "N", "of this generation, default the last" },
