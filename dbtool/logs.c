@@ -15,8 +15,15 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/logrec.h"
 
 enum { NAME_BYTES = 160, PART_BYTES = 262144 };
+enum {
+#define LOG_STREAM(word, number, text) STREAM_##word = number,
+#include "tbl/log_stream.def"
+#undef LOG_STREAM
+	RECORDS = STREAM_records
+};
 
 static void on_told(void *ctx, const char *what, const char *text)
 {
@@ -91,7 +98,67 @@ int db_logs(const struct db_options *o)
 	return 0;
 }
 
-static int print_log(struct logs *l, const struct log_id *id, int64_t line, struct err *err)
+/* The data of one piece, from the `*before`-th line end on. */
+static int print_piece(const uint8_t *p, size_t n, uint64_t *before, struct err *err)
+{
+	while (*before > 0 && n > 0) {
+		const uint8_t *end = memchr(p, '\n', n);
+		size_t take = end ? (size_t)(end - p) + 1 : n;
+		*before -= end ? 1 : 0;
+		p += take;
+		n -= take;
+	}
+	if (fwrite(p, 1, n, stdout) != n)
+		return err_set(err, E_IO, "what is printed is not taken");
+	return 0;
+}
+
+/* One block of records as text: standard output, standard error and what Sirdar said, in order. */
+static int print_block(uint64_t at, const uint8_t *part, size_t n, uint64_t *before,
+                       struct err *err)
+{
+	struct logrec_reader reader = { .place.at = at };
+	size_t done = 0, took;
+	int r = 0;
+
+	while (r == 0 && done < n) {
+		struct logrec rec;
+		took = logrec_next(&reader, part + done, n - done, &rec);
+		if (took == 0)
+			took = logrec_torn(&reader, part + done, n - done, &rec);
+		if (took == 0)
+			break;
+		if (rec.stream == LOGREC_OURS && *before == 0)
+			fputs("[sirdar] ", stdout);
+		if (rec.stream != LOGREC_NONE)
+			r = print_piece(rec.data, rec.n, before, err);
+		done += took;
+	}
+	return r;
+}
+
+/* No record crosses a block's end (util/logrec.h), so each block is read alone. */
+static int print_records(struct logs *l, const struct log_id *id, int64_t line, struct err *err)
+{
+	uint64_t before = line > 0 ? (uint64_t)line - 1 : 0, at = 0;
+	uint8_t *part = mem_new(LOGREC_BLOCK);
+	size_t n = LOGREC_BLOCK;
+	int r = 0;
+
+	while (r == 0 && n == LOGREC_BLOCK) {
+		size_t more = 1;
+		for (n = 0; r == 0 && more > 0 && n < LOGREC_BLOCK; n += more)
+			r = logs_read(l, id, at + n,
+			              (struct log_room){ part + n, LOGREC_BLOCK - n }, &more, err);
+		if (r == 0)
+			r = print_block(at, part, n, &before, err);
+		at += n;
+	}
+	free(part);
+	return r;
+}
+
+static int print_stream(struct logs *l, const struct log_id *id, int64_t line, struct err *err)
 {
 	uint8_t *part = mem_new(PART_BYTES);
 	uint64_t at = 0;
@@ -122,7 +189,8 @@ int db_log(const struct db_options *o)
 	}
 	int r = open_logs(o->urls[0], &l, &err);
 	if (r == 0) {
-		r = print_log(l, &id, o->line, &err);
+		r = id.stream == RECORDS ? print_records(l, &id, o->line, &err)
+		                         : print_stream(l, &id, o->line, &err);
 		logs_close(l);
 	}
 	if (r == E_CORRUPT) {
