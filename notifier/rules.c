@@ -168,6 +168,8 @@ int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err 
 	struct kept *k = NULL;
 	int code = read_task(r->reader, NULL, task, take_task, &f, err);
 
+	if (code == 0 && name_is_test(r->task))
+		return err_set(err, E_NOT_FOUND, "%s is only tried: nobody is told", r->task);
 	if (code == 0)
 		code = workflow_of(r, f.workflow, f.version, &k, err);
 	if (code < 0 || !k)

@@ -16,6 +16,7 @@
 #include "baseserver/model/front.h"
 #include "baseserver/model/trust.h"
 #include "sched/task.h"
+#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -227,21 +228,6 @@ static int take_rest(struct apply *a)
 	return r < 0 ? r : apply__preview(a);
 }
 
-/* graph_tasks_max; a document of more than WORKFLOW_TASKS_MAX was not read at all. */
-static int check_sizes(const struct apply *a)
-{
-	size_t max = a->c->set.tasks_max;
-
-	for (size_t i = 0; i < a->n_given && max; i++) {
-		const struct workflow *wf = workflow_set_at(a->set, i);
-		if (workflow_tasks(wf) > max)
-			return refuse(a->f, E_INVALID, "args.documents", NULL,
-			              "%s has %zu tasks, graph_tasks_max allows %zu; divide it",
-			              workflow_name(wf), workflow_tasks(wf), max);
-	}
-	return 0;
-}
-
 /* --- the whole, piece by piece ------------------------------------------------------------ */
 
 enum { SLICE_US = 10 * US_PER_MS, PAUSE_US = 500, TELL_US = 300 * US_PER_MS };
@@ -271,21 +257,39 @@ static int apply_judge(struct apply *a)
 	return r == 0 ? take_begin(a) : r;
 }
 
+/* Who tries a workflow says so by another command; the mark is none to be saved with. */
+static int refuse_tests(const struct apply *a)
+{
+	for (size_t i = 0; i < workflow_set_count(a->set); i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		if (workflow_test(wf))
+			return refuse(a->f, E_INVALID, "args.documents", "leave `test` out",
+			              "%.300s: `test` is the server's mark of a workflow that is "
+			              "only tried (`sirdar test-run --workflow`)",
+			              workflow_name(wf));
+	}
+	return 0;
+}
+
 static int read(struct apply *a)
 {
 	int r = apply__read(a);
 
 	if (r == 0)
+		r = refuse_tests(a);
+	if (r == 0)
 		r = apply__dependents(a);
 	if (r == 0)
 		r = within__check_set(&a->cmd->o, a->set, a->f);
 	touch__set(a->cmd, a->set);
-	return r == 0 ? check_sizes(a) : r;
+	return r == 0 ? apply__sizes(a) : r;
 }
 
 /* 0: the stage is over */
 static int apply_work(struct apply *a)
 {
+	if (a->cmd->ops->tries)
+		return trial__work(a);
 	switch (a->stage) {
 	case AP_READ:
 		return read(a);

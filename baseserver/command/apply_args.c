@@ -59,5 +59,7 @@ int apply__parse(struct order *o, struct refusal *f)
 		              "args.documents: 1 to 10000 documents are expected");
 	if (r == 0)
 		r = parse_prune(o, f);
+	if (r == 0)
+		r = arg_truth(o->args, "args", "draft", &o->as_draft, f);
 	return r < 0 ? r : apply_preview_check(o->args, f);
 }

@@ -6,6 +6,7 @@
 #include "sched/calendar.h"
 #include "sched/calendar_doc.h"
 #include "sched/task.h"
+#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -53,7 +54,8 @@ int apply__dependents(struct apply *a)
 			continue;
 		for (size_t k = 0; k < a->c->cat.tasks_cap; k++) {
 			const struct cat_task *t = catalog_task(&a->c->cat, (uint32_t)k);
-			if (uses(t, name))
+			/* What is tried keeps the dates that it began with. */
+			if (uses(t, name) && !name_is_test(t->def->name))
 				read_workflow_of(a, t);
 		}
 	}

@@ -192,7 +192,10 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 	if (is_new || was->def->frozen != t->frozen)
 		row->frozen = t->frozen;
 	bool over = !is_new && row->state == TS_OVER && t->state == TS_ONLINE;
-	if (begin_follow(was, t->plan, &a->cmd->o, over, row))
+	if (a->cmd->ops->tries) {
+		row->state = TS_OVER; /* its plan makes nothing; what its command makes starts */
+		row->frozen = false;
+	} else if (begin_follow(was, t->plan, &a->cmd->o, over, row))
 		begin_keep(a->e, t->id, t->name, t->plan, a->cmd->actor, a->cmd->o.now_us);
 	task_row_words(row, t);
 	row->priority = t->priority;

@@ -8,6 +8,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/err.h"
 
 struct apply *apply__new(struct commander *c, struct cmd *cmd)
 {
@@ -73,6 +74,7 @@ void apply__free(struct apply *a)
 		workflow_free(a->libraries[i]);
 	free(a->tasks);
 	free(a->leaving);
+	free(a->leaves);
 	apply__cost_free(a);
 	apply__taken(a);
 	free(a->libraries);
@@ -96,6 +98,20 @@ void apply__drop(struct cmd *cmd)
 	if (a && a->c->judged == cmd)
 		a->c->judged = NULL;
 	apply__free(a);
+}
+
+int apply__sizes(const struct apply *a)
+{
+	size_t max = a->c->set.tasks_max;
+
+	for (size_t i = 0; i < a->n_given && max; i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		if (workflow_tasks(wf) > max)
+			return refuse(a->f, E_INVALID, "args.documents", NULL,
+			              "%s has %zu tasks, graph_tasks_max allows %zu; divide it",
+			              workflow_name(wf), workflow_tasks(wf), max);
+	}
+	return 0;
 }
 
 int apply__compile(struct apply *a)

@@ -52,6 +52,7 @@ struct apply {
 	struct buf changes;
 	size_t change_at; /* where the change at hand begins */
 	bool *differs;    /* of the documents given: is it saved anew? */
+	bool *leaves;     /* of a trial, of its tasks: is it not run? */
 	struct taking {
 		bool on;
 		uint32_t id, version;
@@ -156,6 +157,12 @@ int apply__retire_libraries(struct apply *a);
 int apply__preview(struct apply *a);
 /* Whoever asks so wants to know what is wrong: that is the answer then, no refusal. */
 bool apply__preview_errors(struct apply *a);
+
+/* apply_trial.c: the stage at hand, of a workflow that is tried. 1: it goes on */
+int trial__work(struct apply *a);
+/* apply_compile.c: graph_tasks_max; a document of more than WORKFLOW_TASKS_MAX was not read at
+ * all. E_INVALID */
+int apply__sizes(const struct apply *a);
 
 /* apply_scopes.c: parameters of projects and of all in the set.
  *   errors  E_CONFLICT a task still uses what goes */

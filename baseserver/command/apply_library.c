@@ -195,7 +195,7 @@ static void find_all_lacks(const struct apply *a, struct changes *all)
 {
 	for (size_t i = 0; i < a->c->documents.all.n && all->n; i++) {
 		const struct doc *d = &a->c->documents.all.items[i];
-		struct workflow *wf = user_in_force(a, d);
+		struct workflow *wf = name_is_test(d->name) ? NULL : user_in_force(a, d);
 		for (size_t k = 0; wf && k < all->n; k++)
 			find_lacks(&all->items[k], wf, d);
 		workflow_free(wf);
@@ -228,7 +228,7 @@ static void each_user(struct apply *a, const struct changes *all,
 {
 	for (size_t i = 0; i < a->c->documents.all.n && all->n; i++) {
 		const struct doc *d = &a->c->documents.all.items[i];
-		struct workflow *wf = user_in_force(a, d);
+		struct workflow *wf = name_is_test(d->name) ? NULL : user_in_force(a, d);
 		if (is_outdated(all, wf))
 			each(a, wf, d);
 		workflow_free(wf);

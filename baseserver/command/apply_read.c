@@ -48,7 +48,7 @@ int apply__refuse_diags(struct apply *a)
 	for (size_t i = a->diags.n; i-- > 0;)
 		if (!a->diags.items[i].is_warning)
 			first = &a->diags.items[i];
-	const char *place = a->cmd->o.draft ? "args.document" : "args.documents";
+	const char *place = a->cmd->o.draft || a->cmd->o.drawn ? "args.document" : "args.documents";
 	int r = refuse(a->f, E_INVALID, place, first ? first->hint : NULL, "%s, line %d: %s%s",
 	               first ? first->at.file : "", first ? first->at.line : 0,
 	               first ? first->message : "not valid",
@@ -183,6 +183,9 @@ int apply__read(struct apply *a)
 	int r = apply__bind(a);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; a->cmd->o.as_draft && !a->diags.errors && i < workflow_set_count(a->set);
+	     i++)
+		workflow_make_draft(a->set, i, &a->diags);
 	if (a->diags.errors == 0 && list && workflow_set_count(a->set) == 0 &&
 	    workflow_set_calendars(a->set) == 0 && workflow_set_scopes(a->set) == 0)
 		return refuse(a->f, E_INVALID, "args.documents", NULL,

@@ -101,7 +101,8 @@ int apply__prune(struct apply *a)
 {
 	for (size_t i = 0; i < a->c->documents.all.n; i++) {
 		const struct doc *d = &a->c->documents.all.items[i];
-		if (d->retired || !apply__prunes(a, d->name) || apply__names(a, d->name))
+		if (d->retired || !apply__prunes(a, d->name) || apply__names(a, d->name) ||
+		    name_is_test(d->name))
 			continue;
 		int r = apply__retire_missing(a, d->name);
 		if (r == 0 && workflow_stored_library(d->body, d->len))

@@ -14,6 +14,7 @@
 #include "sched/label.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/tz.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -231,6 +232,23 @@ static void put_date(struct buf *out, const struct plan *plan, const char *key, 
 	put_text(out, label_key, label_of(plan, date, label));
 }
 
+/* The first date that comes due from now on, when, and in which zone that is. What is due by now is
+ * told besides. */
+static void put_fires(struct buf *out, const struct plan *plan, int64_t next, int64_t now)
+{
+	if (next != PLAN_NEVER && plan_due(plan, next) <= now)
+		next = plan_next(plan, instantiator_last_due(plan, now));
+	if (next == PLAN_NEVER)
+		return;
+	int64_t due = plan_due(plan, next);
+	char local[LABEL_TEXT];
+
+	put_date(out, plan, "fires", next);
+	put_time(out, "fires_due", due);
+	put_text(out, "fires_local", label_print(plan_tz(plan), LABEL_CLOCK, due, local));
+	put_text(out, "zone", tz_name(plan_tz(plan)));
+}
+
 void begin_print(const struct catalog *cat, const struct beginning *of, int64_t now,
                  struct buf *out)
 {
@@ -246,6 +264,8 @@ void begin_print(const struct catalog *cat, const struct beginning *of, int64_t 
 		put_bool(out, "no_dates", true);
 	if (!in_force(was) && next != PLAN_NEVER)
 		put_date(out, plan, "begins", next);
+	if (of->row->state == TS_ONLINE)
+		put_fires(out, plan, next, now);
 	struct due_now due = { .keep = keep };
 	if (next != PLAN_NEVER && plan_due(plan, next) <= now)
 		count_due(cat, was, plan, next, now, &due);

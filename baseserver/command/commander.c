@@ -69,7 +69,7 @@ static void commander_step(struct commander *c, struct cmd *cmd)
 			cmd__edit(c, cmd);
 		break;
 	case PH_GONE:
-		cmd__gone(c, cmd);
+		(cmd->ops->tries ? trial__gone : cmd__gone)(c, cmd);
 		break;
 	case PH_OTHER:
 		cmd__other(c, cmd);

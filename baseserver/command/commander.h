@@ -49,6 +49,8 @@ struct commander_settings {
 	size_t tasks_max;                      /* graph_tasks_max; 0: any */
 	struct cost_limits budget;             /* of documents and projects */
 	size_t commands_max;                   /* person_commands_max; 0: any */
+	size_t tests_person, tests_project;    /* person_tests_max, project_tests_max; 0: any */
+	int64_t test_run_us;                   /* test_run_max_ms; 0: for ever */
 	int64_t unfinished_max;                /* project_unfinished_max; 0: any */
 	struct passwords *passwords;           /* borrowed; NULL: nobody signs in */
 	const struct secrets *secrets;         /* borrowed; NULL: any source may be named */

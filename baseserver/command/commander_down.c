@@ -12,6 +12,7 @@
 #include "sched/link.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
@@ -201,7 +202,8 @@ static bool link_next(struct closure *cl)
 
 	for (; p && cl->child < p->n_children; cl->child++, cl->link = 0) {
 		const struct cat_task *ch = catalog_task(&cl->c->cat, p->children[cl->child]);
-		if (!ch || catalog_retired(ch) || !in_scope(cl, p, ch))
+		if (!ch || catalog_retired(ch) || !in_scope(cl, p, ch) ||
+		    name_is_test(ch->def->name))
 			continue;
 		for (; cl->link < ch->def->n_links; cl->link++) {
 			if (ch->def->links[cl->link].parent != p->id)

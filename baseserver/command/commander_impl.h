@@ -73,6 +73,8 @@ struct order {
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const struct jval *retired_libraries;
 	const char *draft; /* test-run: the document as drawn; NULL: what is saved */
+	bool as_draft;     /* apply: workflows are saved with `state: draft` */
+	const char *drawn; /* test-start: the workflow as drawn */
 	const char *pool;  /* or project; its name */
 	const char *user, *server, *type, *version, *sha256;
 	bool own;                  /* plugin-rollback: to the file of the type itself */
@@ -218,6 +220,12 @@ struct cmd {
 	int records;     /* the ledger has not answered yet */
 	char *changes;   /* JSON members of the answer: apply, and what edits tasks */
 	uint32_t draft;  /* test-run: the version its document was kept as; 0: not yet */
+	char *tried;     /* test-start: the name it is saved under; NULL: not yet */
+	/* test-start: as what it ends, whatever its members do, with `error`; CS_QUEUED: of itself */
+	enum command_state ends_as;
+	uint64_t tried_look; /* its members as they were seen last ... */
+	int64_t tried_us;    /* ... and since when they are so (mono) */
+	int64_t look_us;     /* when they are looked at again (mono) */
 	struct order o;
 	enum phase phase;
 	struct feed *feed;
@@ -324,6 +332,8 @@ bool order__selects(const struct order *o, uint32_t task);
 int64_t order__from(const struct order *o, const struct tz *tz);
 
 /* commander_quota.c: E_LIMIT */
+/* ann, with a session or any of ann's tokens (ann/NAME). */
+bool quota__same_person(const char *a, const char *b);
 int quota__commands(const struct commander *c, const struct cmd *cmd, struct refusal *f);
 int quota__unfinished(const struct commander *c, const struct cmd *cmd, struct refusal *f);
 
@@ -347,6 +357,21 @@ struct order_text {
 int order__parse(const struct commander *c, const struct order_text *text, struct order *ret,
                  struct refusal *f);
 void order__done(struct order *o);
+
+/* commander_start.c: fills o->sel.instances: of each task (n, by id ascending) the planned dates of
+ * the period that o->date names, or of the last one. E_INVALID, E_LIMIT */
+int start__dates(struct order *o, const struct task *const *tasks, size_t n, struct refusal *f);
+/* The member `dates`: for which date that is. */
+void start__print_dates(const struct order *o, const struct task *const *tasks, size_t n,
+                        struct buf *out);
+/* commander_params.c: as check_params(), of these tasks. */
+int params__check(const struct commander *c, const struct order *o, const struct task *const *tasks,
+                  size_t n, struct refusal *f);
+
+/* commander_trial.c: a workflow that is tried, once it is saved. */
+void trial__gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
+/* After a restart: where it goes on. */
+void trial__resume(struct commander *c, struct cmd *cmd);
 
 /* commander_start.c: when an order is to count as given, so that its date is its own. E_BUSY */
 int start__moment(const struct commander *c, const struct order *o, int64_t *ret_us,
@@ -548,6 +573,10 @@ void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item
 void cmd__over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error);
 void cmd__fail(struct commander *c, struct cmd *cmd, const struct refusal *f);
 void cmd__answer_all(struct cmd *cmd);
+bool trial__saved(const struct commander *c, const struct cmd *cmd); /* is it in force? */
+/* A workflow that is tried ends: what has not started is skipped, what runs is killed, and then it
+ * goes; the command ends as `state`. Told again: nothing. */
+void trial__end(struct commander *c, struct cmd *cmd, enum command_state state, const char *why);
 
 /* commander_load.c */
 int commander__load(struct commander *c, struct store *store, struct err *err);

@@ -50,6 +50,7 @@ void cmd__free(struct cmd *cmd)
 	keyset_done(&cmd->ripe);
 	keyset_done(&cmd->settled);
 	free(cmd->changes);
+	free(cmd->tried);
 	free(cmd->request_id);
 	free(cmd->actor);
 	free(cmd->args);

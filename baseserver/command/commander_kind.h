@@ -53,6 +53,9 @@ struct kind {
 	int (*begin)(struct commander *c, struct cmd *cmd, struct refusal *f);
 	/* That edit is durable. NULL: nobody is told but all who read the stream. */
 	void (*edited)(struct commander *c, const struct cmd *cmd, const struct edit *e);
+	/* Which instances are meant, of a kind whose own edit makes their tasks: into o->sel, once
+	 * that is in force. NULL: its arguments say it. */
+	void (*chosen)(const struct commander *c, const struct cmd *cmd, struct order *o);
 	/* Acts at once. 1: not yet, ask again. cmd->edit_posted: it goes on by letters. */
 	int (*act)(struct commander *c, struct cmd *cmd, struct refusal *f);
 	/* Adds members to the answer of a dry run; of a kind that picks dates to that of the
@@ -72,6 +75,8 @@ struct kind {
 	bool strands;      /* its preview says what would wait for dates that do not come */
 	bool has_scope;    /* may take what depends on the chosen, within `scope` */
 	bool retires;      /* with the end of what runs, the tasks go for good */
+	bool tries;        /* what it saves is there as long as it lasts (commander_trial.c) */
+	bool on_tests;     /* may be given to members of such a one, too */
 	bool about_access; /* changes what lets somebody in, or with what rights: no token may */
 	bool is_private;   /* told to who asks, and no record is kept */
 	bool is_large;     /* of long arguments the record keeps a hash (commander_brief.c) */
@@ -118,6 +123,11 @@ int start_resolve(const struct commander *c, struct order *o, struct refusal *f)
 /* Members that say for which date: the one that was asked for, or was chosen. */
 void start_print(const struct commander *c, const struct cmd *cmd, struct buf *out);
 struct verdict decide_start(const struct look *l);
+
+/* apply_trial.c, commander_trial.c: a workflow that is tried. */
+int trial_parse(struct order *o, struct refusal *f);
+void trial_chosen(const struct commander *c, const struct cmd *cmd, struct order *o);
+struct verdict decide_trial(const struct look *l);
 
 /* commander_task.c: definitions. */
 int retire_parse(struct order *o, struct refusal *f);

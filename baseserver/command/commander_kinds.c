@@ -9,7 +9,7 @@
 static const struct kind kinds[CK_COUNT] = {
 	/* --- definitions ------------------------------------------------------------------ */
 	[CK_APPLY] = { .keys = { "documents", "retire", "retire_calendars", "retire_libraries",
-	                         "detach", "from", "prune", "preview" },
+	                         "detach", "from", "prune", "preview", "draft" },
 	               .parse = apply__parse,
 	               .within = within_apply,
 	               .begin = apply__begin,
@@ -71,17 +71,21 @@ static const struct kind kinds[CK_COUNT] = {
 	                  .wants_dates = true,
 	                  .has_children = true },
 	[CK_KILL] = { .keys = { "selection", "grace_ms" },
+	              .on_tests = true,
 	              .decide = decide_kill,
 	              .has_children = true,
 	              .brakes = true },
 	[CK_FORCE_SUCCESS] = { .keys = { "selection" },
+	                       .on_tests = true,
 	                       .decide = decide_force,
 	                       .sources = FEED_PLAN | FEED_DONE,
 	                       .has_children = true },
 	[CK_PRIORITY] = { .keys = { "selection", "priority" },
 	                  .parse = priority_parse,
+	                  .on_tests = true,
 	                  .decide = decide_priority },
 	[CK_SKIP] = { .keys = { "selection" },
+	              .on_tests = true,
 	              .decide = decide_skip,
 	              .sources = FEED_PLAN,
 	              .has_children = true,
@@ -117,7 +121,21 @@ static const struct kind kinds[CK_COUNT] = {
 	                  .sweep = SWEEP_AFTER_EDIT,
 	                  .is_manual = true,
 	                  .beside_plan = true },
+	[CK_TEST_START] = { .keys = { "document", "date", "up_to", "params", "no_op" },
+	                    .parse = trial_parse,
+	                    .within = within_later,
+	                    .begin = apply__begin,
+	                    .hides = { "document" },
+	                    .chosen = trial_chosen,
+	                    .fills = true,
+	                    .decide = decide_trial,
+	                    .sources = FEED_PLAN | FEED_DONE,
+	                    .change = change_offline,
+	                    .sweep = SWEEP_AFTER_EDIT,
+	                    .retires = true,
+	                    .tries = true },
 	[CK_DECLARE_DEAD] = { .keys = { "selection" },
+	                      .on_tests = true,
 	                      .decide = decide_declare,
 	                      .has_children = true },
 
@@ -365,9 +383,10 @@ static void check_row(enum command_kind k)
 	const struct kind *row = &kinds[k];
 	enum acts_on on = command_acts_on(k);
 
-	CHECK((on == ON_DOCUMENTS) == (row->begin && !row->decide));
+	CHECK((on == ON_DOCUMENTS) == (row->begin && (!row->decide || row->tries)));
 	CHECK((on != ON_INSTANCES && on != ON_EITHER) || row->decide);
-	CHECK((on == ON_TASKS || on == ON_EITHER) == (row->change != NULL));
+	CHECK((on == ON_TASKS || on == ON_EITHER || row->tries) == (row->change != NULL));
+	CHECK(row->tries == (row->chosen != NULL));
 	CHECK((on != ON_BROKERS && on != ON_COMMANDS) || row->act);
 	CHECK(row->sweep == SWEEP_NONE || row->decide);
 	CHECK(!row->edited || row->change);

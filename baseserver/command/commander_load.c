@@ -65,10 +65,14 @@ static void resume(struct commander *c, struct cmd *cmd)
 		cmd__record(c, cmd, NULL, 0);
 		return;
 	}
+	cmd->answer_early = true;
+	if (cmd->ops->tries) {
+		trial__resume(c, cmd);
+		return;
+	}
 	cmd->phase = cmd__first_phase(cmd);
 	if (cmd->phase == PH_SURVEY && cmd->total >= 0)
 		cmd->phase = PH_RUN;
-	cmd->answer_early = true;
 	cmd->at_work = true;
 }
 
@@ -266,6 +270,8 @@ void commander__tell_scopes(struct commander *c)
 			                                       cmd->created_us },
 			                 &o, &f) < 0)
 				continue;
+			if (cmd->ops->chosen)
+				cmd->ops->chosen(c, cmd, &o);
 			cmd->scoped = order__has_members(&o); /* told once */
 			if (cmd->scoped)
 				order__tell_scope(c, cmd->id, &o, over);

@@ -10,6 +10,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/when.h"
+#include "sched/name.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -202,6 +203,27 @@ static int parse_selection(const struct commander *c, struct order *o, struct re
 	return r;
 }
 
+static int check_test(const struct order *o, const struct cat_task *t, struct refusal *f)
+{
+	if (!t || !name_is_test(t->def->name))
+		return 0;
+	return refuse(f, E_CONFLICT, "args.selection", "kill, or another test run",
+	              "args.selection: %.300s is of a test run, which %s does not go with",
+	              t->def->name, command_kind_name(o->kind));
+}
+
+/* What is tried is there as long as that lasts: it can be ended, and no more be made of it. */
+static int check_tests(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->sel.n_tasks && r == 0 && !o->ops->on_tests; i++)
+		r = check_test(o, catalog_task(&c->cat, o->sel.tasks[i]), f);
+	for (size_t i = 0; i < o->sel.n_instances && r == 0 && !o->ops->on_tests; i++)
+		r = check_test(o, catalog_task(&c->cat, o->sel.instances[i].task), f);
+	return r;
+}
+
 /* A manual run without a date: the last planned one; off the plan, and of what has planned none
  * yet, the current second. */
 static void default_dates(const struct commander *c, struct order *o)
@@ -256,6 +278,8 @@ int order__parse(const struct commander *c, const struct order_text *text, struc
 		r = parse_params(ret, f);
 	if (r == 0)
 		r = parse_selection(c, ret, f);
+	if (r == 0)
+		r = check_tests(c, ret, f);
 	if (ret->draft)
 		r = order__check_draft(ret, r, f);
 	if (r == 0)

@@ -128,7 +128,7 @@ static bool uses_name(const struct commander *c, const struct task *def, const c
 
 /* Tasks, each once; `seen` by id. */
 struct group {
-	const struct cat_task **at;
+	const struct task **at;
 	size_t n;
 	bool *seen;
 };
@@ -140,7 +140,7 @@ static void group_add(struct group *g, const struct commander *c, uint32_t id)
 	if (!t || g->seen[id])
 		return;
 	g->seen[id] = true;
-	g->at[g->n++] = t;
+	g->at[g->n++] = t->def;
 }
 
 /* What depends on the chosen ones runs again too, and its parameters are the command's. */
@@ -152,9 +152,11 @@ static void group_make(struct group *g, const struct commander *c, const struct 
 		group_add(g, c, o->sel.tasks[i]);
 	for (size_t i = 0; i < o->sel.n_instances; i++)
 		group_add(g, c, o->sel.instances[i].task);
-	for (size_t i = 0; i < g->n && o->mode != REDO_SELF; i++)
-		for (size_t k = 0; k < g->at[i]->n_children; k++)
-			group_add(g, c, g->at[i]->children[k]);
+	for (size_t i = 0; i < g->n && o->mode != REDO_SELF; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, g->at[i]->id);
+		for (size_t k = 0; k < t->n_children; k++)
+			group_add(g, c, t->children[k]);
+	}
 }
 
 static void group_done(struct group *g)
@@ -166,7 +168,7 @@ static void group_done(struct group *g)
 static bool group_uses(const struct commander *c, const struct group *g, const char *name)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (uses_name(c, g->at[i]->def, name))
+		if (uses_name(c, g->at[i], name))
 			return true;
 	return false;
 }
@@ -177,7 +179,7 @@ static size_t known_names(const struct commander *c, const struct group *g, cons
 	size_t n = 0;
 
 	for (size_t i = 0; i < g->n; i++) {
-		const struct task *def = g->at[i]->def;
+		const struct task *def = g->at[i];
 		const struct type *type = type_of(c, def);
 		for (size_t k = 0; k < def->n_params && n < KNOWN_MAX; k++) {
 			const char *name = def->params[k].name;
@@ -215,19 +217,40 @@ static int unused_refuse(const struct commander *c, const struct group *g, const
 	return r;
 }
 
-int check_params(const struct commander *c, const struct order *o, struct refusal *f)
+static int check_used(const struct commander *c, const struct order *o, const struct group *g,
+                      struct refusal *f)
 {
 	const struct jval *params = NULL;
-	struct group g;
 	int r = 0;
 
 	if (!o->params || jv_parse(o->params, strlen(o->params), &params, NULL) < 0)
 		return 0;
-	group_make(&g, c, o);
 	for (const struct jval *p = jv_first(params); p && r == 0; p = p->next)
-		if (!group_uses(c, &g, p->key))
-			r = unused_refuse(c, &g, p->key, f);
-	group_done(&g);
+		if (!group_uses(c, g, p->key))
+			r = unused_refuse(c, g, p->key, f);
 	jv_free(params);
+	return r;
+}
+
+int params__check(const struct commander *c, const struct order *o, const struct task *const *tasks,
+                  size_t n, struct refusal *f)
+{
+	struct group g = { .at = mem_array(n + 1, sizeof(void *)), .n = n };
+
+	memcpy(g.at, tasks, n * sizeof(void *));
+	int r = check_used(c, o, &g, f);
+	group_done(&g);
+	return r;
+}
+
+int check_params(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	struct group g;
+
+	if (!o->params)
+		return 0;
+	group_make(&g, c, o);
+	int r = check_used(c, o, &g, f);
+	group_done(&g);
 	return r;
 }

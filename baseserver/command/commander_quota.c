@@ -11,8 +11,7 @@
 #include "util/err.h"
 #include "util/json_put.h"
 
-/* ann, with a session or any of ann's tokens (ann/NAME). */
-static bool same_person(const char *a, const char *b)
+bool quota__same_person(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "/");
 
@@ -36,7 +35,7 @@ int quota__commands(const struct commander *c, const struct cmd *cmd, struct ref
 	for (size_t i = 0; i < c->n_cmds && max; i++) {
 		const struct cmd *other = c->cmds[i];
 		n += other->phase != PH_OVER && !other->forget && is_work(other->ops) == work &&
-		     same_person(other->actor, cmd->actor);
+		     quota__same_person(other->actor, cmd->actor);
 	}
 	if (!max || n < max || command_acts_on(cmd->kind) == ON_COMMANDS)
 		return 0;
@@ -123,7 +122,7 @@ static bool is_counted(const struct commander *c, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (c->cmds[k]->phase != PH_OVER && is_work(c->cmds[k]->ops) &&
-		    same_person(c->cmds[k]->actor, c->cmds[i]->actor))
+		    quota__same_person(c->cmds[k]->actor, c->cmds[i]->actor))
 			return true;
 	return false;
 }
@@ -142,7 +141,7 @@ void commander_print_quotas(const struct commander *c, bool with_people, struct 
 			continue;
 		for (size_t k = i; k < c->n_cmds; k++)
 			n += c->cmds[k]->phase != PH_OVER && !c->cmds[k]->forget &&
-			     is_work(c->cmds[k]->ops) && same_person(c->cmds[k]->actor, cmd->actor);
+			     is_work(c->cmds[k]->ops) && quota__same_person(c->cmds[k]->actor, cmd->actor);
 		put_open(out, NULL, '{');
 		put_bytes(out, "person", cmd->actor, strcspn(cmd->actor, "/"));
 		put_int(out, "commands", n);

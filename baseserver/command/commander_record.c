@@ -12,6 +12,7 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
+#include "sched/name.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/log.h"
@@ -119,15 +120,46 @@ static bool parse_waits(struct cmd *cmd, const char *text)
 	return *text == 0 || *text == '|';
 }
 
+/* "~p/w~2 ", "!" or "?" before the blank when it is to end. */
+static void print_tried(const struct cmd *cmd, struct buf *out)
+{
+	if (!cmd->tried)
+		return;
+	buf_printf(out, "%c%s%s ", NAME_TEST, cmd->tried,
+	           cmd->ends_as == CS_CANCELLED ? "!"
+	           : cmd->ends_as == CS_FAILED  ? "?"
+	           : cmd->ends_as == CS_DONE    ? "."
+	                                        : "");
+}
+
+/* What follows it; NULL: it does not read. */
+static const char *parse_tried(struct cmd *cmd, const char *text)
+{
+	if (*text != NAME_TEST)
+		return text;
+	size_t n = strcspn(++text, " ");
+	if (n < 2 || text[n] != ' ' || !cmd->ops->tries)
+		return NULL;
+	const char *rest = text + n + 1;
+	char last = text[n - 1];
+	cmd->ends_as = last == '!'   ? CS_CANCELLED
+	               : last == '?' ? CS_FAILED
+	               : last == '.' ? CS_DONE
+	                             : CS_QUEUED;
+	cmd->tried = mem_strn(text, n - (cmd->ends_as != CS_QUEUED));
+	return rest;
+}
+
 static char *cursor_text(const struct cmd *cmd)
 {
 	struct buf b;
 
-	if (!cmd->has_cursor && !cmd->picks && !cmd->waits.n && !cmd->ripe.n)
-		return mem_str("");
+	bool begun = cmd->has_cursor || cmd->picks || cmd->waits.n || cmd->ripe.n;
 	buf_init(&b);
-	buf_printf(&b, "%u %" PRId64 " %zu", cmd->has_cursor ? cmd->last.task : 0,
-	           cmd->last.run_date, cmd->index);
+	print_tried(cmd, &b);
+	if (begun)
+		buf_printf(&b, "%u %" PRId64 " %zu", cmd->has_cursor ? cmd->last.task : 0,
+		           cmd->last.run_date, cmd->index);
 	print_waits(&cmd->waits, &b);
 	print_waits(&cmd->ripe, &b);
 	if (cmd->picks) {
@@ -141,9 +173,11 @@ static char *cursor_text(const struct cmd *cmd)
 
 bool cmd__cursor_parse(struct cmd *cmd, const char *text)
 {
-	const char *picks = strchr(text, '|');
 	int64_t task, date, index;
 
+	if (!(text = parse_tried(cmd, text)))
+		return false;
+	const char *picks = strchr(text, '|');
 	if (!*text)
 		return true;
 	if (!number_next(&text, &task) || !number_next(&text, &date) || !number_next(&text, &index))
@@ -277,4 +311,26 @@ void cmd__fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
 	}
 	work_done(c, cmd);
 	cmd->forget = true;
+}
+
+/* --- of a workflow that is tried -------------------------------------------------------------- */
+
+bool trial__saved(const struct commander *c, const struct cmd *cmd)
+{
+	return cmd->tried && docs_find(&c->documents.all, cmd->tried);
+}
+
+void trial__end(struct commander *c, struct cmd *cmd, enum command_state state, const char *why)
+{
+	CHECK(command_state_over(state) && cmd->ops->tries);
+	if (cmd->ends_as != CS_QUEUED)
+		return;
+	cmd->ends_as = state;
+	cmd->look_us = 0;
+	snprintf(cmd->error, sizeof cmd->error, "%s", why);
+	cmd->answer_early = true;
+	cmd__record(c, cmd, NULL, 0);
+	if (cmd->phase == PH_SURVEY)
+		cmd->phase = PH_RUN; /* cmd__run() goes on from there */
+	commander__work(c, cmd);
 }

@@ -32,6 +32,8 @@ static void open_feed(struct commander *c, struct cmd *cmd)
 
 	feed_close(cmd->feed);
 	cmd->feed_over = cmd->has_begun = false;
+	if (cmd->ops->chosen)
+		cmd->ops->chosen(c, cmd, o);
 	if (cmd->picks) {
 		cmd->feed = feed_open_picks(&c->cat, cmd->picks, cmd->n_picks);
 		return;
@@ -148,6 +150,15 @@ static char *run_members(const struct commander *c, const struct cmd *cmd)
 	return text;
 }
 
+/* What it saved for its instances goes again. */
+static void survey_failed(struct commander *c, struct cmd *cmd, const struct refusal *f)
+{
+	if (cmd->ops->tries && !cmd->dry)
+		trial__end(c, cmd, CS_FAILED, f->text);
+	else
+		cmd__fail(c, cmd, f);
+}
+
 static void counted(struct commander *c, struct cmd *cmd)
 {
 	struct tally *t = &cmd->tally;
@@ -157,7 +168,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 	cmd->feed = NULL;
 	struct refusal f;
 	if (quota__unfinished(c, cmd, &f) < 0) {
-		cmd__fail(c, cmd, &f);
+		survey_failed(c, cmd, &f);
 		return;
 	}
 	if (cmd->dry) {
@@ -170,7 +181,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 		       cmd->kind == CK_BACKFILL && cmd->o.sel.has_from
 		               ? ": no date of the plan of what is selected is among them"
 		               : "");
-		cmd__fail(c, cmd, &f);
+		survey_failed(c, cmd, &f);
 		return;
 	}
 	if (!cmd->resumed && !cmd->o.on_tasks && !cmd->changes)
@@ -257,7 +268,7 @@ static void survey_piece(struct commander *c, struct cmd *cmd)
 	if (!cmd->feed) {
 		int r = find_downstream(c, cmd, &f);
 		if (r < 0)
-			cmd__fail(c, cmd, &f);
+			survey_failed(c, cmd, &f);
 		if (r > 0)
 			actor_wake(c->me);
 		if (r != 0)
@@ -277,7 +288,7 @@ static void survey_piece(struct commander *c, struct cmd *cmd)
 		run_count(c, cmd, &it);
 	}
 	if (quota__unfinished(c, cmd, &f) < 0) {
-		cmd__fail(c, cmd, &f);
+		survey_failed(c, cmd, &f);
 		return;
 	}
 	/* Long enough that people want to see it: it is there, its size is not known yet. What
@@ -570,9 +581,25 @@ static size_t batch_of(const struct commander *c, const struct cmd *cmd)
 	return share ? share : 1;
 }
 
+/* It makes no more of them; what is under way comes first. */
+static void end_run(struct commander *c, struct cmd *cmd)
+{
+	CHECK(cmd->ops->tries);
+	if (cmd->in_flight)
+		return;
+	if (!cmd->feed)
+		open_feed(c, cmd);
+	cmd->phase = PH_GONE;
+	commander__work(c, cmd);
+}
+
 void cmd__run(struct commander *c, struct cmd *cmd)
 {
 	CHECK(cmd->phase == PH_RUN && !cmd->dry);
+	if (cmd->ends_as != CS_QUEUED) {
+		end_run(c, cmd);
+		return;
+	}
 	if (!begin_run(c, cmd))
 		return;
 	if (cmd->state != CS_RUNNING || cmd->halted)

@@ -127,13 +127,13 @@ static int keep_online(const struct commander *c, struct order *o, struct refusa
 /* --- which dates --------------------------------------------------------------------------- */
 
 /* The longest period that came due last, [lo, hi), of equals the earlier. False: none has. */
-static bool last_period(const struct commander *c, const struct selection *s, int64_t now,
-                        int64_t *ret_lo, int64_t *ret_hi)
+static bool last_period(const struct task *const *tasks, size_t n, int64_t now, int64_t *ret_lo,
+                        int64_t *ret_hi)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < s->n_tasks; i++) {
-		const struct plan *p = catalog_task(&c->cat, s->tasks[i])->def->plan;
+	for (size_t i = 0; i < n; i++) {
+		const struct plan *p = tasks[i]->plan;
 		int64_t lo = instantiator_last_due(p, now);
 		int64_t hi = lo == PLAN_BEFORE ? lo : plan_period_end(p, lo);
 		if (lo == PLAN_BEFORE)
@@ -162,10 +162,10 @@ static int add_key(struct selection *s, uint32_t task, int64_t at, struct refusa
 
 /* Every planned date in [lo, hi); without a plan, lo. What is said of hours and days is read in
  * each task's zone. */
-static int add_dates(struct order *o, const struct cat_task *t, const struct when *w, int64_t lo,
+static int add_dates(struct order *o, const struct task *t, const struct when *w, int64_t lo,
                      int64_t hi, struct refusal *f)
 {
-	const struct plan *p = t->def->plan;
+	const struct plan *p = t->plan;
 	int r = 0;
 
 	if (w) {
@@ -179,7 +179,7 @@ static int add_dates(struct order *o, const struct cat_task *t, const struct whe
 	return r;
 }
 
-static int pick_dates(const struct commander *c, struct order *o, struct refusal *f)
+int start__dates(struct order *o, const struct task *const *tasks, size_t n, struct refusal *f)
 {
 	struct selection *s = &o->sel;
 	int64_t now = o->now_us / US_PER_S, lo = now, hi = now + 1;
@@ -189,17 +189,26 @@ static int pick_dates(const struct commander *c, struct order *o, struct refusal
 	if (o->date && !when_parse(o->date, now, &w))
 		return refuse(f, E_INVALID, "args.date", "2026-03-01",
 		              "args.date: '%.60s' is no date", o->date);
-	o->own_second = !o->date && !last_period(c, s, now, &lo, &hi);
+	o->own_second = !o->date && !last_period(tasks, n, now, &lo, &hi);
 	s->has_instances = true;
 	/* Of a period that has not ended those that have begun. */
 	hi = hi > now + 1 ? now + 1 : hi;
-	for (size_t i = 0; i < s->n_tasks && r == 0; i++)
-		r = add_dates(o, catalog_task(&c->cat, s->tasks[i]), o->date ? &w : NULL, lo, hi,
-		              f);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_dates(o, tasks[i], o->date ? &w : NULL, lo, hi, f);
 	if (r == 0 && s->n_instances == 0)
 		return refuse(f, E_INVALID, "args.date", NULL,
 		              "args.date: no task of what is started has a planned date in it");
 	return r;
+}
+
+/* Of those that are chosen; the caller's array. */
+static const struct task **chosen_of(const struct commander *c, const struct selection *s)
+{
+	const struct task **all = mem_array(s->n_tasks + 1, sizeof *all);
+
+	for (size_t i = 0; i < s->n_tasks; i++)
+		all[i] = catalog_task(&c->cat, s->tasks[i])->def;
+	return all;
 }
 
 int start_resolve(const struct commander *c, struct order *o, struct refusal *f)
@@ -210,49 +219,66 @@ int start_resolve(const struct commander *c, struct order *o, struct refusal *f)
 		r = keep_reach(c, &o->sel, o->up_to, "args.up_to", true, f);
 	if (r == 0 && o->from_task)
 		r = keep_reach(c, &o->sel, o->from_task, "args.from_task", false, f);
-	if (r == 0)
-		r = pick_dates(c, o, f);
+	if (r < 0)
+		return r;
+	const struct task **tasks = chosen_of(c, &o->sel);
+	r = start__dates(o, tasks, o->sel.n_tasks, f);
+	free(tasks);
 	return r;
 }
 
 /* Of its instances those of the task with the longest period: they are the run's date. */
-static size_t longest_first(const struct commander *c, const struct selection *s)
+static size_t longest_first(const struct selection *s, const struct task *const *tasks, size_t n,
+                            const struct task **ret_task)
 {
 	int64_t longest = -1;
-	size_t found = 0;
+	size_t found = 0, of = 0; /* they come task by task */
 
 	for (size_t i = 0; i < s->n_instances; i++) {
-		const struct plan *p = catalog_task(&c->cat, s->instances[i].task)->def->plan;
+		while (of < n && tasks[of]->id != s->instances[i].task)
+			of++;
+		CHECK(of < n);
+		const struct plan *p = tasks[of]->plan;
 		int64_t at = s->instances[i].run_date, span = 0;
 		if (plan_unit(p) != CU_NONE || plan_schedule(p)->cron)
 			span = plan_period_end(p, at) - at;
 		if (span > longest) {
 			longest = span;
 			found = i;
+			*ret_task = tasks[of];
 		}
 	}
 	return found;
 }
 
-void start_print(const struct commander *c, const struct cmd *cmd, struct buf *out)
+void start__print_dates(const struct order *o, const struct task *const *tasks, size_t n,
+                        struct buf *out)
 {
-	const struct selection *s = &cmd->o.sel;
+	const struct selection *s = &o->sel;
 	char label[LABEL_TEXT];
 
 	CHECK(s->n_instances > 0);
-	size_t at = longest_first(c, s), last = at;
-	const struct cat_task *t = catalog_task(&c->cat, s->instances[at].task);
+	const struct task *t = NULL;
+	size_t at = longest_first(s, tasks, n, &t), last = at;
 	while (last + 1 < s->n_instances && s->instances[last + 1].task == t->id)
 		last++;
 	put_open(out, "dates", '{');
-	put_bool(out, "chosen", !cmd->o.date);
+	put_bool(out, "chosen", !o->date);
 	put_time(out, "first_run_date", s->instances[at].run_date);
-	label_of(t->def->plan, s->instances[at].run_date, label);
+	label_of(t->plan, s->instances[at].run_date, label);
 	put_text(out, "first_label", label);
 	put_time(out, "last_run_date", s->instances[last].run_date);
-	label_of(t->def->plan, s->instances[last].run_date, label);
+	label_of(t->plan, s->instances[last].run_date, label);
 	put_text(out, "last_label", label);
 	put_close(out, '}');
+}
+
+void start_print(const struct commander *c, const struct cmd *cmd, struct buf *out)
+{
+	const struct task **tasks = chosen_of(c, &cmd->o.sel);
+
+	start__print_dates(&cmd->o, tasks, cmd->o.sel.n_tasks, out);
+	free(tasks);
 }
 
 /* --- a second of its own ------------------------------------------------------------------- */

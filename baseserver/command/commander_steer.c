@@ -62,6 +62,10 @@ static int set_state(struct commander *c, struct cmd *cmd, enum command_state st
 	if (r < 0)
 		return r;
 	CHECK(at);
+	if (at->ops->tries)
+		return refuse(f, E_CONFLICT, "args.command", "command-cancel, or wait for its end",
+		              "command %llu is a test run, which is not paused",
+		              (unsigned long long)at->id);
 	/* Paused while it swept, and begun with its edit again after a restart: it goes on. */
 	if (at->phase != PH_RUN && at->phase != PH_SURVEY && at->state != CS_PAUSED)
 		return refuse(f, E_CONFLICT, "args.command", NULL,
@@ -96,6 +100,11 @@ int cancel_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return refuse(f, E_CONFLICT, "args.command", NULL,
 		              "command %llu is judged and is being stored",
 		              (unsigned long long)at->id);
+	if (at->ops->tries && (at->edit_posted || trial__saved(c, at))) {
+		snprintf(told, sizeof told, "cancelled by %.200s", cmd->actor);
+		trial__end(c, at, CS_CANCELLED, told);
+		return 0;
+	}
 	at->halted = true;
 	if (at->in_flight)
 		return 1; /* what is under way makes rows that this takes back */

@@ -10,12 +10,13 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
 #include "sched/task.h"
+#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
-enum { RETRY_US = 10 * 1000, TRIES_MAX = 100 };
+enum { RETRY_US = 10 * 1000, GO_US = 1000 * 1000, TRIES_MAX = 100 };
 
 /* --- definitions ------------------------------------------------------------------- */
 
@@ -123,7 +124,7 @@ static void tell_saved(const struct commander *c, const struct cmd *cmd, const s
 		return;
 	for (size_t i = 0; i < e->n_docs; i++) {
 		const struct store_doc *d = &e->docs[i];
-		if (d->kind == DOC_WORKFLOW && !version_is_draft(d->version))
+		if (d->kind == DOC_WORKFLOW && !name_is_test(d->name))
 			f->saved(f->registry,
 			         &(struct saved_workflow){ d->name, d->retired ? NULL : d->body,
 			                                   d->body_len, d->version, cmd->actor });
@@ -191,12 +192,20 @@ static void edited(struct letter *l, void *self)
 		cmd->at_work = true;
 		return;
 	}
+	bool goes = cmd->ops->tries && cmd->phase == PH_RETIRE;
+	if (code < 0 && goes) { /* it has to */
+		commander_alarm(c, actor_mono_us(c->me) + GO_US);
+		cmd->at_work = true;
+		return;
+	}
 	if (code < 0) {
 		cmd__over(c, cmd, CS_FAILED, err_text(code));
 		return;
 	}
 	if (cmd->phase != PH_EDIT || cmd->ops->sweep != SWEEP_AFTER_EDIT) {
-		cmd__over(c, cmd, CS_DONE, "");
+		char *why = mem_str(goes ? cmd->error : "");
+		cmd__over(c, cmd, goes && cmd->ends_as ? cmd->ends_as : CS_DONE, why);
+		free(why);
 		return;
 	}
 	cmd->phase = PH_SURVEY;
@@ -283,7 +292,9 @@ size_t cmd__tasks_changed(struct commander *c, const struct cmd *cmd)
 
 int cmd__begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	return cmd->edit || !cmd->ops->begin ? 0 : cmd->ops->begin(c, cmd, f);
+	bool made = cmd->edit || !cmd->ops->begin || cmd->phase == PH_RETIRE;
+
+	return made ? 0 : cmd->ops->begin(c, cmd, f);
 }
 
 int cmd__check_edit(const struct commander *c, const struct edit *e, struct refusal *f)

@@ -141,7 +141,8 @@ static int each_workflow(void *ctx, const struct store_doc *d)
 	struct bridge *b = ctx;
 	size_t n = strlen(b->project);
 
-	if (strncmp(d->name, b->project, n) != 0 || d->name[n] != '/' || !d->body)
+	if (strncmp(d->name, b->project, n) != 0 || d->name[n] != '/' || !d->body ||
+	    name_is_test(d->name))
 		return 0;
 	const char *name = d->name + n + 1;
 	char *is = value_of(b, name, d->body, d->body_len);

@@ -455,7 +455,7 @@ static void flags_asked(struct asked *a)
 	i->flags &= (uint16_t) ~(IF_OLD_BODY | IF_NO_LINKS | IF_MEMBER);
 	i->flags |= a->p->flags;
 	/* A run that a person began alone has no order to keep, also when it is redone. */
-	if (!member && i->origin != OR_BACKFILL && a->p->origin != OR_BACKFILL)
+	if (!member && i->origin < OR_BACKFILL && a->p->origin < OR_BACKFILL)
 		i->flags &= (uint16_t)~IF_MEMBER;
 }
 

@@ -159,7 +159,7 @@ static void row_remove(struct ledger *l, const struct task *def, struct instance
 static bool flow_counts(const struct task *def, const struct instance *i)
 {
 	return def && def->overlap != OVERLAP_ALLOW && i->key.part == 0 && i->state != ST_NONE &&
-	       !state_final((enum state)i->state) && i->origin != OR_BACKFILL &&
+	       !state_final((enum state)i->state) && i->origin < OR_BACKFILL &&
 	       !(i->flags & IF_MEMBER);
 }
 

@@ -29,7 +29,8 @@ static bool stats_counts(const struct transition *tr)
 
 	bool restores = tr->event >= EV_RESTORE_SUCC && tr->event <= EV_RESTORE_SKIPPED;
 
-	return ends && !restores && tr->from != tr->to && tr->inst.key.part == 0;
+	return ends && !restores && tr->from != tr->to && tr->inst.key.part == 0 &&
+	       tr->inst.origin != OR_TEST;
 }
 
 static struct store_stat stat_of(const struct ledger *l, const struct transition *tr)

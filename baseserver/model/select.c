@@ -20,6 +20,7 @@
 #include "sched/task.h"
 #include "sched/tz.h"
 #include "sched/when.h"
+#include "sched/name.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
@@ -52,7 +53,8 @@ static int selection_task(const struct catalog *c, const char *name, const char 
 		return 0;
 	}
 	for (size_t i = 0; i < c->tasks_cap && n < 256; i++)
-		if (c->tasks[i] && c->tasks[i]->def && !catalog_retired(c->tasks[i]))
+		if (c->tasks[i] && c->tasks[i]->def && !catalog_retired(c->tasks[i]) &&
+		    !name_is_test(c->tasks[i]->def->name))
 			names[n++] = c->tasks[i]->def->name;
 	names[n] = NULL;
 	t = task_of_workflow(c, name);

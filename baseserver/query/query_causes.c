@@ -14,6 +14,7 @@
 #include "sched/link.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/name.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -244,7 +245,8 @@ static void members_find(struct walk *w)
 
 	for (uint32_t id = 0; id < w->cat->tasks_cap; id++) {
 		const struct cat_task *t = catalog_task(w->cat, id);
-		if (!t || !t->def || strncmp(t->def->name, w->prefix, n) != 0)
+		if (!t || !t->def || strncmp(t->def->name, w->prefix, n) != 0 ||
+		    name_is_test(t->def->name))
 			continue;
 		/* No room is left: of a million that wait no further one is looked at. */
 		for (uint32_t k = t->live; k != SLAB_NONE && !w->is_cut;

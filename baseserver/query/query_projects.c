@@ -11,6 +11,7 @@
 #include "baseserver/query/query_impl.h"
 #include "baseserver/sort/sorter.h"
 #include "sched/task.h"
+#include "sched/name.h"
 #include "util/alloc.h"
 #include "util/json_put.h"
 
@@ -50,7 +51,7 @@ static void project_collect(const struct commander *c, struct project_list *l)
 
 	for (size_t i = 0; i < cat->tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
-		if (t && !catalog_retired(t))
+		if (t && !catalog_retired(t) && !name_is_test(t->def->name))
 			project_get(l, mem_strn(t->def->name, strcspn(t->def->name, "/")))->tasks++;
 	}
 	for (size_t i = 0; i < trusts->n; i++)

@@ -17,6 +17,7 @@
 #include "baseserver/query/query_impl.h"
 #include "rt/thread.h"
 #include "sched/task.h"
+#include "sched/workflow.h"
 #include "sched/when.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -284,7 +285,7 @@ static void print_work(const struct catalog *cat, struct buf *out)
 
 	for (size_t i = 0; i < cat->tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
-		tasks += t && !catalog_retired(t);
+		tasks += t && !catalog_retired(t) && !name_is_test(t->def->name);
 	}
 	put_int(out, "tasks", (int64_t)tasks);
 	put_open(out, "instances", '{');

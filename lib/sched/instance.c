@@ -114,7 +114,14 @@ const char *reason_name(enum reason re)
 
 const char *origin_name(enum origin o)
 {
-	return o == OR_BACKFILL ? "backfill" : o == OR_MANUAL ? "manual" : "cycle";
+	static const char *const names[OR_END] = {
+		[OR_CYCLE] = "cycle",
+		[OR_MANUAL] = "manual",
+		[OR_BACKFILL] = "backfill",
+		[OR_TEST] = "test",
+	};
+
+	return o < OR_END ? names[o] : "?";
 }
 
 static bool keeps_state(enum event ev)

@@ -60,7 +60,9 @@ enum reason {
 	RE_COUNT
 };
 
-enum origin { OR_CYCLE, OR_MANUAL, OR_BACKFILL };
+/* Stored: append only. TEST: of a workflow that is only tried (name_is_test()): it counts where
+ * room is counted, and is left out of what is told of the work that was planned. */
+enum origin { OR_CYCLE, OR_MANUAL, OR_BACKFILL, OR_TEST, OR_END };
 
 enum inst_flag {
 	IF_FROZEN = 1, /* gate 2, this instance */

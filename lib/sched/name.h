@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define NAME_BYTES_MAX 64 /* of one name, or word, in UTF-8 */
 #define NAME_MARKS_MAX 4  /* in a row: no script needs more on one letter */
@@ -34,6 +35,15 @@ const char *title_wrong(const char *text, char ret_why[NAME_WHY_BYTES]);
 /* A name of at most `max` bytes made of any text: each run of what no name may have becomes
  * one _. "": no letter and no digit is left. Different texts may make the same name. */
 void name_make(const char *text, size_t max, char ret[NAME_BYTES_MAX + 1]);
+
+/* What is only tried (sched/workflow.h) has a sign that no name has, after its project. */
+#define NAME_TEST '~'
+static inline bool name_is_test(const char *full)
+{
+	const char *slash = strchr(full, '/');
+
+	return slash && strchr(slash, NAME_TEST);
+}
 
 /* How many bytes of a text to show where it may be long: whole characters. */
 int name_shown(const char *text);

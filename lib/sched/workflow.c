@@ -10,6 +10,7 @@
 #include "sched/workflow_impl.h"
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
 
@@ -186,6 +187,18 @@ static void read_steps(struct wf_reader *r, const struct yaml_node *root)
 	read_hook(r, "failed", &wf->failed);
 }
 
+/* Beside the one of its name, if there is one: nobody is told of it, and it promises nothing. */
+static void be_tried(struct wf_reader *r)
+{
+	struct workflow *wf = r->wf;
+
+	wf->full = pile_fmt(r->pile, "%s%c%d", wf->full, NAME_TEST, (int)wf->test.value);
+	wf->alerts = (struct wf_alerts){ 0 };
+	wf->baselines = (struct wf_text){ 0 };
+	wf->baseline_items = NULL;
+	wf->n_baselines = 0;
+}
+
 /* The document that starts at `root`. Owns nothing; wf->items and kin are in wf->pile. */
 static void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
 {
@@ -212,12 +225,16 @@ static void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
 	if (!wf->name.node)
 		return; /* complained about */
 	wf->full = pile_fmt(r->pile, "%s/%s", wf->project.text, wf->name.text);
+	if (wf->test.value)
+		be_tried(r);
 	if (wf->is_library)
 		wf__read_library(r, root);
 	else if (wf->is_pipeline)
 		read_steps(r, root);
 	else
 		read_tasks(r, root);
+	for (size_t i = 0; wf->test.value && i < wf->n; i++)
+		wf->items[i].state = (struct wf_choice){ 0 }; /* a draft can be tried, too */
 }
 
 static void read_tree(struct workflow *wf, struct diags *d)
@@ -293,6 +310,28 @@ void workflow_print(const struct workflow *wf, struct buf *out)
 	yaml_print(yaml_root(wf->doc), 0, out);
 	if (wf->binds)
 		buf_puts(out, WORKFLOW_BINDS);
+}
+
+void workflow_print_test(const struct workflow *wf, int place, struct buf *out)
+{
+	CHECK(!wf->test.value && !wf->is_library && place > 0 && place <= WORKFLOW_TESTS_MAX);
+	yaml_print(yaml_root(wf->doc), 0, out);
+	buf_printf(out, "test: %d\n", place);
+	if (wf->binds)
+		buf_puts(out, WORKFLOW_BINDS);
+}
+
+int workflow_test(const struct workflow *wf)
+{
+	return wf->test.value;
+}
+
+char *workflow_name_shown(const char *name)
+{
+	const char *mark = name_is_test(name) ? strchr(name, NAME_TEST) : NULL;
+
+	return mark ? mem_fmt("%.*s%s", (int)(mark - name), name, mark + 1 + strspn(mark + 1, "0123456789"))
+	            : mem_str(name);
 }
 
 void workflow_print_json(const struct workflow *wf, struct buf *out)
@@ -525,6 +564,37 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
 		return 0;
 	workflow_cut(set, before, calendars, scopes);
 	return E_INVALID;
+}
+
+/* What a task says of itself goes over what its workflow says. */
+static void drop_states(struct yaml_doc *doc, const struct yaml_node *of)
+{
+	if (!of || of->kind == YAML_SCALAR)
+		return;
+	for (size_t i = 0; i < of->n; i++)
+		if (of->items[i]->kind == YAML_MAP && yaml_get(of->items[i], "state"))
+			yaml_graft(doc, of->items[i], "state", NULL);
+}
+
+void workflow_make_draft(struct workflow_set *set, size_t i, struct diags *d)
+{
+	static const char text[] = "draft";
+	struct workflow *wf = set->items[i];
+	const struct yaml_node *root = yaml_root(wf->doc), *defaults = yaml_get(root, "defaults");
+	struct yaml_doc **docs;
+	size_t n;
+
+	if (wf->is_library || yaml_read(text, sizeof text - 1, wf->file, d, &docs, &n) < 0)
+		return;
+	CHECK(n == 1);
+	if (!yaml_get(root, "state") || !yaml_is(yaml_get(root, "state"), text))
+		yaml_graft(wf->doc, root, "state", yaml_root(docs[0]));
+	if (defaults && defaults->kind == YAML_MAP && yaml_get(defaults, "state"))
+		yaml_graft(wf->doc, defaults, "state", NULL);
+	drop_states(wf->doc, yaml_get(root, "tasks"));
+	wf__read_again(wf, d);
+	yaml_free(docs[0]);
+	free(docs);
 }
 
 size_t workflow_set_count(const struct workflow_set *set)

@@ -20,6 +20,7 @@
 #define INFRA_MAX_DEFAULT          10
 #define WORKFLOW_OUTPUTS_BYTES_MAX 16384  /* of all outputs of one instance, as JSON */
 #define WORKFLOW_NEEDS_MAX         100000 /* links of one task */
+#define WORKFLOW_TESTS_MAX         999    /* of one workflow at a time */
 
 struct buf;
 struct calendar;
@@ -52,6 +53,8 @@ void workflow_print_json(const struct workflow *wf, struct buf *out);
 /* It is saved now: values that others give are data in it (sched/code.h), and it says so from now
  * on. One without macros stays as it is. */
 void workflow_bind(struct workflow_set *set, size_t i);
+/* `state: draft` for all of it, whatever it said; of a library nothing changes. */
+void workflow_make_draft(struct workflow_set *set, size_t i, struct diags *d);
 /* The full name of its i-th task when values of others become a part of what it runs: the task says
  * `raw`, or the document was saved by a release that knew no other way. NULL: they are data. */
 const char *workflow_splices(const struct workflow *wf, size_t i);
@@ -75,6 +78,21 @@ const char *wf_alert_recipient(const struct wf_alerts *all, const char *task, co
 /* `late_after` and `long_after` of a task by its full name; 0: none. */
 int64_t workflow_late_after_us(const struct workflow *wf, const char *task);
 int64_t workflow_long_after_us(const struct workflow *wf, const char *task);
+
+/* --- workflows that are only tried
+ *
+ * A test run of a drawn workflow is a workflow of its own for as long as it lasts, beside the one
+ * of its name: "retail/shop~2" is the second that is tried at the time. No name has that sign, so
+ * that whoever reads a name of a workflow or a task knows it. Its document has the key `test`,
+ * which people never write; it has no alerts and no baselines, and its tasks name each other as the
+ * drawn ones do. */
+
+/* A name that name_is_test(), as it was drawn: "retail/shop/load". The caller's. */
+char *workflow_name_shown(const char *name);
+/* In which place it is tried; 0: it is not. */
+int workflow_test(const struct workflow *wf);
+/* Append it as YAML, to be tried in that place, 1..WORKFLOW_TESTS_MAX. */
+void workflow_print_test(const struct workflow *wf, int place, struct buf *out);
 
 /* --- sets */
 

@@ -46,13 +46,19 @@ static struct place place_of(const struct wf_made *m, size_t i, const struct yam
 /* What a name means in this workflow: project/workflow/task. */
 static const char *full_name(struct wf_compiler *c, const struct wf_made *m, const char *name)
 {
+	const struct workflow *wf = m->wf;
 	const char *slash = strchr(name, '/');
 
 	if (!slash)
-		return pile_fmt(c->pile, "%s/%s", m->wf->full, name);
+		return pile_fmt(c->pile, "%s/%s", wf->full, name);
 	if (!strchr(slash + 1, '/'))
-		return pile_fmt(c->pile, "%s/%s", m->wf->project.text, name);
-	return name;
+		name = pile_fmt(c->pile, "%s/%s", wf->project.text, name);
+	if (!wf->test.value)
+		return name;
+	/* Its own tasks are those that are tried, not the saved ones of that name. */
+	const char *own = pile_fmt(c->pile, "%s/%s/", wf->project.text, wf->name.text);
+	size_t n = strlen(own);
+	return strncmp(name, own, n) == 0 ? pile_fmt(c->pile, "%s/%s", wf->full, name + n) : name;
 }
 
 /* The part of a candidate's name that compares with a name as it was written; NULL: none does. */

@@ -18,7 +18,7 @@ static bool has_numbers(const struct store_batch *b)
 static int check_image(const struct instance *i, struct err *err)
 {
 	if (i->state == ST_NONE || i->state >= ST_COUNT || i->reason >= RE_COUNT ||
-	    i->origin > OR_BACKFILL || i->intent > KI_REPLACE)
+	    i->origin >= OR_END || i->intent > KI_REPLACE)
 		return err_set(err, E_INVALID,
 		               "instance %" PRIu32 "/%" PRId64 "/%" PRId32
 		               ": a state, reason, origin or intent that does not exist",

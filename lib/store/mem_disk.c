@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/name.h"
 #include "util/alloc.h"
 #include "util/check.h"
 
@@ -330,14 +331,15 @@ static void write_alert(struct mem_disk *d, const struct store_alert *a)
 	PUT(d->alerts, d->n_alerts, &one, own_alert, free_alert, order_alerts);
 }
 
-static void drop_drafts(struct mem_disk *d, const struct store_doc *newest)
+/* All but the newest so many versions go. */
+static void drop_former(struct mem_disk *d, const struct store_doc *newest, uint32_t stay)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_docs; i++) {
 		struct store_doc *at = &d->docs[i];
-		if (at->kind == DOC_DRAFT && at->id == newest->id &&
-		    at->version + STORE_DRAFTS_MAX <= newest->version)
+		if (at->kind == newest->kind && at->id == newest->id &&
+		    at->version + stay <= newest->version)
 			free_doc(at);
 		else
 			d->docs[n++] = *at;
@@ -350,7 +352,9 @@ static void write_doc(struct mem_disk *d, const struct store_doc *doc)
 	CHECK(doc->kind < DOC_END);
 	PUT(d->docs, d->n_docs, doc, own_doc, free_doc, order_docs);
 	if (doc->kind == DOC_DRAFT)
-		drop_drafts(d, doc);
+		drop_former(d, doc, STORE_DRAFTS_MAX);
+	if (doc->kind == DOC_WORKFLOW && name_is_test(doc->name))
+		drop_former(d, doc, 1);
 }
 
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b)

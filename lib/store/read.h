@@ -67,6 +67,9 @@ struct read_filter {
 	uint32_t broker;   /* of the present or last attempt; 0: any */
 	int64_t from, to;  /* run_date in [from, to); both 0: any */
 	bool parts;        /* parts and test runs too, else part 0 only */
+	/* Of workflows that are only tried (sched/workflow.h), too; where tasks or a workflow are
+	 * named they are. */
+	bool tests;
 	/* Ranges of dates left out that reach into [from, to), among the instances, each at its
 	 * first date, in a descending list at its last one; the same ctx. NULL: none show. */
 	int (*each_range)(void *ctx, const struct store_range *r);
@@ -167,6 +170,7 @@ struct read_task_filter {
 	const char *prefix; /* of the name, bytes; NULL or "": any */
 	uint32_t states;    /* bits 1u << enum task_state; 0: any */
 	uint32_t workflow;  /* 0: any */
+	bool tests; /* of workflows that are only tried, too; a prefix or a workflow may name one */
 };
 
 /* By name. */
@@ -183,6 +187,7 @@ int read_links(struct reader *r, uint32_t task, bool children,
 struct read_docs_of {
 	enum store_doc_kind kind;
 	bool retired_too;
+	bool tests; /* workflows that are only tried, too */
 };
 int read_docs(struct reader *r, const struct read_docs_of *of, const struct read_page *page,
               int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);

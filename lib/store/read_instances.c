@@ -100,6 +100,8 @@ static void instances_where(struct reader *r, struct buf *q, const struct read_f
 		read__put(r, q, " AND broker_id = ?", "i", (int64_t)f->broker);
 	if (!f->parts)
 		buf_puts(q, " AND part = 0");
+	if (!f->tests && !f->n_tasks && !f->workflow)
+		read__put(r, q, " AND origin <> ?", "i", (int64_t)OR_TEST);
 }
 
 static const char *column(const struct query *c, int i)

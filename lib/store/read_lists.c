@@ -6,6 +6,7 @@
  * that the caller need not say it again. */
 #include <stdlib.h>
 
+#include "sched/name.h"
 #include "store/read_impl.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -134,6 +135,12 @@ static int task_row(struct row_sink *sink, struct rows *q, int64_t *key, struct 
 	return sink->each.task(sink->ctx, &t);
 }
 
+/* Names of what is only tried have a sign that is in no other (sched/workflow.h). */
+static void where_no_tests(struct buf *q, const char *column)
+{
+	buf_printf(q, " AND instr(%s, '%c') = 0", column, NAME_TEST);
+}
+
 static int64_t characters(const char *utf8)
 {
 	int64_t n = 0;
@@ -152,6 +159,8 @@ static void where_task(struct reader *r, struct buf *q, const struct read_task_f
 		          f->prefix, characters(f->prefix), f->prefix);
 	if (f->workflow)
 		read__put(r, q, " AND workflow_id = ?", "i", (int64_t)f->workflow);
+	else if (!f->tests && !(f->prefix && name_is_test(f->prefix)))
+		where_no_tests(q, "task_name");
 	if (!f->states)
 		return;
 	for (int i = 0; i < 4; i++)
@@ -233,6 +242,11 @@ int read_links(struct reader *r, uint32_t task, bool children,
 	read__put(r, &q, ", " LINK_COLUMNS_BUT_ENDS " FROM lb_task_link WHERE ? = ?", "ni",
 	          children ? "task_from_id" : "task_to_id", (int64_t)task);
 	read__see_tasks(r, &q, children ? "task_from_id" : "task_to_id");
+	if (children) {
+		buf_puts(&q, " AND EXISTS (SELECT 1 FROM lb_task WHERE task_id = task_to_id");
+		where_no_tests(&q, "task_name");
+		buf_puts(&q, ")");
+	}
 	buf_puts(&q, " ORDER BY task_to_id, seq");
 	return one_list(r, "lb_task_link", &q, &sink, NULL, err);
 }
@@ -299,6 +313,8 @@ int read_docs(struct reader *r, const struct read_docs_of *of, const struct read
 	where_newest(r, &q, of->kind);
 	if (!of->retired_too)
 		buf_puts(&q, " AND retired = 0");
+	if (of->kind == DOC_WORKFLOW && !of->tests)
+		where_no_tests(&q, "name");
 	read__see_docs(r, &q, of->kind, false);
 	where_id(r, &q, page, &from);
 	return one_page(

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "sched/name.h"
 #include "store/sqlite.h"
 #include "util/err.h"
 
@@ -74,14 +75,16 @@ static int write_action(struct sqlite_store *s, struct read_action a, struct err
 	return sql_run(s, q, err);
 }
 
-static int drop_drafts(struct sqlite_store *s, const struct store_doc *d, struct err *err)
+/* All but the newest so many versions go. */
+static int drop_former(struct sqlite_store *s, enum sql_id which, const struct store_doc *d, int stay,
+                       struct err *err)
 {
 	sqlite3_stmt *q = NULL;
-	int r = sql_get(s, SQL_DRAFTS_GO, &q, err);
+	int r = sql_get(s, which, &q, err);
 
 	if (r < 0)
 		return r;
-	sql_bind(q, "ii", (int64_t)d->id, (int64_t)d->version - STORE_DRAFTS_MAX);
+	sql_bind(q, "ii", (int64_t)d->id, (int64_t)d->version - stay);
 	return sql_run(s, q, err);
 }
 
@@ -100,9 +103,12 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 	sqlite3_bind_text64(q, 7, d->body ? d->body : "", d->body ? d->body_len : 0, SQLITE_STATIC,
 	                    SQLITE_UTF8);
 	r = sql_run(s, q, err);
+	bool is_test = d->kind == DOC_WORKFLOW && name_is_test(text_or_empty(d->name));
 	if (r == 0 && d->kind == DOC_DRAFT)
-		r = drop_drafts(s, d, err);
-	if (r == 0 && docs[d->kind].action)
+		r = drop_former(s, SQL_DRAFTS_GO, d, STORE_DRAFTS_MAX, err);
+	if (r == 0 && is_test)
+		r = drop_former(s, SQL_TESTS_GO, d, 1, err);
+	if (r == 0 && docs[d->kind].action && !is_test) /* the test run is the action */
 		r = write_action(s, audit_of_doc(d, docs[d->kind].action), err);
 	return r;
 }

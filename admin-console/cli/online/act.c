@@ -6,6 +6,7 @@
  * question and waiting are command_send.c. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "admin-console/cli/online/ask.h"
 #include "sched/when.h"
@@ -13,6 +14,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/json_in.h"
 #include "util/yaml.h"
 
 /* --- values ------------------------------------------------------------------------------- */
@@ -242,7 +244,18 @@ static const struct opt kill_options[] = {
 static const struct opt test_run_options[] = {
 	{ "file", 'i', "FILE", "as it stands in this workflow's file, not as saved", TAKE_OWN,
 	  "document", NULL, put_file, 1 },
-	RUN_SELECTION,
+	{ "up-to", 0, "TASK", "with --workflow FILE: only this task and what it waits for",
+	  .group = 1 },
+	PARAM,
+	NO_OP,
+	DATES,
+	{ "task", 0, "TASK", "this task too (repeatable)", TAKE_ITEM, "selection.tasks",
+	  .group = 2 },
+	{ "workflow", 0, "FILE|WORKFLOW",
+	  "the workflow in this file, saved or not, as one: its links hold; of the name of a saved "
+	  "one each task by itself",
+	  .check = check_once, .group = 2 },
+	HOW_RUNS,
 };
 
 /* The begin of what goes online, and no range of dates. */
@@ -259,6 +272,70 @@ static const struct opt plain_options[] = { SELECTION };
 static const struct opt enqueue_options[] = { RUN_SELECTION };
 static const struct opt workflow_options[] = { HOW };
 
+/* --- a workflow as it is drawn -------------------------------------------------------------- */
+
+static bool is_file(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return access(name, F_OK) == 0 ||
+	       (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
+}
+
+/* Options that say which dates of saved tasks. */
+static void drawn_check(const struct asked *q, struct argp_state *state)
+{
+	static const char *const others[] = { "file", "from", "to",   "every",
+		                              "state", "id",  "task", NULL };
+	const cJSON *dates = json_get(json_get(q->body, "selection"), "dates");
+
+	for (size_t i = 0; others[i]; i++)
+		if (given_if(q, others[i]))
+			argp_error(state, "--%s does not go with --workflow FILE", others[i]);
+	if (q->words.n > 0)
+		argp_error(state, "--workflow FILE runs the workflow in the file; a part of it is "
+		                  "--up-to TASK, its date --date D");
+	if (cJSON_GetArraySize(dates) > 1)
+		argp_error(state, "with --workflow FILE one date is expected");
+}
+
+static void drawn_take(struct asked *q, const char *file, struct argp_state *state)
+{
+	static const struct opt document = { .to = "document" };
+	const char *date = given_if(q, "date"), *up_to = given_if(q, "up-to");
+
+	drawn_check(q, state);
+	cJSON_DeleteItemFromObjectCaseSensitive(q->body, "selection");
+	put_file(q, &document, file, state);
+	if (date)
+		body_text(q, "date", date);
+	if (up_to)
+		body_text(q, "up_to", up_to);
+}
+
+static void test_run_take(struct asked *q, struct argp_state *state)
+{
+	const char *workflow = given_if(q, "workflow");
+
+	if (workflow && is_file(workflow)) {
+		drawn_take(q, workflow, state);
+		return;
+	}
+	if (given_if(q, "up-to") || given_if(q, "param") || given_if(q, "no-op"))
+		argp_error(state, "--up-to, --param and --no-op go with --workflow FILE%s",
+		           workflow ? ", and there is no such file" : "");
+	if (workflow)
+		body_text(q, "selection.workflow", workflow);
+	words_take(q, state);
+}
+
+static int test_run_ask(struct asked *q)
+{
+	const char *workflow = given_if(q, "workflow");
+
+	return command_ask_as(q, workflow && is_file(workflow) ? "test-start" : NULL);
+}
+
 #define ACT(name) \
 	const struct verb verb_act_##name = { command_ask, name##_options, 0, WORDS_ANY, \
 		                              .check = words_take }
@@ -272,7 +349,8 @@ ACT_WORKFLOW(release);
 ACT(redo);
 ACT(backfill);
 ACT(kill);
-ACT(test_run);
+const struct verb verb_act_test_run = { test_run_ask, test_run_options, 0, WORDS_ANY,
+	                                .check = test_run_take };
 ACT(online);
 ACT(run_now);
 ACT(priority);

@@ -154,6 +154,9 @@ static void changes_print(const cJSON *answer, FILE *to)
 			        text_of(c, "run_dates"), text_of(c, "first_label"));
 			fprintf(to, " to %s%s)", text_of(c, "last_label"), left_out_of(c));
 		}
+		if (text_of(c, "fires_label")[0])
+			fprintf(to, " (first run %s, due %s %s)", text_of(c, "fires_label"),
+			        text_of(c, "fires_local"), text_of(c, "zone"));
 		fputc('\n', to);
 		paint(to, sign, false);
 		cJSON_ArrayForEach(f, json_get(c, "fields")) {
@@ -414,6 +417,10 @@ static int diff(struct asked *q)
 static const struct opt apply_options[] = {
 	{ "dry-run", 'd', NULL, "only show what would change" },
 	{ "message", 'm', "TEXT", "why, kept with the version", TAKE_TEXT, "message" },
+	{ "draft", 0, NULL,
+	  "save workflows with `state: draft`, whatever they say: nothing of them runs before they "
+	  "go online",
+	  TAKE_TRUE, "draft" },
 	{ "retire", 'r', NULL, "retire tasks that the workflow no longer names", TAKE_TRUE,
 	  "retire" },
 	{ "detach", 'D', NULL, "take links of others to retired tasks out", TAKE_TRUE, "detach" },

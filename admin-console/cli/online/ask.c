@@ -148,15 +148,22 @@ int ask_each(struct asked *q, const char *done)
 
 int command_ask(struct asked *q)
 {
+	return command_ask_as(q, NULL);
+}
+
+int command_ask_as(struct asked *q, const char *as)
+{
 	bool waits = given_if(q, "wait") || given_if(q, "follow");
 
 	if (given_if(q, "timeout") && !waits)
 		return cli_fail(CLI_USAGE, "--timeout goes with --wait or --follow");
-	char *kind = mem_str(q->verb->call ? q->verb->call : q->cli->command->name);
+	char *kind = mem_str(as              ? as
+	                     : q->verb->call ? q->verb->call
+	                                     : q->cli->command->name);
 	struct online o = { 0 };
 	int code = online_open(q->cli, &o);
 
-	if (!q->verb->call && strchr(kind, ' '))
+	if (!as && !q->verb->call && strchr(kind, ' '))
 		*strchr(kind, ' ') = '-';
 	if (code == CLI_OK && q->verb->prepare)
 		code = q->verb->prepare(&o, q);

@@ -6,6 +6,7 @@
 
 int ask(struct asked *q);         /* one call */
 int command_ask(struct asked *q); /* a command of the server: `call` is its kind */
+int command_ask_as(struct asked *q, const char *kind); /* NULL: as above */
 /* One call for each word; a line for each: WORD `done`. */
 int ask_each(struct asked *q, const char *done);
 

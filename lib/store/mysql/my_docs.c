@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "sched/name.h"
 #include "store/mysql/mysql.h"
 #include "util/err.h"
 
@@ -73,10 +74,11 @@ static int write_action(struct my_store *s, struct read_action a, struct err *er
 	return my_out_end(&o, r, err);
 }
 
-static int drop_drafts(struct my_store *s, const struct store_doc *d, struct err *err)
+/* All but the newest so many versions go. */
+static int drop_former(struct my_store *s, const struct store_doc *d, int stay, struct err *err)
 {
-	return my_do(s, err, "DELETE FROM lb_draft WHERE id = ? AND version <= ?", "ii",
-	             (int64_t)d->id, (int64_t)d->version - STORE_DRAFTS_MAX);
+	return my_do(s, err, "DELETE FROM ? WHERE id = ? AND version <= ?", "nii",
+	             doc_table(d->kind), (int64_t)d->id, (int64_t)d->version - stay);
 }
 
 static int write_doc(struct my_store *s, const struct store_doc *d, struct err *err)
@@ -96,9 +98,10 @@ static int write_doc(struct my_store *s, const struct store_doc *d, struct err *
 	my_quote(s->db, b, d->body ? d->body : "", d->body ? d->body_len : 0);
 	buf_putc(b, ')');
 	r = my_run(s, (const char *)buf_at(b), b->len, err);
-	if (r == 0 && d->kind == DOC_DRAFT)
-		r = drop_drafts(s, d, err);
-	if (r == 0 && actions[d->kind])
+	bool is_test = d->kind == DOC_WORKFLOW && name_is_test(d->name);
+	if (r == 0 && (d->kind == DOC_DRAFT || is_test))
+		r = drop_former(s, d, is_test ? 1 : STORE_DRAFTS_MAX, err);
+	if (r == 0 && actions[d->kind] && !is_test) /* the test run is the action */
 		r = write_action(s, audit_of_doc(d, actions[d->kind]), err);
 	return r;
 }
