@@ -257,26 +257,10 @@ static int apply_judge(struct apply *a)
 	return r == 0 ? take_begin(a) : r;
 }
 
-/* Who tries a workflow says so by another command; the mark is none to be saved with. */
-static int refuse_tests(const struct apply *a)
-{
-	for (size_t i = 0; i < workflow_set_count(a->set); i++) {
-		const struct workflow *wf = workflow_set_at(a->set, i);
-		if (workflow_test(wf))
-			return refuse(a->f, E_INVALID, "args.documents", "leave `test` out",
-			              "%.300s: `test` is the server's mark of a workflow that is "
-			              "only tried (`sirdar test-run --workflow`)",
-			              workflow_name(wf));
-	}
-	return 0;
-}
-
 static int read(struct apply *a)
 {
 	int r = apply__read(a);
 
-	if (r == 0)
-		r = refuse_tests(a);
 	if (r == 0)
 		r = apply__dependents(a);
 	if (r == 0)

@@ -156,9 +156,23 @@ static bool is_stored(const struct apply *a, const struct workflow *wf)
 	return same;
 }
 
+/* Who tries a workflow says so by another command; the mark is none to be saved with. */
+static int refuse_tests(const struct apply *a)
+{
+	for (size_t i = 0; i < workflow_set_count(a->set); i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		if (workflow_test(wf))
+			return refuse(a->f, E_INVALID, "args.documents", "leave `test` out",
+			              "%.300s: `test` is the server's mark of a workflow that is "
+			              "only tried (`sirdar test-run --workflow`)",
+			              workflow_name(wf));
+	}
+	return 0;
+}
+
 int apply__bind(struct apply *a)
 {
-	int r = 0;
+	int r = a->diags.errors ? 0 : refuse_tests(a);
 
 	for (size_t i = 0; r == 0 && a->diags.errors == 0 && i < workflow_set_count(a->set); i++) {
 		workflow_bind(a->set, i);

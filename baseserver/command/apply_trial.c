@@ -217,20 +217,13 @@ static const struct task **members_of(const struct apply *a, size_t *ret_n)
 	return all;
 }
 
-static void print_dates(const struct order *o, const struct task *const *tasks, size_t n,
-                        struct buf *out)
-{
-	put_int(out, "instances", (int64_t)o->sel.n_instances);
-	start__print_dates(o, tasks, n, out);
-}
-
 /* For the answer: what is run. */
 static void print_trial(struct apply *a, const struct task *const *tasks, size_t n)
 {
 	struct buf *out = &a->changes;
 	char *shown = workflow_name_shown(a->cmd->tried);
 
-	put_open(out, "test", '{');
+	put_open(out, "trial", '{');
 	put_text(out, "workflow", shown);
 	put_text(out, "name", a->cmd->tried);
 	put_open(out, "tasks", '[');
@@ -238,8 +231,8 @@ static void print_trial(struct apply *a, const struct task *const *tasks, size_t
 		put_text(out, NULL, strrchr(tasks[i]->name, '/') + 1);
 	put_close(out, ']');
 	put_int(out, "n_tasks", (int64_t)n);
-	print_dates(&a->cmd->o, tasks, n, out);
 	put_close(out, '}');
+	start__print_dates(&a->cmd->o, tasks, n, out);
 	free(shown);
 }
 
@@ -263,6 +256,8 @@ static int trial_judge(struct apply *a)
 		r = start__dates(o, members, n, a->f);
 	if (r == 0)
 		print_trial(a, members, n);
+	if (r == 0 && a->cmd->dry)
+		a->cmd->tally.total = (int64_t)o->sel.n_instances;
 	free(members);
 	/* Once it is saved they are chosen anew, from what is saved then (trial_chosen()). */
 	if (r < 0 || !a->cmd->dry) {

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import BIN, Site, main, test, until  # noqa: E402
 
 DAY, AT = "2026-03-01", "2026-03-01T00:00:00Z"
 HEAD = """workflow: {name}
@@ -81,8 +81,8 @@ SHOP = {
 @test
 def a_workflow_that_was_never_saved_runs_as_one_and_leaves_nothing_behind(s):
     answer = start(s, drawn("shop", SHOP))
-    assert answer["test"]["workflow"] == "retail/shop" and answer["test"]["tasks"] == ["load", "rollup", "ship"], answer
-    assert answer["test"]["dates"]["first_label"] == DAY, answer
+    assert answer["trial"]["workflow"] == "retail/shop" and answer["trial"]["tasks"] == ["load", "rollup", "ship"], answer
+    assert answer["dates"]["first_label"] == DAY, answer
     done = over(s, answer)
     assert done["state"] == "done" and done["error"] == "", done
     assert states(s, answer) == {"load": "Succ", "rollup": "Succ", "ship": "Succ"}, states(s, answer)
@@ -152,7 +152,7 @@ def a_kill_ends_its_members_and_a_cancel_all_of_it(s):
     long = {"a": sh("sleep 600"), "b": sh("echo b", ["a"])}
     answer = start(s, drawn("long", long))
     until_states(s, answer, a="Running")
-    s.command("kill", selection={"workflow": answer["test"]["name"], "states": ["Ready", "Running"]})
+    s.command("kill", selection={"workflow": answer["trial"]["name"], "states": ["Ready", "Running"]})
     assert over(s, answer)["state"] == "done"
     assert states(s, answer) == {"a": "Killed", "b": "Killed"}, states(s, answer)
     answer = start(s, drawn("long", long))
@@ -205,5 +205,164 @@ def a_pipeline_a_sensor_a_branch_and_a_dry_run_are_tried_like_any(s):
     nothing_is_left(s)
 
 
+def person(s, name, **more):
+    word = f"{name}s own long word"
+    status, said = s.ask("POST", "/api/v1/users", {"user": name, "role": "developer", "password": word, **more})
+    assert status in (200, 409), said
+    return lambda kind, **args: s.as_person(name, word, "POST", "/api/v1/commands",
+                                            {"kind": kind, "args": args, "request_id": os.urandom(16).hex()})
+
+
+@test
+def who_tries_is_a_developer_of_the_project_and_what_is_unsafe_is_judged_as_at_a_save(s):
+    ann = person(s, "ann", projects=["retail"])
+    status, said = ann("test-start", document=drawn("hers", {"a": sh("echo a")}), date=DAY)
+    assert status in (200, 202), said
+    over(s, said)
+    status, said = ann("test-start", document=drawn("hers", {"a": sh("echo a")}).replace("project: retail", "project: other"), date=DAY)
+    assert status == 403 and "other" in json.dumps(said), (status, said)
+    raw = drawn("hers", {"a": sh("echo ${biz_date}", raw=True)})
+    tried, saved = ann("test-start", document=raw, date=DAY), ann("apply", documents=[{"name": "d", "text": raw}])
+    assert tried[0] == saved[0] == 403 and "unsafe" in json.dumps(tried[1]), (tried, saved)
+    viewer = person(s, "vera", role="viewer")
+    assert viewer("test-start", document=drawn("hers", {"a": sh("echo a")}))[0] == 403
+    nothing_is_left(s)
+
+
+@test
+def what_is_wrong_is_refused_before_anything_is_saved(s):
+    for text, status, words in (
+            (drawn("w", {"a": {"type": "nosuch"}}), 400, "nosuch"),
+            (drawn("w", {"a": sh("x", ["b"])}), 400, "there is no task"),
+            (drawn("w", {"a": sh("x", pools={"none": 1})}), None, "none"),
+            (drawn("w", {"a": sh("x")}) + "---\n" + drawn("v", {"a": sh("x")}), 400, "one workflow is expected"),
+            (drawn("w", {"a": sh("x")}) + "test: 3\n", 400, "test"),
+            ("library: l\nproject: retail\ntasks:\n  a: {type: noop}\n", 400, "one workflow is expected")):
+        said = start(s, text, expect=(400, 404, 409) if status is None else (status,))
+        assert words in json.dumps(said), (words, said)
+    said = s.apply(drawn("w", {"a": sh("x")}) + "test: 3\n", expect=(400,))
+    assert "only tried" in json.dumps(said), said
+    said = start(s, drawn("w", {"a": sh("x")}), date="2025-01-01", expect=(400,))
+    assert "no task of what is started has a planned date" in json.dumps(said), said
+    said = start(s, drawn("w", {"a": sh("x")}), params={"nobody_asks": "1"}, expect=(400,))
+    assert "nothing that runs uses a parameter of that name" in json.dumps(said), said
+    dry = s.command("test-start", dry_run=True, document=drawn("w", {"a": sh("x"), "b": sh("y", ["a"])}), date=DAY)
+    assert dry["total"] == 2 and dry["trial"]["tasks"] == ["a", "b"], dry
+    nothing_is_left(s)
+
+
+@test
+def parameters_secrets_and_targets_are_those_of_the_saved_one(s):
+    made = {"kind": "server-set", "args": {"server": "store", "kind": "http", "host": "127.0.0.1", "port": 1, "projects": ["retail"]},
+            "request_id": os.urandom(16).hex()}
+    status, said = s.ask("POST", "/api/v1/commands", made)
+    assert status in (200, 202), said
+    text = drawn("uses", {"a": sh("echo keep ${keep} host ${server.store.host}")}).replace("tasks:\n", "parameters: {keep: '3'}\ntasks:\n")
+    answer = start(s, text, params={"keep": "7"})
+    assert over(s, answer)["state"] == "done" and states(s, answer) == {"a": "Succ"}, states(s, answer)
+    assert "keep 7 host 127.0.0.1" in str(log_of(s, answer, "a")), log_of(s, answer, "a")
+    other = text.replace("project: retail", "project: foreign")
+    tried, saved = start(s, other, expect=(400, 403, 404)), s.apply(other, expect=(400, 403, 404))
+    assert "store" in json.dumps(tried) and tried["error"]["code"] == saved["error"]["code"], (tried, saved)
+
+
+@test
+def nobody_begins_redoes_or_saves_anything_of_it_while_it_lasts(s):
+    answer = start(s, drawn("kept", {"a": sh("sleep 600")}))
+    until_states(s, answer, a="Running")
+    name = answer["trial"]["name"]
+    for kind, args in (("run-start", {}), ("retire", {}), ("freeze", {}), ("offline", {}), ("online", {}), ("test-run", {})):
+        said = s.command(kind, selection={"workflow": name}, expect=(409,), **args)
+        assert "is of a test run" in json.dumps(said), said
+    said = s.command("command-pause", command=answer["command"], expect=(202, 409))
+    assert "not paused" in json.dumps(s.command_over(said) if "command" in said else said), said
+    assert "~" not in s.sirdar("export", "retail", expect=None).stdout
+    assert "~" not in s.sirdar("status").stdout + s.sirdar("run", "list").stdout
+    s.command("apply", documents=[{"name": "x", "text": drawn("kept2", {"a": sh("echo")}).replace("start_date: 2026-01-01", "start_date: 2026-01-01\nend_date: 2026-01-02")}], prune=["retail"], retire=True)
+    assert states(s, answer) == {"a": "Running"}, states(s, answer)
+    s.command("command-cancel", command=answer["command"])
+    assert over(s, answer)["state"] == "cancelled"
+    nothing_is_left(s)
+
+
+@test
+def the_command_line_tries_a_file_waits_and_says_how_it_ended(s):
+    (s.dir / "shop.yaml").write_text(drawn("shop", SHOP))
+    (s.dir / "bad.yaml").write_text(drawn("bad", {"a": sh("exit 3"), "b": sh("echo b", ["a"])}))
+    said = s.sirdar("test-run", "--workflow", "shop.yaml", "--date", DAY, "--wait")
+    assert "3 succeeded" in said.stdout, said
+    said = s.sirdar("test-run", "--workflow", "shop.yaml", "--up-to", "rollup", "--date", DAY, "--no-op", "--wait")
+    assert "2 succeeded" in said.stdout, said
+    said = s.sirdar("test-run", "--workflow", "bad.yaml", "--date", DAY, "--wait", expect=7)
+    assert "failed" in said.stdout + said.stderr, said
+    said = s.sirdar("test-run", "--workflow", "shop.yaml", "--date", DAY, "--dry-run")
+    assert "3 instances" in said.stdout and DAY in said.stdout, said
+    said = s.sirdar("test-run", "--workflow", "none.yaml", expect=None)
+    assert said.returncode != 0 and "none.yaml" in said.stderr, said
+    said = s.sirdar("test-run", "--workflow", "shop.yaml", "retail/shop/load", expect=None)
+    assert said.returncode != 0 and "--up-to TASK" in said.stderr, said
+    said = s.sirdar("test-run", "--up-to", "x", "retail/shop/load", expect=None)
+    assert said.returncode != 0 and "go with --workflow FILE" in said.stderr, said
+    nothing_is_left(s)
+
+
+@test
+def an_apply_says_when_it_first_runs_and_saves_a_draft_when_it_is_asked_to(s):
+    (s.dir / "fires.yaml").write_text("workflow: fires\nproject: plans\ntimezone: Asia/Shanghai\nstart_date: 2026-01-01\n"
+                                      "defaults: {type: noop, cycle: day, offset: 02:30, catchup: {mode: none}}\ntasks: {a: {}, b: {needs: [a], state: online}}\n")
+    said = s.sirdar("apply", "fires.yaml", "--draft").stdout
+    assert "first run" not in said, said
+    assert {t["task_status"] if "task_status" in t else t["state"] for t in s.get("/api/v1/tasks?limit=500")["items"] if "plans/fires" in json.dumps(t)} == {"draft"}
+    assert "state: draft" in s.get("/api/v1/workflows/plans/fires")["document"]
+    said = s.sirdar("apply", "fires.yaml").stdout
+    lines = [x for x in said.splitlines() if "first run" in x]
+    assert len(lines) == 2 and all("02:30 Asia/Shanghai)" in x for x in lines), said
+    plan = s.apply((s.dir / "fires.yaml").read_text().replace("02:30", "03:30"), dry_run=True)
+    due = [c for c in plan["changes"] if c["kind"] == "task"]
+    assert all(c["fires_local"].endswith("03:30") and c["fires_due"].endswith("19:30:00Z") for c in due), due
+
+
+@test
+def numbers_of_tasks_are_given_back_and_two_at_a_time_stand_beside_each_other(s):
+    def used():
+        with sqlite3.connect(f"file:{s.dir}/base/sirdar.db?mode=ro", uri=True, timeout=30) as db:
+            return db.execute("SELECT max(task_id), count(*) FROM lb_task").fetchone()
+    over(s, start(s, drawn("shop", SHOP)))
+    before = used()
+    for _ in range(20):
+        over(s, start(s, drawn("shop", SHOP)))
+    assert used() == before, (before, used())
+    go = s.dir / "go2"
+    two = [start(s, drawn("shop", {"load": sh(f"until [ -e {go} ]; do sleep 0.2; done")})) for _ in range(2)]
+    assert [x["trial"]["name"] for x in two] == ["retail/shop~1", "retail/shop~2"], two
+    go.touch()
+    assert [over(s, x)["state"] for x in two] == ["done", "done"]
+    nothing_is_left(s)
+
+
+@test
+def limits_are_named_and_what_lasts_too_long_is_ended(s):
+    s.base.argv[:] = s.argv("baseserver", dict(s.base_sets, person_tests_max=2, project_tests_max=3, test_run_max_ms=4000))
+    s.base.restart()
+    s.wait_broker("b1", ["shell"])
+    long = drawn("long", {"a": sh("sleep 600"), "b": sh("echo", ["a"])})
+    first = [start(s, long), start(s, long)]
+    said = start(s, long, expect=(429,))
+    assert "person_tests_max allows 2" in json.dumps(said), said
+    ann = person(s, "ann", projects=["retail"])
+    status, third = ann("test-start", document=long, date=DAY)
+    assert status in (200, 202), third
+    status, said = ann("test-start", document=long, date=DAY)
+    assert status == 429 and "project_tests_max allows 3" in json.dumps(said), (status, said)
+    for answer in (*first, third):
+        done = over(s, answer)
+        assert done["state"] == "failed" and "test_run_max_ms" in done["error"], done
+        assert states(s, answer) == {"a": "Killed", "b": "Skipped"}, states(s, answer)
+    s.base.argv[:] = s.argv("baseserver", s.base_sets)
+    s.base.restart()
+    s.wait_broker("b1", ["shell"])
+    nothing_is_left(s)
+
+
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("drawn").start(types=("shell:8", "noop:64", "sensor:4"))))
+    sys.exit(main(lambda: Site("drawn", types_dir=BIN.parent / "types").start(types=("shell:8", "noop:64", "sensor:4"))))

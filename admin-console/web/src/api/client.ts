@@ -42,7 +42,17 @@ export interface Diagnosis {
 	hint: string
 }
 export interface Applied {
-	changes?: { kind: string; name: string; change: string; version?: number }[]
+	changes?: {
+		kind: string
+		name: string
+		change: string
+		version?: number
+		run_dates?: number
+		fires_label?: string
+		fires_due?: string
+		fires_local?: string
+		zone?: string
+	}[]
 	warnings?: Diagnosis[]
 	errors?: Diagnosis[]
 	preview?: TaskPreview
@@ -319,8 +329,8 @@ export const api = {
 	commands: (args: Args, s?: AbortSignal) => get<Page<Command>>('/commands', args, s),
 	command: (id: string, s?: AbortSignal) => get<Command>('/commands/' + id, {}, s),
 	items: (id: string, args: Args, s?: AbortSignal) => get<Page<Item>>(`/commands/${id}/items`, args, s),
-	commandInstances: (id: string, s?: AbortSignal) =>
-		get<Schemas['CommandInstances']>(`/commands/${id}/instances`, {}, s),
+	commandInstances: (id: string, s?: AbortSignal, since?: number) =>
+		get<Schemas['CommandInstances']>(`/commands/${id}/instances`, { since }, s),
 	preview: (kind: string, args: object) => post<Preview>('/commands', { kind, args, dry_run: true }),
 	ask: (kind: string, args: object, id = requestId()) => post<Command>('/commands', { kind, args, request_id: id }),
 }

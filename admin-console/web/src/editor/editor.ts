@@ -9,6 +9,7 @@ import { EditorDoc } from './doc'
 import { snapped, useEdits, useTasks } from './edits'
 import { keeperOf } from './keeper'
 import { useDocument } from './open'
+import { useTrial } from './trial'
 import { blank, useDraft, useSave, useVersion } from './version'
 
 export function useEditor(name: string, fresh: boolean) {
@@ -26,6 +27,7 @@ export function useEditor(name: string, fresh: boolean) {
 		types,
 		typeOf,
 		kept,
+		trial: useTrial(open),
 		snapped,
 		...open,
 		...chosen,

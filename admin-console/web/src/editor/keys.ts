@@ -63,7 +63,7 @@ function usePlainKeys(ed: Editor, page: Page) {
 			page.drawn.value = !page.drawn.value
 		}),
 		r: plain(() => {
-			if (ed.last.value) page.testing.value = true
+			page.testing.value = true
 		}),
 	})
 }

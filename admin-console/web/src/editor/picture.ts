@@ -1,4 +1,5 @@
 /* The document as cards and wires, and where they stand. Pure. */
+import type { Kind } from '@/domain/states'
 import { editSize, type Card, type Wire } from '@/graph/board'
 import { FAR, layOut, type Layout } from '@/graph/layout'
 import { Model } from '@/graph/model'
@@ -55,6 +56,7 @@ export interface Marks {
 	faults: ReadonlyMap<string, 'error' | 'warning'>
 	diff: Diff | null
 	was: EditorDoc | null
+	states: ReadonlyMap<string, Kind>
 	found: ReadonlySet<string>
 	note: (t: TaskView) => string
 	on: (what: string) => string
@@ -96,6 +98,7 @@ function addTasks(to: Collected, doc: EditorDoc, m: Marks) {
 			...face(doc, t),
 			look: change.get(t.name) ?? '',
 			mark: m.faults.get(t.name) ?? '',
+			state: m.states.get(t.name),
 			found: m.found.has(t.name),
 		})
 	if (m.diff && m.was)

@@ -1,5 +1,6 @@
 /* Where the cards of the graph one draws in stand and what is under a point: no hands, no paint. Knows no
  * framework and no workflow. */
+import type { Kind } from '@/domain/states'
 import type { Size } from './layout'
 import { Pan } from './pan'
 
@@ -12,6 +13,7 @@ export interface Card {
 	look: Look
 	mark: '' | 'error' | 'warning'
 	found: boolean
+	/* Of a run of it. */ state?: Kind
 }
 export interface Wire {
 	from: number

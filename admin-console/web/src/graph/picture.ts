@@ -1,6 +1,6 @@
 /* The drawing of the graph one edits: cards, what a hand is at, the small map. Colours are tokens. */
 import { editSize, MINI, type Card } from './board'
-import { path, shorten } from './paint'
+import { drawState, path, shorten, stateColours } from './paint'
 import { colours, Wired } from './wires'
 
 const { width: W, height: H } = editSize
@@ -18,11 +18,13 @@ export type Gesture =
 
 export abstract class Picture extends Wired {
 	protected cut = new Map<string, string>()
+	protected st = stateColours()
 	protected g: Gesture | null = null
 	readonly = false
 
 	protected recolour() {
 		this.c = colours()
+		this.st = stateColours()
 		this.cut.clear()
 	}
 	protected snapped(g: { dx: number; dy: number }) {
@@ -71,7 +73,7 @@ export abstract class Picture extends Wired {
 
 	protected isPlain(i: number) {
 		const k = this.cards[i]!
-		return !k.look && !k.mark && !k.found && i !== this.hover && !this.chosen.has(i)
+		return !k.look && !k.mark && !k.found && !k.state && i !== this.hover && !this.chosen.has(i)
 	}
 	/* Cards too small to read, in one path: thousands are on the screen then. */
 	protected specks(x0: number, y0: number, x1: number, y1: number) {
@@ -107,6 +109,9 @@ export abstract class Picture extends Wired {
 		if (!far) {
 			this.face(k, x, y, this.chosen.has(i) ? c.accent : ink && k.look !== 'changed' ? ink : c.text2)
 			if (k.look !== 'removed') this.ports(i, x, y)
+		} else if (k.state) {
+			ctx.fillStyle = this.st[k.state].c
+			ctx.fillRect(x + 10, y + 10, 30, 30)
 		} else if (k.mark || ink) {
 			/* Too small for words: its kind of trouble stays to be seen. */
 			ctx.fillStyle = k.mark === 'error' ? c.badEdge : ink || c.late
@@ -158,7 +163,7 @@ export abstract class Picture extends Wired {
 		ctx.lineCap = ctx.lineJoin = 'round'
 		ctx.stroke(path(k.icon))
 		ctx.restore()
-		const room = W - 46 - (k.mark ? 20 : 0)
+		const room = W - 46 - (k.mark ? 20 : 0) - (k.state ? 22 : 0)
 		ctx.font = `500 12px ${c.mono}`
 		ctx.fillStyle = c.text
 		const label = this.shorten(k.label, room, 'm')
@@ -176,6 +181,7 @@ export abstract class Picture extends Wired {
 							? c.lateFg
 							: c.text3
 		ctx.fillText(this.shorten(k.note, room, 'f'), x + 38, y + 38)
+		if (k.state) drawState(ctx, k.state, x + W - 26 - (k.mark ? 20 : 0), y + 17, this.st[k.state], c.surface)
 		if (k.mark) {
 			ctx.save()
 			ctx.translate(x + W - 26, y + 17)
