@@ -56,7 +56,7 @@ export interface Marks {
 	faults: ReadonlyMap<string, 'error' | 'warning'>
 	diff: Diff | null
 	was: EditorDoc | null
-	states: ReadonlyMap<string, Kind>
+	/* of a run of it */ states?: ReadonlyMap<string, Kind>
 	found: ReadonlySet<string>
 	note: (t: TaskView) => string
 	on: (what: string) => string
@@ -98,7 +98,7 @@ function addTasks(to: Collected, doc: EditorDoc, m: Marks) {
 			...face(doc, t),
 			look: change.get(t.name) ?? '',
 			mark: m.faults.get(t.name) ?? '',
-			state: m.states.get(t.name),
+			state: m.states?.get(t.name),
 			found: m.found.has(t.name),
 		})
 	if (m.diff && m.was)

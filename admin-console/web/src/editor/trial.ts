@@ -16,13 +16,13 @@ export interface Tried {
 /* Of several dates of a task the one that a person looks for first. */
 const first: Partial<Record<Kind, number>> = { failed: 0, killed: 1, hanged: 2, running: 3, killing: 4, retry: 5, queued: 6, ready: 7 }
 const rank = (i: Instance) => first[kindOf(i)] ?? 9
-export const shortName = (task: string) => task.slice(task.lastIndexOf('/') + 1)
+export const shortName = (i: Instance) => (i.task ?? '').slice((i.task ?? '').lastIndexOf('/') + 1)
 
 /* By the names of tasks, as the drawing has them. */
 export function kindsOf(members: readonly Instance[]): Map<string, Kind> {
 	const of = new Map<string, Instance>()
 	for (const i of members) {
-		const name = shortName(i.task),
+		const name = shortName(i),
 			was = of.get(name)
 		if (!was || rank(i) < rank(was)) of.set(name, i)
 	}
@@ -37,7 +37,7 @@ export function useTrial({ doc }: OpenDocument) {
 		on: [command],
 		when: () => !!command.value,
 		every: 500,
-		cares: (c, d) => d.command === command.value && c.some(x => d.instances.tasks.includes(x.task)),
+		cares: (c, d) => d.command === command.value && c.some(x => d.instances.unfinished.some(i => i.id === x.id)),
 		commands: c => c.some(x => x.id === command.value),
 		poll: 4000 /* where no stream comes through, and for the end of the command */,
 	})
@@ -45,7 +45,7 @@ export function useTrial({ doc }: OpenDocument) {
 	const members = computed<Instance[]>(() =>
 		now.value
 			? [...now.value.instances.ended, ...now.value.instances.unfinished].sort(
-					(a, b) => (a.created ?? '').localeCompare(b.created ?? '') || a.task.localeCompare(b.task),
+					(a, b) => (a.created ?? '').localeCompare(b.created ?? '') || shortName(a).localeCompare(shortName(b)),
 				)
 			: [],
 	)
@@ -74,7 +74,7 @@ export function useTrial({ doc }: OpenDocument) {
 			...(o.noOp ? { no_op: true } : {}),
 		}
 		const c = await ask(() => api.ask('test-start', args))
-		if (c?.state === 'failed') error.value = new ApiError(400, 'REFUSED', c.error)
+		if (c?.state === 'failed') error.value = new ApiError(400, 'REFUSED', c.error || c.state)
 		else if (c) command.value = c.command
 	}
 	const stop = () => ask(() => api.ask('command-cancel', { command: command.value }))
