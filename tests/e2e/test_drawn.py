@@ -7,14 +7,15 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Site, main, test, until  # noqa: E402
+from alert_site import AlertSite  # noqa: E402
+from harness import BIN, main, test, until  # noqa: E402
 
 DAY, AT = "2026-03-01", "2026-03-01T00:00:00Z"
 HEAD = """workflow: {name}
 project: retail
 timezone: UTC
 start_date: 2026-01-01
-alerts: [{{when: [failed], to: ["mail:ann@example.org"]}}]
+alerts: [{{when: [failed], to: ["webhook:hook"]}}]
 defaults: {{type: shell, cycle: day}}
 tasks:
 """
@@ -286,6 +287,33 @@ def nobody_begins_redoes_or_saves_anything_of_it_while_it_lasts(s):
 
 
 @test
+def nobody_is_told_and_nothing_is_counted_but_room_is(s):
+    text = drawn("counted", {"a": sh("exit 3"), "b": sh("exit 3")})
+    s.command_over(s.apply(text.replace("start_date: 2026-01-01", "start_date: 2026-01-01\nend_date: 2026-01-02")))
+    stats = [s.get(f"/api/v1/statistics{x}?days=3") for x in ("", "/retail/counted/a")]
+    over(s, start(s, text))
+    assert stats == [s.get(f"/api/v1/statistics{x}?days=3") for x in ("", "/retail/counted/a")], stats
+    # A saved one that fails after it is told: then the news of the test run were read before.
+    s.command_over(s.command("run-now", selection={"tasks": ["retail/counted/a"], "dates": ["2026-01-02"]}))
+    told = until("it is told", lambda: s.web.taken("/hook") or None, 120)
+    assert "~" not in str(told) and "retail/counted/a" in str(told), told
+    assert "~" not in json.dumps(s.get("/api/v1/alerts")), s.get("/api/v1/alerts")
+    s.command_over(s.command("quota-set", project="retail", running=1))
+    go = s.dir / "go3"
+    answer = start(s, drawn("room", {"a": sh(f"until [ -e {go} ]; do sleep 0.2; done"), "b": sh(f"until [ -e {go} ]; do sleep 0.2; done")}))
+    def one_runs():
+        now = sorted(states(s, answer).values())
+        return now if now == ["DependenceFinish", "Running"] else None
+    until("one runs, the other waits for room", one_runs, 60)
+    waits = [i for i in members(s, answer).values() if i["state"] == "DependenceFinish"][0]
+    assert "quota" in json.dumps(until("why is known", lambda: s.get(f"/api/v1/instances/{waits['id']}/why"), 30)).lower()
+    go.touch()
+    assert over(s, answer)["state"] == "done"
+    s.command_over(s.command("quota-set", project="retail", running=0))
+    nothing_is_left(s)
+
+
+@test
 def the_command_line_tries_a_file_waits_and_says_how_it_ended(s):
     (s.dir / "shop.yaml").write_text(drawn("shop", SHOP))
     (s.dir / "bad.yaml").write_text(drawn("bad", {"a": sh("exit 3"), "b": sh("echo b", ["a"])}))
@@ -365,4 +393,4 @@ def limits_are_named_and_what_lasts_too_long_is_ended(s):
 
 
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("drawn", types_dir=BIN.parent / "types").start(types=("shell:8", "noop:64", "sensor:4"))))
+    sys.exit(main(lambda: AlertSite("drawn", types_dir=BIN.parent / "types").start(types=("shell:8", "noop:64", "sensor:4"))))

@@ -317,7 +317,8 @@ export const en = {
 	'test.new': 'This task was never saved. Save it once, then you can test the drawn version.',
 	'test.noop': 'No job runs: each succeeds when its turn comes',
 	'test.noparams': 'It has no parameters.',
-	'test.over': 'The test run is over: {n} task run, nothing of it stays|The test run is over: {n} task runs, nothing of it stays',
+	'test.over':
+		'The test run is over: {n} task run, nothing of it stays|The test run is over: {n} task runs, nothing of it stays',
 	'test.params': 'Parameters it would get',
 	'test.part': 'What runs',
 	'test.part.alone': '{task} alone',

@@ -14,7 +14,16 @@ export interface Tried {
 }
 
 /* Of several dates of a task the one that a person looks for first. */
-const first: Partial<Record<Kind, number>> = { failed: 0, killed: 1, hanged: 2, running: 3, killing: 4, retry: 5, queued: 6, ready: 7 }
+const first: Partial<Record<Kind, number>> = {
+	failed: 0,
+	killed: 1,
+	hanged: 2,
+	running: 3,
+	killing: 4,
+	retry: 5,
+	queued: 6,
+	ready: 7,
+}
 const rank = (i: Instance) => first[kindOf(i)] ?? 9
 export const shortName = (i: Instance) => (i.task ?? '').slice((i.task ?? '').lastIndexOf('/') + 1)
 

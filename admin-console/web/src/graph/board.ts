@@ -95,6 +95,11 @@ export abstract class Board extends Pan {
 				}
 	}
 
+	/* Of a run, by card: for tests, which cannot see a canvas. */
+	states(): Record<string, string> {
+		return Object.fromEntries(this.cards.filter(k => k.state).map(k => [k.id, k.state!]))
+	}
+
 	fit() {
 		if (!this.w) return
 		const pad = 40,
