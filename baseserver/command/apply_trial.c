@@ -32,8 +32,8 @@ int trial_parse(struct order *o, struct refusal *f)
 		return r;
 	o->members = true;
 	return o->drawn && o->drawn[0] ? 0
-	                               : refuse(f, E_INVALID, "args.document", "the workflow's YAML",
-	                                        "args.document: is missing");
+	                               : refuse(f, E_INVALID, "args.document",
+	                                        "the workflow's YAML", "args.document: is missing");
 }
 
 /* --- room ---------------------------------------------------------------------------------- */
@@ -177,8 +177,8 @@ static int keep_up_to(struct apply *a)
 	bool *keep = mem_array(a->n + 1, sizeof *keep);
 	size_t *todo = mem_array(a->n + 1, sizeof *todo), n = 0, kept = 0, at = 0;
 
-	while (at < a->n && strcmp(strrchr(a->tasks[at]->name, '/') + 1,
-	                           slash ? slash + 1 : wanted) != 0)
+	while (at < a->n &&
+	       strcmp(strrchr(a->tasks[at]->name, '/') + 1, slash ? slash + 1 : wanted) != 0)
 		at++;
 	if (at < a->n) {
 		keep[at] = true;

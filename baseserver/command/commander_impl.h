@@ -221,7 +221,7 @@ struct cmd {
 	char *changes;   /* JSON members of the answer: apply, and what edits tasks */
 	uint32_t draft;  /* test-run: the version its document was kept as; 0: not yet */
 	char *tried;     /* test-start: the name it is saved under; NULL: not yet */
-	/* test-start: as what it ends, whatever its members do, with `error`; CS_QUEUED: of itself */
+	/* test-start: how it ends, whatever its members do, with `error`; CS_QUEUED: of itself */
 	enum command_state ends_as;
 	uint64_t tried_look; /* its members as they were seen last ... */
 	int64_t tried_us;    /* ... and since when they are so (mono) */
@@ -370,8 +370,6 @@ int params__check(const struct commander *c, const struct order *o, const struct
 
 /* commander_trial.c: a workflow that is tried, once it is saved. */
 void trial__gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
-/* After a restart: where it goes on. */
-void trial__resume(struct commander *c, struct cmd *cmd);
 
 /* commander_start.c: when an order is to count as given, so that its date is its own. E_BUSY */
 int start__moment(const struct commander *c, const struct order *o, int64_t *ret_us,

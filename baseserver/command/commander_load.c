@@ -42,6 +42,26 @@ static void resume_brief(struct commander *c, struct cmd *cmd)
 	cmd__record(c, cmd, NULL, 0);
 }
 
+/* Where one that tries a workflow goes on: in force under its name, it is its own. */
+static void resume_trial(struct commander *c, struct cmd *cmd)
+{
+	if (trial__saved(c, cmd)) {
+		cmd->phase = cmd->total >= 0 || cmd->ends_as != CS_QUEUED ? PH_RUN : PH_SURVEY;
+		cmd->at_work = true;
+		return;
+	}
+	/* Its members were made: so it was saved, and is gone. */
+	bool was = cmd->total >= 0 || cmd->ends_as != CS_QUEUED;
+	cmd->state = !was ? CS_FAILED : cmd->ends_as == CS_QUEUED ? CS_DONE : cmd->ends_as;
+	cmd->ended_us = actor_wall_us(c->me);
+	if (!was)
+		snprintf(cmd->error, sizeof cmd->error, "%s",
+		         "the server ended before it began: nothing of it ran; send it again, with "
+		         "another request id");
+	cmd->phase = PH_OVER;
+	cmd__record(c, cmd, NULL, 0);
+}
+
 /* Not over: from its cursor on. What no longer reads (its tasks are gone) has failed. */
 static void resume(struct commander *c, struct cmd *cmd)
 {
@@ -67,7 +87,7 @@ static void resume(struct commander *c, struct cmd *cmd)
 	}
 	cmd->answer_early = true;
 	if (cmd->ops->tries) {
-		trial__resume(c, cmd);
+		resume_trial(c, cmd);
 		return;
 	}
 	cmd->phase = cmd__first_phase(cmd);

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "baseserver/command/commander_impl.h"
+#include "sched/name.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/when.h"
-#include "sched/name.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/check.h"

@@ -141,7 +141,8 @@ void commander_print_quotas(const struct commander *c, bool with_people, struct 
 			continue;
 		for (size_t k = i; k < c->n_cmds; k++)
 			n += c->cmds[k]->phase != PH_OVER && !c->cmds[k]->forget &&
-			     is_work(c->cmds[k]->ops) && quota__same_person(c->cmds[k]->actor, cmd->actor);
+			     is_work(c->cmds[k]->ops) &&
+			     quota__same_person(c->cmds[k]->actor, cmd->actor);
 		put_open(out, NULL, '{');
 		put_bytes(out, "person", cmd->actor, strcspn(cmd->actor, "/"));
 		put_int(out, "commands", n);

@@ -88,7 +88,7 @@ static void see(const struct cat_task *t, const struct cat_inst *in, struct seen
 			s->pass_us = t->def->links[i].pass_after_s * US_PER_S;
 }
 
-static struct seen look(const struct commander *c, const struct cmd *cmd)
+static struct seen see_all(const struct commander *c, const struct cmd *cmd)
 {
 	struct seen s = { .waits = true };
 
@@ -141,7 +141,7 @@ static void end_members(struct commander *c, struct cmd *cmd)
 }
 
 /* Has it lasted too long, or does what is left of it wait for what will not come? */
-static void judge(struct commander *c, struct cmd *cmd, const struct seen *s, int64_t now_us)
+static void judge_end(struct commander *c, struct cmd *cmd, const struct seen *s, int64_t now_us)
 {
 	int64_t max_us = c->set.test_run_us;
 	char why[200];
@@ -157,8 +157,7 @@ static void judge(struct commander *c, struct cmd *cmd, const struct seen *s, in
 		trial__end(c, cmd, CS_FAILED, why);
 	} else if (s->waits && now_us - cmd->tried_us >= STALL_US + s->pass_us) {
 		snprintf(why, sizeof why,
-		         "%zu waited for what ended otherwise than they wait for; they were skipped",
-		         s->n);
+		         "%zu waited for what ended otherwise than they wait for: skipped", s->n);
 		trial__end(c, cmd, CS_DONE, why);
 	}
 }
@@ -184,34 +183,11 @@ void trial__gone(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	if (now_us >= cmd->look_us) {
-		const struct seen s = look(c, cmd);
+		const struct seen s = see_all(c, cmd);
 		cmd->look_us = now_us + LOOK_US;
-		judge(c, cmd, &s, now_us);
+		judge_end(c, cmd, &s, now_us);
 		if (cmd->ends_as != CS_QUEUED)
 			end_members(c, cmd);
 	}
 	commander_alarm(c, cmd->look_us ? cmd->look_us : now_us + LOOK_US);
-}
-
-/* --- after a restart ---------------------------------------------------------------------- */
-
-void trial__resume(struct commander *c, struct cmd *cmd)
-{
-	if (trial__saved(c, cmd)) {
-		cmd->phase = cmd->total >= 0 || cmd->ends_as != CS_QUEUED ? PH_RUN : PH_SURVEY;
-		cmd->at_work = true;
-		return;
-	}
-	/* Its members were made: so it was saved, and is gone. */
-	bool was = cmd->total >= 0 || cmd->ends_as != CS_QUEUED;
-	cmd->state = !was                          ? CS_FAILED
-	             : cmd->ends_as == CS_QUEUED ? CS_DONE
-	                                           : cmd->ends_as;
-	cmd->ended_us = actor_wall_us(c->me);
-	if (!was)
-		snprintf(cmd->error, sizeof cmd->error, "%s",
-		         "the server ended before it began: nothing of it ran; send it again, with "
-		         "another request id");
-	cmd->phase = PH_OVER;
-	cmd__record(c, cmd, NULL, 0);
 }

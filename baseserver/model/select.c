@@ -20,7 +20,6 @@
 #include "sched/task.h"
 #include "sched/tz.h"
 #include "sched/when.h"
-#include "sched/name.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"

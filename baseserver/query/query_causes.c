@@ -12,9 +12,9 @@
 
 #include "baseserver/query/query_impl.h"
 #include "sched/link.h"
+#include "sched/name.h"
 #include "sched/plan.h"
 #include "sched/task.h"
-#include "sched/name.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"

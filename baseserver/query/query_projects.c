@@ -10,8 +10,8 @@
 #include "baseserver/model/trust.h"
 #include "baseserver/query/query_impl.h"
 #include "baseserver/sort/sorter.h"
-#include "sched/task.h"
 #include "sched/name.h"
+#include "sched/task.h"
 #include "util/alloc.h"
 #include "util/json_put.h"
 

@@ -144,8 +144,8 @@ static int member_take(void *ctx, const struct read_failed *f)
 	struct failure shown;
 
 	q->looked = f->e.number;
-	if (!is_meant(q, f->e.key.task) || is_tried(c, f->e.key.task) || (q->has_only && cause_now(f->now) != q->only) ||
-	    map_get(&q->seen, key) != MAP_NONE)
+	if (!is_meant(q, f->e.key.task) || is_tried(c, f->e.key.task) ||
+	    (q->has_only && cause_now(f->now) != q->only) || map_get(&q->seen, key) != MAP_NONE)
 		return 0;
 	cause_of(f, &shown, &is);
 	if (strcmp(is.id, c->params[0]) != 0)

@@ -330,7 +330,8 @@ char *workflow_name_shown(const char *name)
 {
 	const char *mark = name_is_test(name) ? strchr(name, NAME_TEST) : NULL;
 
-	return mark ? mem_fmt("%.*s%s", (int)(mark - name), name, mark + 1 + strspn(mark + 1, "0123456789"))
+	return mark ? mem_fmt("%.*s%s", (int)(mark - name), name,
+	                      mark + 1 + strspn(mark + 1, "0123456789"))
 	            : mem_str(name);
 }
 

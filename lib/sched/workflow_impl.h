@@ -152,7 +152,7 @@ struct workflow {
 	struct wf_task base; /* what the document says for all its tasks */
 	struct wf_text defaults, tasks, finished, failed, used; /* nodes only */
 	struct wf_number test; /* only tried, in this place: its name says so; 0: it is not */
-	bool binds;                                             /* values in its code are data */
+	bool binds;            /* values in its code are data */
 	struct wf_cycle shared_cycle; /* of `defaults`: what a run of it is ... */
 	const char *shared_zone;      /* ... in this zone; NULL: none said */
 	struct wf_choice overlap;     /* of its run as a whole; a task's own: wf_task.overlap */

@@ -76,8 +76,8 @@ static int write_action(struct sqlite_store *s, struct read_action a, struct err
 }
 
 /* All but the newest so many versions go. */
-static int drop_former(struct sqlite_store *s, enum sql_id which, const struct store_doc *d, int stay,
-                       struct err *err)
+static int drop_former(struct sqlite_store *s, enum sql_id which, const struct store_doc *d,
+                       int stay, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, which, &q, err);

@@ -285,8 +285,8 @@ static bool is_file(const char *name)
 /* Options that say which dates of saved tasks. */
 static void drawn_check(const struct asked *q, struct argp_state *state)
 {
-	static const char *const others[] = { "file", "from", "to",   "every",
-		                              "state", "id",  "task", NULL };
+	static const char *const others[] = { "file",  "from", "to",   "every",
+		                              "state", "id",   "task", NULL };
 	const cJSON *dates = json_get(json_get(q->body, "selection"), "dates");
 
 	for (size_t i = 0; others[i]; i++)

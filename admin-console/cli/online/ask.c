@@ -157,9 +157,7 @@ int command_ask_as(struct asked *q, const char *as)
 
 	if (given_if(q, "timeout") && !waits)
 		return cli_fail(CLI_USAGE, "--timeout goes with --wait or --follow");
-	char *kind = mem_str(as              ? as
-	                     : q->verb->call ? q->verb->call
-	                                     : q->cli->command->name);
+	char *kind = mem_str(as ? as : q->verb->call ? q->verb->call : q->cli->command->name);
 	struct online o = { 0 };
 	int code = online_open(q->cli, &o);
 

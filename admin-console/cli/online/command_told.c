@@ -23,9 +23,8 @@ bool command_is_over(const cJSON *c)
 
 bool command_makes_run(const cJSON *c)
 {
-	static const char *const runs[] = { "redo",    "backfill", "run-now",
-		                            "enqueue", "test-run", "run-start",
-		                            "test-start" };
+	static const char *const runs[] = { "redo",     "backfill",  "run-now",   "enqueue",
+		                            "test-run", "run-start", "test-start" };
 
 	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
 		if (strcmp(runs[i], text_of(c, "kind")) == 0)

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import type { Instance } from '@/api/client'
 import { kindsOf } from '@/editor/trial'
 
-const member = (task: string, state: string, id = task + state) => ({ id, task: 'retail/shop~1/' + task, state }) as Instance
+const member = (task: string, state: string, id = task + state) =>
+	({ id, task: 'retail/shop~1/' + task, state }) as Instance
 
 test('a card shows the state of its task; of several dates the one that a person looks for first', () => {
 	const kinds = kindsOf([

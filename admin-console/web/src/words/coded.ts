@@ -1,7 +1,6 @@
 /* Words of what the server says by a code: kinds of commands, events, reasons, flags and more. A test holds them to the
  * tables (schema/tbl); one that this console does not know is shown as it came. */
 import { dictionary, type Same } from './dictionary'
-
 export const en = {
 	'command.alert-ack': 'Acknowledge alert',
 	'command.apply': 'Apply',
