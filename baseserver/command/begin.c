@@ -232,21 +232,40 @@ static void put_date(struct buf *out, const struct plan *plan, const char *key, 
 	put_text(out, label_key, label_of(plan, date, label));
 }
 
-/* The first date that comes due from now on, when, and in which zone that is. What is due by now is
- * told besides. */
-static void put_fires(struct buf *out, const struct plan *plan, int64_t next, int64_t now)
+/* The first date from `next` on that comes due from now on; what is due by now is told besides. */
+static int64_t fires_first(const struct plan *plan, int64_t next, int64_t now)
 {
-	if (next != PLAN_NEVER && plan_due(plan, next) <= now)
-		next = plan_next(plan, instantiator_last_due(plan, now));
-	if (next == PLAN_NEVER)
+	if (next == PLAN_NEVER || plan_due(plan, next) > now)
+		return next;
+	return plan_next(plan, instantiator_last_due(plan, now));
+}
+
+/* Did it come due otherwise before, or not at all? */
+static bool fires_anew(const struct cat_task *was, const struct plan *plan, int64_t first,
+                       int64_t now)
+{
+	if (!in_force(was) || was->row.state != TS_ONLINE)
+		return true;
+	const struct plan *old = was->def->plan;
+	int64_t before = fires_first(old, plan_next(old, instantiator_last_due(old, now)), now);
+	return before != first || plan_due(old, before) != plan_due(plan, first);
+}
+
+static void put_fires(struct buf *out, const struct cat_task *was, const struct plan *plan,
+                      int64_t next, int64_t now)
+{
+	int64_t first = fires_first(plan, next, now);
+
+	if (first == PLAN_NEVER)
 		return;
-	int64_t due = plan_due(plan, next);
+	int64_t due = plan_due(plan, first);
 	char local[LABEL_TEXT];
 
-	put_date(out, plan, "fires", next);
+	put_date(out, plan, "fires", first);
 	put_time(out, "fires_due", due);
 	put_text(out, "fires_local", label_print(plan_tz(plan), LABEL_CLOCK, due, local));
 	put_text(out, "zone", tz_name(plan_tz(plan)));
+	put_bool(out, "fires_anew", fires_anew(was, plan, first, now));
 }
 
 void begin_print(const struct catalog *cat, const struct beginning *of, int64_t now,
@@ -265,7 +284,7 @@ void begin_print(const struct catalog *cat, const struct beginning *of, int64_t 
 	if (!in_force(was) && next != PLAN_NEVER)
 		put_date(out, plan, "begins", next);
 	if (of->row->state == TS_ONLINE)
-		put_fires(out, plan, next, now);
+		put_fires(out, was, plan, next, now);
 	struct due_now due = { .keep = keep };
 	if (next != PLAN_NEVER && plan_due(plan, next) <= now)
 		count_due(cat, was, plan, next, now, &due);

@@ -345,6 +345,8 @@ def an_apply_says_when_it_first_runs_and_saves_a_draft_when_it_is_asked_to(s):
     said = s.sirdar("apply", "fires.yaml").stdout
     lines = [x for x in said.splitlines() if "first run" in x]
     assert len(lines) == 2 and all("02:30 Asia/Shanghai)" in x for x in lines), said
+    (s.dir / "fires.yaml").write_text((s.dir / "fires.yaml").read_text() + "owner: li\n")
+    assert "first run" not in s.sirdar("apply", "fires.yaml").stdout
     plan = s.apply((s.dir / "fires.yaml").read_text().replace("02:30", "03:30"), dry_run=True)
     due = [c for c in plan["changes"] if c["kind"] == "task"]
     assert all(c["fires_local"].endswith("03:30") and c["fires_due"].endswith("19:30:00Z") for c in due), due

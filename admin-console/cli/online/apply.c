@@ -154,7 +154,7 @@ static void changes_print(const cJSON *answer, FILE *to)
 			        text_of(c, "run_dates"), text_of(c, "first_label"));
 			fprintf(to, " to %s%s)", text_of(c, "last_label"), left_out_of(c));
 		}
-		if (text_of(c, "fires_label")[0])
+		if (json_true(c, "fires_anew"))
 			fprintf(to, " (first run %s, due %s %s)", text_of(c, "fires_label"),
 			        text_of(c, "fires_local"), text_of(c, "zone"));
 		fputc('\n', to);
