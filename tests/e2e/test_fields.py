@@ -20,7 +20,7 @@ ROW = re.compile(r'^([A-Z]+)_KEY\("(\w+)", [\w.]+, (\w+), "((?:[^"\\]|\\.)*)", (
 
 
 def value_of(text):
-    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "100000").replace("ONE_DAY", str(DAY_US)).replace("EXPR_BYTES_MAX", "500").replace("WORKFLOW_TITLE_MAX", "200")
+    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "100000").replace("ONE_DAY", str(DAY_US)).replace("EXPR_BYTES_MAX", "500").replace("WORKFLOW_TITLE_MAX", "200").replace("WORKFLOW_TESTS_MAX", "999")
     return eval(text, {"__builtins__": {}})  # numbers and products of the table
 
 

@@ -96,69 +96,73 @@ export default {
 		await open('/ops/t?q=' + encodeURIComponent('task:lab/drawn/report_di date:' + day))
 		await page.waitForSelector('.list-row[data-state=Succ]')
 	},
-	'a drawing that nobody saved is tried, up to a task and whole: it fails, is read, ended, and nothing of it stays':
-		async () => {
-			await open('/new?project=lab')
-			await page.waitForSelector('.palette-type:has-text("Shell")')
-			await say('Name', 'untried')
-			for (const [name, x] of [
-				['first', 140],
-				['second', 380],
-				['third', 620],
-			]) {
-				await page.locator('.palette-type:has-text("Shell")').dragTo(drawing(), { targetPosition: { x, y: 200 } })
-				await page.waitForSelector('.inspector #ed-name')
-				await page.fill('#ed-name', name)
-				await page.press('#ed-name', 'Enter')
-				await page.waitForSelector(`.inspector h2:text-is("${name}")`)
-				await script(name === 'second' ? 'echo reading\nexit 3' : `echo ${name} is here`)
-			}
-			await wireUp('first', 'second')
-			await wireUp('second', 'third')
-			await settledOn('No problems')
-			await pick('first')
-			await page.keyboard.press('r')
-			await page.waitForSelector('.test-run [aria-pressed=true]:has-text("Up to first")')
-			await axe('a test run of a drawing')
-			await page.click('[data-test-run]')
-			await page.waitForSelector('.test-run [data-member=first][data-state=Succ]')
-			await page.waitForSelector('.test-run .log-view .line:has-text("first is here")')
-			await page.waitForSelector('[data-trial-state]:has-text("is over: 1 task")')
-			await page.click('.test-run [data-trial-close]')
-			await page.click('.test-run .segments button:has-text("All tasks")')
-			await page.click('[data-test-run]')
-			await page.waitForSelector('.test-run [data-member=second][data-state=StopSchedule]')
-			await page.waitForSelector('.test-run [data-member=third][data-state=Skipped]')
-			await page.click('.test-run [data-member=second]')
-			await page.waitForSelector('.test-run .log-view .line:has-text("reading")')
-			await shot('editor-test-run-whole')
-			await page.keyboard.press('Escape')
-			const cards = await page.evaluate(() => document.querySelector('canvas.graph').view.states())
-			is(
-				`cards show how it went: ${JSON.stringify(cards)}`,
-				cards.first === 'succ' && cards.second === 'failed' && cards.third === 'skipped',
-			)
-			await page.waitForSelector('[data-trial]:has-text("is over")')
-			await page.click('[data-trial] [data-trial-close]')
-			await pick('first')
-			await script('sleep 600')
-			await settledOn('No problems')
-			await page.keyboard.press('Escape')
-			await page.click('[data-test]')
-			await page.click('.test-run .segments button:has-text("All tasks")')
-			await page.click('[data-test-run]')
-			await page.waitForSelector('.test-run [data-member=first][data-state=Running]')
-			await page.click('[data-trial-stop]')
-			await page.waitForSelector('.test-run [data-member=first][data-state=Killed]')
-			await page.waitForSelector('[data-trial-state]:has-text("is over")')
-			await page.keyboard.press('Escape')
-			await open('/w?q=untried')
-			is('nothing of it stands in the list', (await page.locator('text=untried').count()) === 0)
-		},
+	'a drawing that nobody saved is tried, up to a task and whole, read and ended': async () => {
+		await open('/new?project=lab')
+		await page.waitForSelector('.palette-type:has-text("Shell")')
+		await say('Name', 'untried')
+		await page.fill('.inspector .field:has(label:text-is("First date")) input', facts.days[5])
+		for (const [name, x] of [
+			['first', 140],
+			['second', 380],
+			['third', 620],
+		]) {
+			await page.locator('.palette-type:has-text("Shell")').dragTo(drawing(), { targetPosition: { x, y: 200 } })
+			await page.waitForSelector('.inspector #ed-name')
+			await page.fill('#ed-name', name)
+			await page.press('#ed-name', 'Enter')
+			await page.waitForSelector(`.inspector h2:text-is("${name}")`)
+		}
+		for (const name of ['first', 'second', 'third']) {
+			await pick(name)
+			await script(name === 'second' ? 'echo reading\nexit 3' : `echo ${name} is here`)
+		}
+		await wireUp('first', 'second')
+		await wireUp('second', 'third')
+		await settledOn('No problems')
+		await pick('first')
+		await page.keyboard.press('r')
+		await page.waitForSelector('.test-run [aria-pressed=true]:has-text("Up to first")')
+		await axe('a test run of a drawing')
+		await page.click('[data-test-run]')
+		await page.waitForSelector('.test-run [data-member=first][data-state=Succ]')
+		await page.waitForSelector('.test-run .log-view .line:has-text("first is here")')
+		await page.waitForSelector('[data-trial-state]:has-text("is over: 1 task")')
+		await page.click('.test-run [data-trial-close]')
+		await page.click('.test-run .segments button:has-text("All tasks")')
+		await page.click('[data-test-run]')
+		await page.waitForSelector('.test-run [data-member=second][data-state=StopSchedule]')
+		await page.waitForSelector('.test-run [data-member=third][data-state=Skipped]')
+		await page.click('.test-run [data-member=second]')
+		await page.waitForSelector('.test-run .log-view .line:has-text("reading")')
+		await shot('editor-test-run-whole')
+		await page.keyboard.press('Escape')
+		const cards = await page.evaluate(() => document.querySelector('canvas.graph').view.states())
+		is(
+			`cards show how it went: ${JSON.stringify(cards)}`,
+			cards.first === 'succ' && cards.second === 'failed' && cards.third === 'skipped',
+		)
+		await page.waitForSelector('[data-trial]:has-text("is over")')
+		await page.click('[data-trial] [data-trial-close]')
+		await pick('first')
+		await script('sleep 600')
+		await settledOn('No problems')
+		await page.keyboard.press('Escape')
+		await page.click('[data-test]')
+		await page.click('.test-run .segments button:has-text("All tasks")')
+		await page.click('[data-test-run]')
+		await page.waitForSelector('.test-run [data-member=first][data-state=Running]')
+		await page.click('[data-trial-stop]')
+		await page.waitForSelector('.test-run [data-member=first][data-state=Killed]')
+		await page.waitForSelector('[data-trial-state]:has-text("is over")')
+		await page.keyboard.press('Escape')
+		await open('/w?q=untried')
+		is('nothing of it stands in the list', (await page.locator('text=untried').count()) === 0)
+	},
 	'a save says when it first runs, and a draft runs nothing': async () => {
 		await open('/new?project=lab')
 		await page.waitForSelector('.palette-type:has-text("Nothing")')
 		await say('Name', 'planned')
+		await page.fill('.inspector .field:has(label:text-is("First date")) input', facts.days[5])
 		await page.locator('.palette-type:has-text("Nothing")').dragTo(drawing(), { targetPosition: { x: 200, y: 200 } })
 		await page.waitForSelector('.inspector #ed-name')
 		await page.fill('#ed-name', 'load')
