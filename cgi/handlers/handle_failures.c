@@ -14,7 +14,6 @@
 #include "cgi/server/show.h"
 #include "rt/zones.h"
 #include "sched/civil.h"
-#include "sched/name.h"
 #include "sched/tz.h"
 #include "sched/when.h"
 #include "store/read.h"
@@ -106,14 +105,6 @@ static int tasks_read(struct call *c, struct reader *r)
 	return code;
 }
 
-/* What is only tried is nobody's failure. */
-static bool is_tried(struct call *c, uint32_t task)
-{
-	char name[NAMES_MAX];
-
-	return names_get(c->cgi->names, NAMES_TASK, task, name) && name_is_test(name);
-}
-
 static bool is_meant(const struct failures *q, uint32_t task)
 {
 	return !q->prefix[0] ||
@@ -124,12 +115,11 @@ static bool is_meant(const struct failures *q, uint32_t task)
 
 static int cause_take(void *ctx, const struct read_failed *f)
 {
-	struct call *c = ctx;
-	struct failures *q = c->extra;
+	struct failures *q = ((struct call *)ctx)->extra;
 
 	q->looked = f->e.number;
 	q->looked_us = f->e.at_us;
-	if (!is_meant(q, f->e.key.task) || is_tried(c, f->e.key.task))
+	if (!is_meant(q, f->e.key.task))
 		return 0;
 	causes_add(&q->causes, f);
 	return q->causes.failures < FAILURES_MAX ? 0 : E_LIMIT;
@@ -144,8 +134,8 @@ static int member_take(void *ctx, const struct read_failed *f)
 	struct failure shown;
 
 	q->looked = f->e.number;
-	if (!is_meant(q, f->e.key.task) || is_tried(c, f->e.key.task) ||
-	    (q->has_only && cause_now(f->now) != q->only) || map_get(&q->seen, key) != MAP_NONE)
+	if (!is_meant(q, f->e.key.task) || (q->has_only && cause_now(f->now) != q->only) ||
+	    map_get(&q->seen, key) != MAP_NONE)
 		return 0;
 	cause_of(f, &shown, &is);
 	if (strcmp(is.id, c->params[0]) != 0)

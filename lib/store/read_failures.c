@@ -2,6 +2,7 @@
  * numbers orders them, so a slice costs what it has of them, whatever it finds. */
 #include <inttypes.h>
 
+#include "sched/name.h"
 #include "store/read_impl.h"
 #include "util/err.h"
 
@@ -68,6 +69,10 @@ static int slice(struct reader *r, const struct read_failures_of *of, struct str
 	          (int64_t)state_number(ST_FAILED), (int64_t)state_number(ST_STOP),
 	          (int64_t)state_number(ST_KILLED), (int64_t)EV_RESTORE_STOP,
 	          (int64_t)EV_RESTORE_KILLED);
+	/* What is only tried is nobody's failure. */
+	read__put(r, &text,
+	          " AND task_id NOT IN (SELECT task_id FROM lb_task WHERE instr(task_name, ?) > 0)",
+	          "t", (const char[]){ NAME_TEST, 0 });
 	read__see_tasks(r, &text, "task_id");
 	buf_puts(&text, " ORDER BY number DESC");
 	int code = read__query(r, "lb_task_event", &text, &q, err);
