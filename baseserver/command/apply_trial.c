@@ -11,10 +11,12 @@
 
 #include "baseserver/command/apply_impl.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
@@ -31,6 +33,27 @@ int trial_parse(struct order *o, struct refusal *f)
 	    (r = arg_text(o->args, "args", "up_to", 700, &o->up_to, f)) < 0)
 		return r;
 	o->members = true;
+	return 0;
+}
+
+static const char *last_part(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? slash + 1 : name;
+}
+
+int trial_resolve(const struct commander *c, struct order *o, struct refusal *f)
+{
+	struct when w;
+
+	(void)c;
+	if (o->date && !when_parse(o->date, o->now_us / US_PER_S, &w))
+		return refuse(f, E_INVALID, "args.date", "2026-03-01",
+		              "args.date: '%.60s' is no date", o->date);
+	if (o->up_to && !name_ok(last_part(o->up_to)))
+		return refuse(f, E_INVALID, "args.up_to", NULL,
+		              "args.up_to: '%.200s' is no task's name", o->up_to);
 	return o->drawn && o->drawn[0] ? 0
 	                               : refuse(f, E_INVALID, "args.document",
 	                                        "the workflow's YAML", "args.document: is missing");
@@ -173,12 +196,11 @@ static size_t place_of(const struct apply *a, uint32_t task)
 /* The others are left out, and go nowhere: no task that stays waits for one of them. */
 static int keep_up_to(struct apply *a)
 {
-	const char *wanted = a->cmd->o.up_to, *slash = strrchr(wanted, '/');
+	const char *wanted = last_part(a->cmd->o.up_to);
 	bool *keep = mem_array(a->n + 1, sizeof *keep);
 	size_t *todo = mem_array(a->n + 1, sizeof *todo), n = 0, kept = 0, at = 0;
 
-	while (at < a->n &&
-	       strcmp(strrchr(a->tasks[at]->name, '/') + 1, slash ? slash + 1 : wanted) != 0)
+	while (at < a->n && strcmp(last_part(a->tasks[at]->name), wanted) != 0)
 		at++;
 	if (at < a->n) {
 		keep[at] = true;
@@ -228,7 +250,7 @@ static void print_trial(struct apply *a, const struct task *const *tasks, size_t
 	put_text(out, "name", a->cmd->tried);
 	put_open(out, "tasks", '[');
 	for (size_t i = 0; i < n && i < DRY_TASKS_MAX; i++)
-		put_text(out, NULL, strrchr(tasks[i]->name, '/') + 1);
+		put_text(out, NULL, last_part(tasks[i]->name));
 	put_close(out, ']');
 	put_int(out, "n_tasks", (int64_t)n);
 	put_close(out, '}');

@@ -126,6 +126,7 @@ struct verdict decide_start(const struct look *l);
 
 /* apply_trial.c, commander_trial.c: a workflow that is tried. */
 int trial_parse(struct order *o, struct refusal *f);
+int trial_resolve(const struct commander *c, struct order *o, struct refusal *f);
 void trial_chosen(const struct commander *c, const struct cmd *cmd, struct order *o);
 struct verdict decide_trial(const struct look *l);
 

@@ -123,6 +123,7 @@ static const struct kind kinds[CK_COUNT] = {
 	                  .beside_plan = true },
 	[CK_TEST_START] = { .keys = { "document", "date", "up_to", "params", "no_op" },
 	                    .parse = trial_parse,
+	                    .resolve = trial_resolve,
 	                    .within = within_later,
 	                    .begin = apply__begin,
 	                    .hides = { "document" },

@@ -96,15 +96,15 @@ int cancel_act(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (r < 0)
 		return r;
 	CHECK(at);
-	if (at->ops->is_large && at->edit_posted)
-		return refuse(f, E_CONFLICT, "args.command", NULL,
-		              "command %llu is judged and is being stored",
-		              (unsigned long long)at->id);
 	if (at->ops->tries && (at->edit_posted || trial__saved(c, at))) {
 		snprintf(told, sizeof told, "cancelled by %.200s", cmd->actor);
 		trial__end(c, at, CS_CANCELLED, told);
 		return 0;
 	}
+	if (at->ops->is_large && at->edit_posted)
+		return refuse(f, E_CONFLICT, "args.command", NULL,
+		              "command %llu is judged and is being stored",
+		              (unsigned long long)at->id);
 	at->halted = true;
 	if (at->in_flight)
 		return 1; /* what is under way makes rows that this takes back */

@@ -157,6 +157,9 @@ export default {
 		await page.keyboard.press('Escape')
 		await open('/w?q=untried')
 		is('nothing of it stands in the list', (await page.locator('text=untried').count()) === 0)
+		await open('/new?project=lab') // the browser's own draft of it goes, too
+		await page.click('.strip-note:has(button:text-is("Keep")) button:text-is("Discard the draft")')
+		await page.waitForSelector('.editor-empty')
 	},
 	'a save says when it first runs, and a draft runs nothing': async () => {
 		await open('/new?project=lab')
