@@ -261,6 +261,11 @@ static void survey_piece(struct commander *c, struct cmd *cmd)
 	struct item it;
 
 	CHECK(c->slice > 0); /* of this turn */
+	if (cmd->ends_as != CS_QUEUED) { /* cancelled while it was saved */
+		cmd->phase = PH_RUN;
+		commander__work(c, cmd);
+		return;
+	}
 	if (cmd->preview) {
 		cmd__preview(c, cmd);
 		return;
