@@ -260,7 +260,7 @@ static void survey_piece(struct commander *c, struct cmd *cmd)
 	struct refusal f;
 	struct item it;
 
-	CHECK(c->slice > 0); /* of this turn */
+	CHECK(c->slice > 0);             /* of this turn */
 	if (cmd->ends_as != CS_QUEUED) { /* cancelled while it was saved */
 		cmd->phase = PH_RUN;
 		commander__work(c, cmd);
