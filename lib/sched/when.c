@@ -170,7 +170,12 @@ static bool read_word(const char *text, int64_t now, struct when *ret)
 		{ "tomorrow", CU_DAY, -1 },    { "this week", CU_WEEK, 0 },
 		{ "last week", CU_WEEK, 1 },   { "this month", CU_MONTH, 0 },
 		{ "last month", CU_MONTH, 1 }, { "this year", CU_YEAR, 0 },
-		{ "last year", CU_YEAR, 1 },
+		{ "last year", CU_YEAR, 1 },   { "今天", CU_DAY, 0 },
+		{ "昨天", CU_DAY, 1 },         { "前天", CU_DAY, 2 },
+		{ "明天", CU_DAY, -1 },        { "本周", CU_WEEK, 0 },
+		{ "上周", CU_WEEK, 1 },        { "本月", CU_MONTH, 0 },
+		{ "上月", CU_MONTH, 1 },       { "今年", CU_YEAR, 0 },
+		{ "去年", CU_YEAR, 1 },
 	};
 
 	*ret = (struct when){ .kind = WHEN_INSTANT, .at = now };

@@ -7,7 +7,7 @@
  *   2026-W10   2026
  *   now today yesterday        read at a moment; `last week` is the week before this one, `-3d` the
  *   tomorrow   this|last week  day three days ago as `yesterday` is `-1d`, `-6h` the instant six
- *   |month|year  -3d -2w -6h   hours ago
+ *   |month|year  -3d -2w -6h   hours ago; 今天 昨天 前天 明天 本周 上周 本月 上月 今年 去年 as well
  *
  * Labels (label.h) are among them. What has no offset is local: of each task's zone. A minute is a
  * span as well. `A..B` is from the begin of A to the end of B, `A..` to now; blanks before it do

@@ -230,6 +230,7 @@ static void words_count_from_a_moment_in_each_zone(void **state)
 		{ "today", "Asia/Shanghai", "2026-11-03", "2026-11-03 23:59:59" },
 		{ "today", "UTC", "2026-11-02", "2026-11-02 23:59:59" },
 		{ "yesterday", "Asia/Shanghai", "2026-11-02", "2026-11-02 23:59:59" },
+		{ "昨天", "Asia/Shanghai", "2026-11-02", "2026-11-02 23:59:59" },
 		{ "tomorrow", "UTC", "2026-11-03", "2026-11-03 23:59:59" },
 		{ "last week", "UTC", "2026-10-26", "2026-11-01 23:59:59" },
 		{ "this week", "UTC", "2026-11-02", "2026-11-08 23:59:59" },

@@ -283,6 +283,8 @@ export const api = {
 	workflows: (args: Args, s?: AbortSignal) => get<Page<Document>>('/workflows', args, s),
 	workflow: (name: string, version?: number, s?: AbortSignal) =>
 		get<Document & { versions: Document[] }>('/workflows/' + path(name), { version }, s),
+	/* What people may write in documents: it is shaped as JSON Schema, not as our own schema.ts. */
+	documentSchema: () => get<object>('/schema/document'),
 	types: (s?: AbortSignal) => get<Schemas['Types']>('/types', {}, s),
 	/* What a document that is not saved would do; refused like a save. `version`: what it must be at. */
 	check: (name: string, text: string, version: number | undefined, preview: object, s?: AbortSignal) =>

@@ -74,6 +74,8 @@ export interface Plan {
 	count: number | null
 	sample: Instance[]
 	query?: string
+	/* Instead of a title that counts instances. */
+	title?: string
 }
 
 export const bulk = reactive<{ plan: Plan | null }>({ plan: null })
@@ -89,6 +91,11 @@ export function act(a: Act, rows: Instance[]) {
 
 export function actOn(a: Act, selection: Record<string, unknown>, count: number | null, query?: string) {
 	bulk.plan = { act: a, selection, count, sample: [], query }
+}
+
+/* What somebody wrote: the server reads its dates, and the dialog says what it made of them. */
+export function actBy(a: Act, selection: Record<string, unknown>, title: string) {
+	bulk.plan = { act: a, selection, count: null, sample: [], title }
 }
 
 /* --- what was asked for, until it is over and put away --- */

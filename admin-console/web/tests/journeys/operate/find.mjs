@@ -1,5 +1,5 @@
 // Palette, keys, language, theme, zone, phone.
-import { axe, command, is, open, page, prefer, shot } from '../kit.mjs'
+import { api, axe, command, facts, is, open, page, prefer, provoke, shot } from '../kit.mjs'
 
 export default {
 	'the palette finds a task, keys lead about': async () => {
@@ -23,6 +23,68 @@ export default {
 		await page.waitForSelector('.keys')
 		await page.keyboard.press('Escape')
 		await page.waitForSelector('.keys', { state: 'detached' })
+	},
+	'a sentence in the palette leads to the dialog of what it says, and nothing is done before it is sent': async () => {
+		await open('/')
+		const write = async (text, entry) => {
+			await page.keyboard.press('Control+k')
+			await page.waitForSelector('.palette')
+			await page.keyboard.insertText(text)
+			await page.waitForSelector(`.palette-item[aria-selected=true]:has-text("${entry}")`)
+		}
+		const task = 'retail/trade_daily/dwd_trade_order_di'
+		const before = (await api('commands?limit=100')).items.length
+		/* Whatever day it is: a date as a list shows it. The server reads it, the dialog says what it made of it. */
+		await write(`redo dwd_trade_order_di ${facts.last}`, `Redo ${task}`)
+		await axe('a sentence in the palette')
+		await shot('palette-sentence')
+		await page.keyboard.press('Enter')
+		await page.waitForSelector(`.dialog:has-text("Redo ${task} ${facts.last}") [data-dates]:has-text("${facts.last}")`)
+		await page.waitForSelector('.dialog [data-go]:not([disabled]):has-text("Redo 1")')
+		await page.selectOption('#blinks', 'ignore')
+		await page.waitForSelector('.dialog [data-go]:not([disabled]):has-text("Redo 1")')
+		await axe('the dialog of a redo')
+		await page.keyboard.press('Escape')
+		await page.waitForSelector('.dialog', { state: 'detached' })
+		is('nothing was asked for', (await api('commands?limit=100')).items.length === before)
+		/* Chinese words, a range, and a date in words. */
+		await write(`重跑 dwd_trade_order_di ${facts.days.at(-3)}..${facts.last}`, `Redo ${task}`)
+		await page.keyboard.press('Enter')
+		await page.waitForSelector(`[data-dates]:has-text("${facts.days.at(-2)}")`)
+		await page.waitForSelector('.dialog [data-go]:has-text("Redo 3")')
+		await page.keyboard.press('Escape')
+		await page.waitForSelector('.dialog', { state: 'detached' })
+		await write('freeze trade_daily', 'Freeze retail/trade_daily')
+		await page.keyboard.press('Enter')
+		await page.waitForSelector('.dialog [data-go]:not([disabled])')
+		await page.keyboard.press('Escape')
+		await page.waitForSelector('.dialog', { state: 'detached' })
+		await write(`run dwd_trade_order_di ${facts.last}`, `Run ${task}`)
+		await page.keyboard.press('Enter')
+		await page.waitForSelector('.dialog:has(#run-date) [data-starts]:has-text("Start 1 instance")')
+		is('the date stands there', (await page.inputValue('#run-date')) === facts.last)
+		await page.keyboard.press('Escape')
+		await page.waitForSelector('.dialog', { state: 'detached' })
+		await write(`why dwd_pay_refund_di ${facts.last}`, 'Why: retail/trade_daily/dwd_pay_refund_di')
+		await page.keyboard.press('Enter')
+		await page.waitForURL(new RegExp(`/p/retail/trade_daily/dwd_pay_refund_di/${facts.last}`))
+		await page.waitForSelector('.instance-panel [role=tab][aria-selected=true]:has-text("Why")')
+		await write(`日志 dwd_pay_refund_di ${facts.last}`, 'Log of retail/trade_daily/dwd_pay_refund_di')
+		await page.keyboard.press('Enter')
+		await page.waitForSelector('.log-view:has-text("Duplicate key")')
+		is('nothing was done', (await api('commands?limit=100')).items.length === before)
+	},
+	'what no date is read is refused in the words of the server': async () => {
+		await open('/')
+		await page.keyboard.press('Control+k')
+		await page.waitForSelector('.palette')
+		provoke(/400/)
+		await page.keyboard.insertText('redo dwd_trade_order_di someday')
+		await page.waitForSelector('.palette-item[aria-selected=true]:has-text("dwd_trade_order_di")')
+		await page.keyboard.press('Enter')
+		await page.waitForSelector('.dialog [role=alert]:has-text("someday")')
+		is('it cannot be sent', await page.locator('.dialog [data-go]').isDisabled())
+		await page.keyboard.press('Escape')
 	},
 	'the palette finds a title': async () => {
 		await open('/')
