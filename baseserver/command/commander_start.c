@@ -339,7 +339,7 @@ struct verdict decide_start(const struct look *l)
 		return verdict__refuse(E_CONFLICT, "its task is offline and starts nothing");
 	if (l->live && state_holds_slot(l->state))
 		return verdict__refuse(E_CONFLICT, "an attempt runs: wait for its end, or kill it");
-	if (l->live && (o->params || o->no_op))
+	if (l->live && (o->params || o->no_op || o->priority))
 		return verdict__refuse(E_CONFLICT, "unfinished already, and would run as it was "
 		                                   "made: skip it first, or wait for it");
 	if (l->live)
@@ -349,6 +349,7 @@ struct verdict decide_start(const struct look *l)
 	/* Of a redo: what a person began keeps an order only so (ledger_ask.c). */
 	v.origin = l->done ? OR_BACKFILL : OR_MANUAL;
 	v.reason = RE_USER;
+	v.priority = (uint8_t)o->priority;
 	v.due = o->now_us / US_PER_S;
 	return v;
 }

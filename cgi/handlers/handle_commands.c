@@ -301,12 +301,15 @@ static bool is_shown(const struct call *c, const struct store_command *s)
 	return c->role == ROLE_ADMIN || strcmp(s->kind, "peer-exposed") != 0;
 }
 
+/* Enough for a sentence about it; documents are not sent with a list. */
+enum { ARGS_LISTED = 2000 };
+
 static int command_put(void *ctx, const struct store_command *s)
 {
 	struct call *c = ctx;
 
 	if (is_shown(c, s))
-		show_command(&c->out, s, false);
+		show_command(&c->out, s, strlen(s->args) <= ARGS_LISTED);
 	return 0;
 }
 

@@ -108,6 +108,21 @@ def parameters_and_a_date_are_of_that_run(s):
 
 
 @test
+def a_priority_is_of_that_run_and_of_what_is_unfinished_it_is_refused(s):
+    _, flow = chain(s, "first", **DAILY)
+    s.sirdar("run", "start", flow, "--date", DATE, "--priority", "9", "--wait")
+    assert {i["priority"] for i in s.instances(f"{flow}/*")} == {9}, s.instances(f"{flow}/*")
+    s.sirdar("run", "start", flow, "--date", DATE, "--wait")
+    assert {i["priority"] for i in s.instances(f"{flow}/*")} == {5}, "of a run without a word it is the task's own again"
+    gate = s.dir / "data" / "first.gate"
+    held = applied(s, "held", {"a": f"params: {{script: 'while [ ! -e {gate} ]; do sleep 0.1; done'}}", "b": "needs: [{task: a, depend: 1}], params: {script: 'true'}"}, **DAILY)
+    s.sirdar("run", "start", held, "--date", DATE)
+    done = s.sirdar("run", "start", held, "--date", DATE, "--task", "b", "--priority", "9", expect=REFUSED)
+    assert "unfinished already" in done.stderr + done.stdout, done
+    gate.touch()
+
+
+@test
 def without_a_date_it_is_the_last_period_that_came_due(s):
     _, flow = chain(s, "last", **DAILY)
     today = lambda: s.get("/api/v1/resolve?task=go/last/a&run_date=today")["run_date"]  # noqa: E731

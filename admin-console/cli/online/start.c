@@ -78,6 +78,8 @@ static const struct opt start_options[] = {
 	  TAKE_TEXT, "date", .group = 1 },
 	{ "param", 'a', "NAME=VALUE", "a parameter of this run alone (repeatable)", TAKE_PAIR,
 	  "params", NULL, check_pair, 1 },
+	{ "priority", 'p', "N", "1 to 10; default: each task's own", TAKE_NUMBER, "priority",
+	  .group = 1 },
 	{ "task", 0, "TASK", "only this task of the workflow (repeatable)", .group = 2 },
 	{ "up-to", 0, "TASK", "only this task and what it waits for", .group = 2 },
 	{ "from", 0, "TASK", "only this task and what waits for it", .group = 2 },

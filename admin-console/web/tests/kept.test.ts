@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { differs, first, fit, merge, note, shown, type Followed, type Kept } from '@/domain/kept'
 
-const usual: Followed = { theme: 'system', lang: 'en', zone: 'UTC', density: 'standard', views: [] }
+const usual: Followed = { theme: 'system', lang: 'en', zone: 'UTC', density: 'standard', views: [], tour: false }
 const running = { name: 'what runs', q: 'state:Running' },
 	failed = { name: 'failed', q: 'state:failed' }
 /* A browser: what it knows and how it is set. */

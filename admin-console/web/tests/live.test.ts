@@ -27,6 +27,15 @@ describe('the stream', () => {
 		expect(b.take().map(c => `${c.id}${c.to}`)).toEqual(['bRunning', 'aSucc'])
 		expect(b.take()).toEqual([])
 	})
+	it('says of the last change from where it came since the last time', () => {
+		const b = new Batch()
+		b.add({ ...change(1, 'a', 'Ready'), from: 'StopSchedule' })
+		b.add({ ...change(2, 'a', 'Running'), from: 'Ready' })
+		b.add({ ...change(3, 'a', 'Succ'), from: 'Running' })
+		expect(b.take()).toMatchObject([{ from: 'StopSchedule', to: 'Succ' }])
+		b.add({ ...change(4, 'a', 'Ready'), from: 'Succ' })
+		expect(b.take()).toMatchObject([{ from: 'Succ', to: 'Ready' }])
+	})
 	it('drops what it has seen, whatever the order', () => {
 		const b = new Batch()
 		expect([

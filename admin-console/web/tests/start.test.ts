@@ -24,6 +24,9 @@ describe('a run by hand', () => {
 			no_op: true,
 		})
 	})
+	it('has a priority where one was chosen', () => {
+		expect(args(form({ priority: '8' }))).toEqual({ selection: { workflow: 'p/w' }, priority: 8 })
+	})
 	it('gives parameters of fields and lines; a value keeps its blanks and signs', () => {
 		const f = form({ params: { a: '1', b: '' }, more: 'c = x=y \n\nd=' })
 		expect(args(f).params).toEqual({ a: '1', c: ' x=y ', d: '' })

@@ -12,6 +12,7 @@ export interface Followed {
 	zone: string
 	density: 'compact' | 'standard' | 'comfortable'
 	views: View[]
+	tour: boolean
 }
 type Plain = Exclude<keyof Followed, 'views'>
 
@@ -26,7 +27,7 @@ interface KeptView extends View {
 /* Whatever else a newer console keeps is carried along. */
 export type Kept = { views?: KeptView[] } & { [key: string]: unknown }
 
-export const plain: Plain[] = ['theme', 'lang', 'zone', 'density']
+export const plain: Plain[] = ['theme', 'lang', 'zone', 'density', 'tour']
 const MOST_VIEWS = 20
 const MOST_BYTES = 30_000 /* the server takes 32 KB */
 const Q_MAX = 500
@@ -37,6 +38,7 @@ const fits: Record<Plain, (v: unknown) => boolean> = {
 	lang: among('en', 'zh'),
 	density: among('compact', 'standard', 'comfortable'),
 	zone: v => typeof v === 'string' && knownZone(v),
+	tour: v => typeof v === 'boolean',
 }
 
 const record = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v)

@@ -14,6 +14,8 @@ export interface Form {
 	params: Record<string, string>
 	/* Others, NAME=VALUE a line. */
 	more: string
+	/* '' is each task's own. */
+	priority: string
 	noOp: boolean
 }
 
@@ -24,6 +26,7 @@ export const begin = (workflow: string, task?: string): Form => ({
 	task: task ?? '',
 	params: {},
 	more: '',
+	priority: '',
 	noOp: false,
 })
 
@@ -55,6 +58,7 @@ export function args(f: Form): Record<string, unknown> {
 		...(f.part === 'from' ? { from_task: f.task } : {}),
 		...(date ? { date } : {}),
 		...(Object.keys(params).length ? { params } : {}),
+		...(f.priority ? { priority: Number(f.priority) } : {}),
 		...(f.noOp ? { no_op: true } : {}),
 	}
 }

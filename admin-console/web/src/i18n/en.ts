@@ -12,11 +12,9 @@ export const en = {
 	'act.save': 'Save',
 	ago: '{span} ago',
 	'audit.action': 'Action',
-	'audit.at': 'When',
 	'audit.hash': 'Hash',
 	'audit.more': 'Older entries',
 	'audit.none': 'No matching entries',
-	'audit.object': 'Object',
 	'audit.text':
 		'Every change: who made it, when, and what it changed. `sirdar audit verify` proves that no row was altered.',
 	in: 'in {span}',

@@ -20,7 +20,8 @@ export interface Change {
 	note?: string | null
 }
 
-/* Of one instance only the last change counts for what is shown; order and numbers are kept. */
+/* Of one instance only the last change counts for what is shown, from the state that was told last: who waits for the end of a
+ * failure hears of it also when its redo has ended meanwhile. Order and numbers are kept. */
 export class Batch {
 	private byId = new Map<string, Change>()
 	last = 0n
@@ -34,8 +35,9 @@ export class Batch {
 			return false
 		}
 		this.last = number
+		const was = this.byId.get(c.id)
 		this.byId.delete(c.id)
-		this.byId.set(c.id, c)
+		this.byId.set(c.id, was ? { ...c, from: was.from } : c)
 		return true
 	}
 

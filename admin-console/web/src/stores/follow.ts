@@ -51,6 +51,7 @@ const here = (): Followed => ({
 	zone: prefs.zone,
 	density: prefs.density,
 	views: prefs.views.map(v => ({ ...v })),
+	tour: prefs.tour,
 })
 
 let state: State | null = null

@@ -14,6 +14,8 @@ interface Prefs {
 	recent: string[]
 	views: { name: string; q: string }[]
 	rail: boolean
+	/* They have had the tour, or wanted none. */
+	tour: boolean
 }
 
 const here = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
@@ -33,6 +35,7 @@ export const usual = {
 	zone: here,
 	density: 'standard' as Density,
 	views: [] as { name: string; q: string }[],
+	tour: false,
 }
 
 const kept = read()
@@ -45,6 +48,7 @@ export const prefs = reactive<Prefs>({
 	recent: Array.isArray(kept.recent) ? kept.recent.slice(0, 8) : [],
 	views: Array.isArray(kept.views) ? kept.views.slice(0, 20) : [],
 	rail: kept.rail ?? true,
+	tour: kept.tour === true,
 })
 
 const system = matchMedia('(prefers-color-scheme: dark)')

@@ -178,6 +178,14 @@ export const api = (path, body) =>
 		},
 		[path, body],
 	)
+/* What no page shows: asked of the API again and again, up to the deadline of all waits. */
+export async function until(what, look) {
+	const end = Date.now() + Number(process.env.WAIT ?? 60_000)
+	while (!(await look())) {
+		if (Date.now() > end) throw new Error(`not within the time: ${what}`)
+		await page.evaluate(() => new Promise(done => setTimeout(done, 200)))
+	}
+}
 export const command = (kind, args) => api('commands', { kind, args, request_id: 'journey-' + Math.random() })
 
 /* Acts on the servers themselves, the functions marked @act in tests/e2e/console.py: -> what it returned. */

@@ -8,7 +8,7 @@ defaults: {cycle: none, type: shell, retry: {attempts: 1}}
 tasks:
   count: {params: {script: 'test ${'${store}'} = s014 && test ${'${mode}'} = full'}}
   report: {needs: [{task: count, depend: 1}], params: {script: 'test ${'${store}'} = s014'}}
-  alone: {type: noop}
+  alone: {type: noop, params: {exit: 0, text: hello}}
 `
 const DIALOG = '.dialog:has(#run-date)'
 const applied = async () => {
@@ -64,6 +64,44 @@ export default {
 		await page.waitForSelector('[data-ended]:text-is("2 of 2 ended")')
 		is('none failed', (await page.locator('[data-state="Succ"]:has-text("2")').count()) === 1)
 	},
+	'a day is picked from a month by keys, a task is given its own params and a priority for this run alone':
+		async () => {
+			await applied()
+			await open('/w/byhand/stocktake?tab=tasks')
+			await page.click('tr:has-text("alone") [data-start]')
+			await page.waitForSelector('[data-starts]:has-text("Start 1 instance")')
+			await page.fill('#run-date', '2026-03-31')
+			await page.focus('[data-pick-day]')
+			await page.keyboard.press('Enter')
+			await page.waitForFunction(() => document.activeElement?.getAttribute('data-day') === '2026-03-31')
+			await axe('a month to pick from')
+			await shot('run-dialog-month')
+			await page.keyboard.press('PageDown')
+			await page.waitForFunction(() => document.activeElement?.getAttribute('data-day') === '2026-04-30')
+			await page.keyboard.press('Escape')
+			await page.waitForSelector('.day-pick', { state: 'detached' })
+			is('the dialog stays', await page.isVisible(DIALOG))
+			await page.waitForFunction(() => document.activeElement?.matches('[data-pick-day]'))
+			await page.keyboard.press('Enter')
+			await page.waitForFunction(() => document.activeElement?.getAttribute('data-day') === '2026-03-31')
+			await page.keyboard.press('ArrowDown')
+			await page.keyboard.press('Enter')
+			await page.waitForFunction(() => document.querySelector('#run-date').value === '2026-04-07')
+			await page.click('[data-own]')
+			is('its own params stand there', (await page.getAttribute('#run-own-text', 'placeholder')) === 'hello')
+			await page.fill('#run-own-text', 'good day')
+			await page.selectOption('#run-priority', '9')
+			await page.click('[data-start-go]:not([disabled]):has-text("Start 1 instance")')
+			await page.waitForURL(/\/ops\/commands\/\d+$/)
+			await page.waitForSelector('[data-ended]:text-is("1 of 1 ended")')
+			const of = (await api('instances?task=byhand/stocktake/alone')).items.find(i =>
+				i.run_date.startsWith('2026-04-07'),
+			)
+			is('with its priority', of?.priority === 9)
+			await page.waitForSelector('main')
+			await open('/p/byhand/stocktake/alone/' + encodeURIComponent(of.label))
+			await page.waitForSelector('.log-view:has-text("good day")')
+		},
 	'a date that is none is refused in the words of the server, and nothing can be sent': async () => {
 		await applied()
 		await open('/w?project=byhand')

@@ -1,6 +1,6 @@
 // The day's round: a by-hand workflow is run with parameters, fails, its cause is read on Home, it is mended, redone, and the
 // link that a webhook was told opens the very attempt. By mouse, and by keys alone.
-import { api, command, facts, is, open, page, server, shot } from '../kit.mjs'
+import { api, command, facts, is, open, page, server, shot, until } from '../kit.mjs'
 import { saveAs } from '../hands.mjs'
 
 const SAID = 'no shelf named s014'
@@ -17,23 +17,14 @@ tasks:
 const FAILS = 'if [ ${store} = s014 ]; then echo "ERROR no shelf named ${store}" >&2; exit 3; fi'
 const MENDED = 'echo counting ${store}'
 const apply = name => command('apply', { documents: [{ name: name + '.yaml', text: text(name, FAILS) }] })
-const cause = name => page.waitForSelector(`.needs li:has-text("byhand/${name}/count"):has-text("${SAID}")`)
+const cause = name => page.waitForSelector(`.needs li:has-text("byhand/${name}"):has-text("count"):has-text("${SAID}")`)
 const states = async name =>
 	Object.fromEntries((await api(`instances?task=byhand/${name}/*`)).items.map(i => [i.task.split('/').pop(), i.state]))
-async function ended(name) {
-	await page.waitForFunction(
-		async name => {
-			const { items } = await (await fetch(`/api/v1/instances?task=byhand/${name}/*`)).json()
-			return items.length === 2 && items.every(i => i.state === 'Succ')
-		},
-		name,
-		{ polling: 300 },
-	)
-	is(
-		'all went well',
-		Object.values(await states(name)).every(s => s === 'Succ'),
-	)
-}
+const ended = name =>
+	until(`${name} has gone well`, async () => {
+		const all = Object.values(await states(name))
+		return all.length === 2 && all.every(s => s === 'Succ')
+	})
 /* The link of the alert: the attempt that failed, though another has gone well since. */
 async function theVeryAttempt(name) {
 	const [alert] = await server('told', { task: `byhand/${name}/count` })
@@ -87,9 +78,9 @@ export default {
 			await saveAs('the shelf is new', 2)
 			/* Redone, from where its failure is read. */
 			await page.click('.rail a >> nth=0')
-			await page.click(`.needs li:has-text("byhand/shelves/count") button:has-text("Redo")`)
+			await page.click(`.needs li:has-text("byhand/shelves") button:has-text("Redo")`)
 			await page.click('[data-go]:not([disabled]):has-text("Redo 1")')
-			await page.waitForSelector('.needs li:has-text("byhand/shelves/count")', { state: 'detached' })
+			await page.waitForSelector('.needs li:has-text("byhand/shelves")', { state: 'detached' })
 			await ended('shelves')
 			await theVeryAttempt('shelves')
 		},
@@ -116,7 +107,6 @@ export default {
 		/* A row of tabs is one stop: arrows lead on, left of the first is the last, YAML. */
 		await tabTo('.editor-bar [role=tab]')
 		await page.keyboard.press('ArrowLeft')
-		await page.keyboard.press('Enter')
 		await page.waitForSelector('.editor-yaml .cm-content')
 		await tabTo('.code-host')
 		await page.keyboard.press('Control+a')

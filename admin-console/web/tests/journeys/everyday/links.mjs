@@ -1,5 +1,5 @@
 // Permanent links: /p/PROJECT/WORKFLOW/TASK/LABEL opens an instance, with ?run= and ?attempt= the very attempt; what is not there is said.
-import { api, axe, command, facts, is, open, page, provoke } from '../kit.mjs'
+import { api, axe, command, facts, is, open, page, provoke, until } from '../kit.mjs'
 
 const TASK = 'byhand/linked/twice'
 const text = `workflow: linked
@@ -12,14 +12,10 @@ tasks:
   twice: {params: {script: 'echo "this is attempt $SIRDAR_ATTEMPT"; exit 3'}}
 `
 const stopped = generation =>
-	page.waitForFunction(
-		async ([task, generation]) => {
-			const { items } = await (await fetch('/api/v1/instances?task=' + task)).json()
-			return items[0]?.state === 'StopSchedule' && items[0].generation === generation
-		},
-		[TASK, generation],
-		{ polling: 300 },
-	)
+	until(`run ${generation} has failed`, async () => {
+		const [i] = (await api('instances?task=' + TASK)).items
+		return i?.state === 'StopSchedule' && i.generation === generation
+	})
 const line = n => page.waitForSelector(`.instance-panel .log-view .line:has-text("this is attempt ${n}")`)
 const link = `/p/${TASK}/${facts.last}`
 
@@ -53,11 +49,7 @@ export default {
 	'what a link names and is not there is said, with what is there': async () => {
 		await open('/')
 		await command('apply', { documents: [{ name: 'linked.yaml', text }], from: facts.last })
-		await page.waitForFunction(
-			async task => (await (await fetch('/api/v1/instances?task=' + task)).json()).items.length === 1,
-			TASK,
-			{ polling: 300 },
-		)
+		await until('it is there', async () => (await api('instances?task=' + TASK)).items.length === 1)
 		await open(link + '?run=9&attempt=7')
 		await page.waitForSelector('[role=status]:has-text("It has no attempt 7 of run 9")')
 		provoke(/40[04]/)

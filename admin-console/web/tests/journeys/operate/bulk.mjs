@@ -29,8 +29,8 @@ export default {
 		await open('/ops/t?q=' + encodeURIComponent('task:retail/trade_daily/dwd_pay_refund_di date:' + facts.last))
 		await page.waitForSelector('.list-row .badge:has-text("Set to success")')
 		await open('/ops/commands')
-		await page.waitForSelector('tr:has-text("Set to success")')
-		await page.click('tr:has-text("freeze") a')
+		await page.waitForSelector('tr:has-text("to success, without its having run well")')
+		await page.click('tr:has-text("froze"):has-text("because source is late") a')
 		await page.waitForSelector('.page-head:has-text("source is late, ticket 4821")')
 		await shot('command')
 	},

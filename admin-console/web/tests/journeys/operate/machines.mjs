@@ -99,6 +99,11 @@ export default {
 	'the audit proves its rows': async () => {
 		await open('/ops/audit')
 		await page.waitForSelector('[data-proved]')
+		/* A row is a sentence; its hash and what was asked for are below it. */
+		await page.click('[data-unfold] >> nth=0')
+		await page.waitForSelector('.audit-detail .proof')
+		await axe('a row of the audit')
+		is('no bare numbers of requests', !/\b[0-9a-f]{32}\b/.test((await page.locator('.deed').allInnerTexts()).join(' ')))
 		is('of several rows', Number((await page.innerText('[data-proved]')).match(/[\d,]+/)[0].replace(',', '')) > 2)
 	},
 	'a device without a network opens the console and says so; never what the API said': async () => {

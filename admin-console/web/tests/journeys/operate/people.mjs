@@ -13,7 +13,7 @@ export default {
 		await page.waitForSelector('.table .name:has-text("vera")')
 		await shot('people')
 		await open('/ops/audit')
-		await page.waitForSelector('.table .chip:has-text("Set user")')
+		await page.waitForSelector('.deeds li:has-text("admin made or changed the person vera")')
 		is('no password in it', !(await page.innerText('main')).includes('argon2id'))
 		await shot('audit')
 		await browser.clearCookies()
