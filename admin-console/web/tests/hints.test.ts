@@ -1,3 +1,5 @@
+/* What the editor says of a document by the schema: offers at the cursor, marks, helps; and that each key of the tables has its help
+ * in Chinese. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, vi } from 'vitest'
 import { helpAt, marksOf, offersAt } from '@/editor/hints/offer'

@@ -10,7 +10,6 @@ const verbs: [string, Verb][] = [
 	['force-success', 'force-success'],
 	['unfreeze', 'unfreeze'],
 	['freeze', 'freeze'],
-	['rerun', 'redo'],
 	['redo', 'redo'],
 	['start', 'run'],
 	['run', 'run'],

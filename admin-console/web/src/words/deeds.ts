@@ -1,3 +1,5 @@
+/* Sentences about commands: `did.KIND` is what was done to {what}, `end.STATE` how it ended. A kind without a sentence of its own
+ * is said by its word (`coded.ts`). */
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
