@@ -113,7 +113,7 @@ def a_priority_is_of_that_run_and_of_what_is_unfinished_it_is_refused(s):
     s.sirdar("run", "start", flow, "--date", DATE, "--priority", "9", "--wait")
     assert {i["priority"] for i in s.instances(f"{flow}/*")} == {9}, s.instances(f"{flow}/*")
     s.sirdar("run", "start", flow, "--date", DATE, "--wait")
-    assert {i["priority"] for i in s.instances(f"{flow}/*")} == {5}, "of a run without a word it is the task's own again"
+    assert {i["priority"] for i in s.instances(f"{flow}/*")} == {9}, "what runs again keeps its priority"
     gate = s.dir / "data" / "first.gate"
     held = applied(s, "held", {"a": f"params: {{script: 'while [ ! -e {gate} ]; do sleep 0.1; done'}}", "b": "needs: [{task: a, depend: 1}], params: {script: 'true'}"}, **DAILY)
     s.sirdar("run", "start", held, "--date", DATE)
