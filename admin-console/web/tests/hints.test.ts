@@ -10,6 +10,7 @@ import { helps } from '@/editor/hints/zh'
 
 /* The words alone: what looks them up knows the browser. */
 vi.mock('../src/words/dictionary', () => ({ dictionary: () => () => '' }))
+vi.mock('../src/i18n', () => ({ fill: (text: string) => text }))
 
 /* Shaped as lib/sched/schema.c makes it. */
 const schema: Schema = {
