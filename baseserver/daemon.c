@@ -187,6 +187,24 @@ static int make_registrar(struct daemon *d, struct err *err)
 	return 0;
 }
 
+/* Those whom the commander asks who somebody is, or what a secret says: each may wait, so each has
+ * a thread of its own. */
+static int make_judges(struct daemon *d, struct commander_settings *set, struct err *err)
+{
+	const struct param_baseserver *p = d->p;
+	int r = secrets_new(place_of(d, "secrets"), p, &d->secrets, err);
+
+	set->secrets = d->secrets;
+	set->passwords = d->passwords = passwords_new(place_of(d, "passwords"));
+	if (r == 0 && p->oidc_issuer[0])
+		r = outsiders_new(place_of(d, "outsiders"), p, &d->outsiders, err);
+	set->outsiders = d->outsiders;
+	if (r == 0 && p->ldap_url[0])
+		r = directories_new(place_of(d, "directories"), p, &d->directories, err);
+	set->directories = d->directories;
+	return r;
+}
+
 static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
@@ -229,15 +247,7 @@ static int make_core(struct daemon *d, struct err *err)
 		return r;
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
-	r = secrets_new(place_of(d, "secrets"), p, &d->secrets, err);
-	cset.secrets = d->secrets;
-	cset.passwords = d->passwords = passwords_new(place_of(d, "passwords"));
-	if (r == 0 && p->oidc_issuer[0])
-		r = outsiders_new(place_of(d, "outsiders"), p, &d->outsiders, err);
-	cset.outsiders = d->outsiders;
-	if (r == 0 && p->ldap_url[0])
-		r = directories_new(place_of(d, "directories"), p, &d->directories, err);
-	cset.directories = d->directories;
+	r = make_judges(d, &cset, err);
 	if (r == 0)
 		r = params_new(place_of(d, "params"), d->ledger, d->site->store,
 		               &(struct params_secrets){ p->secrets_key_file, d->secrets },
