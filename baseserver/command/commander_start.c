@@ -260,6 +260,7 @@ void start__print_dates(const struct order *o, const struct task *const *tasks, 
 	CHECK(s->n_instances > 0);
 	const struct task *t = NULL;
 	size_t at = longest_first(s, tasks, n, &t), last = at;
+	CHECK(t);
 	while (last + 1 < s->n_instances && s->instances[last + 1].task == t->id)
 		last++;
 	put_open(out, "dates", '{');

@@ -289,6 +289,7 @@ static void rank_all(struct feed *f)
 
 static void fill_row(const struct feed *f, struct walk *w, const struct cat_inst *c)
 {
+	CHECK(f->s); /* what was picked by hand has no rows to look for */
 	if (c->key.part != 0 || c->key.run_date < w->lo || c->key.run_date > w->hi)
 		return;
 	if (!f->s->has_states || (f->s->states & 1u << c->state))
@@ -363,6 +364,7 @@ static void feed_fill(struct feed *f, struct walk *w, size_t *budget)
 	const struct selection *s = f->s;
 	const struct tz *tz = plan_tz(w->task->def->plan);
 
+	CHECK(s);
 	if (s->has_dates && !s->has_from && !s->has_to) {
 		w->lo = 1;
 		w->hi = 0;

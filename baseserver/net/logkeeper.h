@@ -34,8 +34,8 @@ struct log_name {
 };
 
 /* Records of all that an execution printed (util/logrec.h); a broker of an earlier release ships
- * its streams apart instead. Who asks for records gets the attempt that printed last, also where that
- * has streams: there is no such log then (E_NOT_FOUND), and the answer names generation and
+ * its streams apart instead. Who asks for records gets the attempt that printed last, also where
+ * that has streams: there is no such log then (E_NOT_FOUND), and the answer names generation and
  * attempt. */
 enum { LOG_RECORDS = 3 };
 

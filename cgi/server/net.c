@@ -269,6 +269,7 @@ static void log_ask_send(struct net *n, struct call *c, Sirdar__LogRead *m)
 	m->id = c->ask_id;
 	m->key = &key;
 	ask_send(n, c, FR_LOG_READ, m);
+	m->key = NULL;
 }
 
 void net_log(struct letter *l, void *self)

@@ -58,6 +58,7 @@ static void log_send(struct net *n, struct follower *f, Sirdar__LogRead *m)
 	m->id = f->id;
 	m->key = &key;
 	client_send(n->client, FR_LOG_READ, m, NULL);
+	m->key = NULL;
 }
 
 /* From where it was found to be, whenever there is more. */
