@@ -157,7 +157,7 @@ def each_argument_of_each_command_refuses_what_it_cannot_be(s):
 WRONG_QUERY = {"integer": ["many", "1e3", "-1", "1.5", "9" * 25, ""], "boolean": ["maybe", "2", ""]}
 WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"], "project": [], "workflow": [], "order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
               "to": ["someday", "2026-02-30"], "date": ["someday", "2026-02-30"], "before": ["someday"],
-              "run_date": ["someday"], "sort": ["colour"], "now": ["never"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
+              "run_date": ["someday"], "sort": ["colour"], "now": ["never"], "format": ["xml"], "stream": ["stdin"], "times": ["local"], "cursor": ["%21%21"],
               "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": [], "user": [""]}
 NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w", "/api/v1/grid/{name}": "p/w", "/api/v1/lineage/{name}": "p/w", "/api/v1/why/{name}": "p/w",
          "/api/v1/users/{name}": "u", "/api/v1/groups/{name}": "g", "/api/v1/servers/{name}": "s", "/api/v1/peers/{name}": "cgi", "/api/v1/peers/{name}/exposed": "cgi"}

@@ -79,7 +79,7 @@ class Installation(AlertSite):
     # --- what a recipe finds
 
     def places(self):
-        return [("/etc/sirdar", self.dir / "etc"), ("/var/lib/sirdar/baseserver", self.dir / "base"), ("/var/lib/sirdar/taskbroker", self.dir / "etl-3"), ("/var/backups/sirdar", self.dir / "backup"),
+        return [("/etc/sirdar", self.dir / "etc"), ("/var/lib/sirdar/baseserver", self.dir / "base"), ("/var/lib/sirdar/joblogs", self.dir / "joblogs"), ("/var/lib/sirdar/taskbroker", self.dir / "etl-3"), ("/var/backups/sirdar", self.dir / "backup"),
                 ("/usr/local/lib/sirdar/runners", self.dir / "plugins"), ("/usr/local/share/sirdar/types", self.dir / "types"),
                 ("/usr/local/share/sirdar/sdk", ROOT / "plugins-sdk"), ("/usr/local/include", ROOT / "plugins-sdk/include"),
                 ("http://127.0.0.1:7480", f"http://127.0.0.1:{self.http}")]
