@@ -439,7 +439,11 @@ def every_example_of_the_documentation_is_good(s):
     folders = {f.parent for f in (ROOT / "docs").rglob("*.yaml")}
     assert len(folders) >= 2, folders
     for folder in folders:  # what waits for another is beside it
-        said = s.sirdar("check", *(str(f) for f in sorted(folder.glob("*.yaml")))).stdout
+        copies = s.dir / f"examples-{folder.name}"
+        copies.mkdir()
+        for f in folder.glob("*.yaml"):  # ${drop} is a parameter of the demo's project
+            (copies / f.name).write_text(f.read_text().replace("${drop}", "/tmp"))
+        said = s.sirdar("check", *(str(f) for f in sorted(copies.glob("*.yaml")))).stdout
         assert "good: " in said and "parameters judged by" in said, said
 
 

@@ -125,6 +125,8 @@ export const helps: Readonly<Record<string, string>> = {
 	'Which outcome meets the need.': '哪种结果算满足。',
 	'Who is told of what happens to its tasks.': '其任务发生什么时通知谁。',
 	'Who is told of what happens to the tasks of the project.': '该项目的任务发生什么时通知谁。',
+	'What the server keeps of a workflow that is only tried; leave it out.':
+		'服务器为只试运行的工作流保留的内容；不要填写。',
 	'Who is told: the kind of a channel, a colon, and an address or a name.': '通知谁：渠道类型、冒号，加地址或名称。',
 	'Who looks after it.': '负责人。',
 	'Who signs in there.': '在那里登录的用户。',
