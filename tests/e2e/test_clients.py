@@ -46,7 +46,7 @@ class Program(Peer):
     def log(self, task, run_date, follow=False):
         """-> code, text, data."""
         self.number += 1
-        body = field(1, self.number) + field(2, field(1, task) + field(2, run_date)) + field(5, 1) + field(8, follow)
+        body = field(1, self.number) + field(2, field(1, task) + field(2, run_date)) + field(5, 3) + field(8, follow)
         self.send("log_read", body)
         m = self.wait("log_data", lambda m: m[1][0] == self.number)
         return code_of(m, 2), text(m, 3), m.get(5, [b""])[0]
