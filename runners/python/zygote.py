@@ -111,7 +111,7 @@ def begin(pid, uid, gid, fds):
     os.environ.update(environment)
     time.tzset()
     sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")
-    sys.stdout = sys.__stdout__ = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8", errors="surrogateescape")
+    sys.stdout = sys.__stdout__ = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8", errors="surrogateescape", line_buffering=True)
     sys.stderr = sys.__stderr__ = io.TextIOWrapper(open(2, "wb", 0, closefd=False), encoding="utf-8", errors="backslashreplace", write_through=True)
     files = environment.get("SIRDAR_FILES", "")
     return [w.replace("$SIRDAR_FILES/", files + "/", 1) if w.startswith("$SIRDAR_FILES/") else w

@@ -387,6 +387,18 @@ def a_python_job_is_forked_from_a_warm_interpreter_and_is_as_one_of_its_own(site
 
 
 @test
+def a_line_of_a_python_job_is_in_its_log_while_it_runs_warm_and_cold(site):
+    for name, is_warm in (("pysays", True), ("pysays2", False)):
+        gate = site.dir / "data" / name
+        script = f"import os, time\nprint('a first word')\nwhile not os.path.exists('{gate}'):\n    time.sleep(0.02)\nprint('over')\n"
+        python_job(site, name, script, wait=False, more="" if is_warm else "      warm: false\n")
+        i = until("it runs", lambda name=name: (f := site.instances(f"foreign/{name}/t")) and f[0]["state"] == "Running" and f[0], 60)
+        until("it is there", lambda i=i: site.ask("GET", f"/api/v1/instances/{i['id']}/log") == (200, b"a first word\n"), 60)
+        gate.write_text("")
+        assert site.wait_state(f"foreign/{name}/t", DAY, ("Succ", "StopSchedule"), 60)["state"] == "Succ"
+
+
+@test
 def what_work_is_called_elsewhere_is_the_same_at_every_attempt_and_no_others(site):
     said = site.dir / "data" / "work"
     script = (f"import os\nwith open('{said}', 'a') as f: print(os.environ['SIRDAR_WORK_ID'], os.environ.get('SIRDAR_WORK_AGAIN'), file=f)\n"

@@ -78,14 +78,17 @@ static void bar_clear(struct wait *w)
 	w->drawn = false;
 }
 
-/* Of one that ended: what a person looks for first. */
+/* Of one that ended: what a person looks for first. A test run's has no name that commands take, so
+ * its id leads to its log. */
 static void ended_line(FILE *to, const cJSON *i)
 {
 	const char *reason = text_of(i, "reason"), *exit = text_of(i, "exit_code");
+	bool is_test = strcmp(text_of(i, "origin"), "test") == 0;
 
-	cli_line(to, "  %s %s %s%s%s%s%s", text_of(i, "task"), label_in(i), state_in(i, "state"),
+	cli_line(to, "  %s %s %s%s%s%s%s%s%s", text_of(i, "task"), label_in(i), state_in(i, "state"),
 	         reason[0] ? ", " : "", reason, exit[0] && strcmp(exit, "0") != 0 ? ", exit " : "",
-	         strcmp(exit, "0") != 0 ? exit : "");
+	         strcmp(exit, "0") != 0 ? exit : "", is_test ? "; sirdar logs " : "",
+	         is_test ? text_of(i, "id") : "");
 }
 
 static void ended_tell(struct wait *w)

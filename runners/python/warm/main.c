@@ -179,6 +179,7 @@ int main(int argc, char **argv, char **env)
 	for (int i = 3; i < argc; i++)
 		argv[i] = main_expanded(argv[i], env);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	setenv("PYTHONUNBUFFERED", "1", 0); /* a line is in the log when it is printed */
 	execvp(argv[3], argv + 3);
 	fprintf(stderr, "sirdar: %s cannot be executed: errno %d\n", argv[3], errno);
 	return errno == ENOENT ? 127 : 126;
