@@ -85,8 +85,9 @@ static void ended_line(FILE *to, const cJSON *i)
 	const char *reason = text_of(i, "reason"), *exit = text_of(i, "exit_code");
 	bool is_test = strcmp(text_of(i, "origin"), "test") == 0;
 
-	cli_line(to, "  %s %s %s%s%s%s%s%s%s", text_of(i, "task"), label_in(i), state_in(i, "state"),
-	         reason[0] ? ", " : "", reason, exit[0] && strcmp(exit, "0") != 0 ? ", exit " : "",
+	cli_line(to, "  %s %s %s%s%s%s%s%s%s", text_of(i, "task"), label_in(i),
+	         state_in(i, "state"), reason[0] ? ", " : "", reason,
+	         exit[0] && strcmp(exit, "0") != 0 ? ", exit " : "",
 	         strcmp(exit, "0") != 0 ? exit : "", is_test ? "; sirdar logs " : "",
 	         is_test ? text_of(i, "id") : "");
 }
