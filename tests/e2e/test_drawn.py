@@ -3,6 +3,7 @@
 planned, listed or told, and the server takes it away again, whatever happens meanwhile. TAP."""
 import json
 import os
+import re
 import sqlite3
 import sys
 
@@ -323,6 +324,8 @@ def the_command_line_tries_a_file_waits_and_says_how_it_ended(s):
     assert "2 succeeded" in said.stdout, said
     said = s.sirdar("test-run", "--workflow", "bad.yaml", "--date", DAY, "--wait", expect=7)
     assert "failed" in said.stdout + said.stderr, said
+    at = re.search(r"bad~\d+/a .*failed.*; sirdar logs (\S+)$", said.stdout + said.stderr, re.M)
+    assert at and "exit 3" in at[0] and at[1] in s.sirdar("run", "show", at[1], "--json").stdout, said
     said = s.sirdar("test-run", "--workflow", "shop.yaml", "--date", DAY, "--dry-run")
     assert "3 instances" in said.stdout and DAY in said.stdout, said
     said = s.sirdar("test-run", "--workflow", "none.yaml", expect=None)
