@@ -11,6 +11,7 @@
 #include "util/err.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
+#include "util/pwhash.h"
 
 enum { NAME_MAX_BYTES = 63, LIST_MAX = 1000, TIME_MAX = 1 << 30 };
 
@@ -120,7 +121,7 @@ static int parse_secret(const struct order *o, const struct person_member *m, st
 	if (arg_text(o->args, "args", m->key, 127, &text, f) < 0)
 		return f->code;
 	ok = !text || (m->as == AS_SECRET
-	                       ? strncmp(text, "$argon2id$", 10) == 0
+	                       ? pwhash_ok(text)
 	                       : strlen(text) == 64 && text[strspn(text, "0123456789abcdef")] == 0);
 	snprintf(at, sizeof at, "args.%s", m->key);
 	return ok ? 0
@@ -128,7 +129,7 @@ static int parse_secret(const struct order *o, const struct person_member *m, st
 	                   "%s: %s", at,
 	                   strcmp(text, ARGS_KEPT_OUT) == 0
 	                           ? "the password is not kept with a command"
-	                   : m->as == AS_SECRET ? "an argon2id hash is expected"
+	                   : m->as == AS_SECRET ? "an argon2id hash of usual cost is expected"
 	                                        : "a SHA-256 in hex is expected");
 }
 

@@ -17,6 +17,7 @@
 #include "util/fs.h"
 #include "util/json_put.h"
 #include "util/json_read.h"
+#include "util/pwhash.h"
 #include "wire/enrol.h"
 
 enum { OPTIONS_MAX = 64 };
@@ -317,10 +318,9 @@ static int password_from(const char *path, char ret[crypto_pwhash_STRBYTES])
 	buf_init(&text);
 	int r = fs_read(path, SECRET_FILE_MAX, &text, &err);
 	size_t n = strcspn(buf_str(&text), "\n");
-	if (r == 0 &&
-	    (strncmp(buf_str(&text), "$argon2id$", 10) != 0 || n >= crypto_pwhash_STRBYTES))
+	if (r == 0 && (!pwhash_ok(buf_str(&text)) || n >= crypto_pwhash_STRBYTES))
 		r = err_set(&err, E_INVALID,
-		            "%.300s has no password's hash: want the file "
+		            "%.300s has no password's hash of usual cost: want the file "
 		            "`password` of a sirdar-cgi's state_dir",
 		            path);
 	if (r == 0)

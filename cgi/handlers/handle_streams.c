@@ -57,20 +57,30 @@ struct events_ask {
 	bool is_ahead; /* nothing has that number yet: it is of another past */
 };
 
+/* As people were when it was let in; admin's and a machine's tokens are no people's. */
+static uint64_t mark_now(struct call *c)
+{
+	uint64_t mark = people_mark_of(c->person, c->token);
+
+	return mark ? mark : people_reading_mark(c->cgi->people);
+}
+
 static int events_begin(struct call *c)
 {
 	const struct events_ask *a = c->extra;
 	struct feed *f = feed_new(c->conn, FEED_BYTES);
 	struct MHD_Response *resp = feed_response(f);
+	struct follow which = { .from = a->is_ahead ? 0 : a->from,
+		                .task = a->task,
+		                .states = a->states,
+		                .sight = c->sight,
+		                .mark = mark_now(c) };
+
+	auth_session_refer(c->cgi->auth, c, &which.session);
 
 	if (a->is_ahead)
 		feed_put(f, EVENT_GAP, sizeof EVENT_GAP - 1);
-	int r = net_follow_events(c->cgi->net, f,
-	                          &(struct follow){ .from = a->is_ahead ? 0 : a->from,
-	                                            .task = a->task,
-	                                            .states = a->states,
-	                                            .sight = c->sight,
-	                                            .mark = people_mark_of(c->person, c->token) });
+	int r = net_follow_events(c->cgi->net, f, &which);
 	if (r < 0) {
 		MHD_destroy_response(resp);
 		return call_fail(c, r, "", "%s", err_text(r));
@@ -405,7 +415,8 @@ static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 	q->ask.bytes_max = q->lines > 0 ? TAIL_BYTES : (uint32_t)bytes;
 	q->ask.attempt = (uint32_t)attempt;
 	q->ask.generation = (uint32_t)generation;
-	q->ask.mark = people_mark_of(c->person, c->token);
+	q->ask.mark = mark_now(c);
+	auth_session_refer(c->cgi->auth, c, &q->ask.session);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cgi/who/auth.h"
 #include "sched/instance.h"
 #include "util/logrec.h"
 
@@ -76,6 +77,7 @@ struct log_ask {
 	int64_t since_ms; /* not 0: what came from then on, UTC */
 	struct log_form form;
 	uint64_t mark; /* of who follows it, as in struct follow */
+	struct session_ref session;
 	/* of the answer */
 	uint64_t ret_offset, ret_next;
 	uint32_t ret_generation, ret_attempt;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cgi/server/logread.h"
+#include "cgi/who/auth.h"
 #include "rt/actor.h"
 #include "sched/instance.h"
 
@@ -41,7 +42,8 @@ struct follow {
 	uint64_t from;
 	uint32_t task, states;
 	struct sight *sight; /* held meanwhile; NULL: who follows reads everything */
-	uint64_t mark;       /* people_mark_of() who follows; 0: who reads everything anyway */
+	uint64_t mark;       /* people_mark() when it began; 0: nobody knew the people */
+	struct session_ref session;
 };
 int net_follow_events(struct net *n, struct feed *f, const struct follow *which);
 int net_follow_log(struct net *n, struct feed *f, const struct log_ask *ask);

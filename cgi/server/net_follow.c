@@ -182,6 +182,7 @@ int net_follow_events(struct net *n, struct feed *feed, const struct follow *whi
 	f->states = which->states;
 	f->sight = sight_ref(which->sight);
 	f->mark = which->mark;
+	f->session = which->session;
 	return net_follow_follow(n, f);
 }
 
@@ -193,6 +194,7 @@ int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
 	f->log = true;
 	f->ask = *ask;
 	f->mark = ask->mark;
+	f->session = ask->session;
 	return net_follow_follow(n, f);
 }
 
@@ -383,11 +385,13 @@ void net__followers_down(struct net *n)
 		net_follow_say(f, "event: down\ndata: {}\n\n");
 }
 
-/* What one may read has changed since one began to listen: the stream ends, and begins again with
- * what it may carry by now. A browser does that by itself, from the last event it had. */
-static bool is_outdated(const struct follower *f, uint64_t mark, bool binds)
+/* People, groups or tokens have changed since one began to listen, or one's session has ended: the
+ * stream ends. Who may still come begins it again, with what it may carry by now: a browser does
+ * that by itself, from the last event it had. Else a stream would outlive what let it in. */
+static bool is_outdated(struct net *n, const struct follower *f, uint64_t mark)
 {
-	return binds && mark != 0 && f->mark != 0 && f->mark != mark;
+	return (mark != 0 && f->mark != 0 && f->mark != mark) ||
+	       auth_session_ended(n->cgi->auth, &f->session);
 }
 
 void net__followers_beat(struct net *n)
@@ -395,13 +399,13 @@ void net__followers_beat(struct net *n)
 	int64_t now = actor_mono_us(n->me);
 	struct follower **p = &n->followers;
 	uint64_t mark = n->followers ? people_reading_mark(n->cgi->people) : 0;
-	bool events = false, binds = mark != 0 && people_binds_all(n->cgi->people);
+	bool events = false;
 	size_t gone = 0;
 
 	while (*p) {
 		struct follower *f = *p;
 
-		if (feed_gone(f->feed) || is_outdated(f, mark, binds)) {
+		if (feed_gone(f->feed) || is_outdated(n, f, mark)) {
 			*p = f->next;
 			if (f->log)
 				log_read_send(n, f, true);

@@ -40,13 +40,14 @@ struct follower {
 	struct net *net;
 	struct follower *next;
 	struct feed *feed;
-	bool log; /* else events */
-	bool gap; /* events were lost for it: say so when there is room */
+	bool log;      /* else events */
+	bool gap;      /* events were lost for it: say so when there is room */
+	uint64_t mark; /* struct follow's */
+	struct session_ref session;
 	/* events */
 	uint64_t from;
 	uint32_t task, states;
 	struct sight *sight; /* held; NULL: all */
-	uint64_t mark;       /* struct follow's */
 	uint64_t heard;      /* of the news of commands, the last one */
 	/* log */
 	struct log_ask ask;

@@ -27,6 +27,7 @@
 #include "util/check.h"
 #include "util/fs.h"
 #include "util/own.h"
+#include "util/pwhash.h"
 
 #define HASH_PASSES  2
 #define HASH_MEMORY  ((size_t)19 * 1024 * 1024)
@@ -95,7 +96,7 @@ static int password_load(struct auth *a, bool *ret_first, struct err *err)
 	} else if (r == 0) {
 		snprintf(a->password, sizeof a->password, "%.*s",
 		         (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-		if (strncmp(a->password, "$argon2id$", 10) != 0)
+		if (!pwhash_ok(a->password))
 			r = err_set(err, E_CORRUPT, "%s is not a password's hash", path);
 	}
 	buf_done(&text);

@@ -78,6 +78,15 @@ void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_M
 /* End the call's own, and its cookie. False: there is none. */
 bool auth_session_end(struct auth *a, struct call *c);
 
+/* The call's own session, for who outlives the call (an open stream). */
+struct session_ref {
+	bool is_any; /* else it came by a token */
+	unsigned char hash[AUTH_SECRET_BYTES];
+};
+void auth_session_refer(struct auth *a, struct call *c, struct session_ref *ret);
+/* Has that session been ended, here, at another face or with its person? False while nobody
+ * knows. */
+bool auth_session_ended(struct auth *a, const struct session_ref *ref);
 /* The id of the call's own session; "" for tokens. */
 void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX]);
 /* Its person's second factor is being changed by himself: until that is over, or for a minute, it

@@ -336,6 +336,43 @@ void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX
 	pthread_mutex_unlock(&a->mu);
 }
 
+void auth_session_refer(struct auth *a, struct call *c, struct session_ref *ret)
+{
+	const struct session *s;
+
+	_Static_assert(sizeof ret->hash == sizeof s->hash, "one hash");
+	*ret = (struct session_ref){ .is_any = false };
+	pthread_mutex_lock(&a->mu);
+	s = c->by_cookie ? session__find(a, secret_of(c)) : NULL;
+	if (s) {
+		ret->is_any = true;
+		memcpy(ret->hash, s->hash, sizeof ret->hash);
+	}
+	pthread_mutex_unlock(&a->mu);
+}
+
+/* One that others pushed out of its place here goes on at the server. */
+bool auth_session_ended(struct auth *a, const struct session_ref *ref)
+{
+	struct kept_session kept;
+	bool is_young = false, is_ended = false;
+
+	if (!ref->is_any)
+		return false;
+	pthread_mutex_lock(&a->mu);
+	const struct session *s = by_hash(a, ref->hash);
+	if (s) {
+		is_ended = s->is_ended;
+		is_young = !s->of_server ||
+		           (!s->was_kept &&
+		            clock_mono_us(&clock_machine) - s->begun_us <= FRESH_US);
+	}
+	if (!is_ended && !is_young) /* the server has it, or it is over */
+		is_ended = people_session(a->cgi->people, ref->hash, &kept) == 0;
+	pthread_mutex_unlock(&a->mu);
+	return is_ended;
+}
+
 bool auth_session_end(struct auth *a, struct call *c)
 {
 	char user[64];

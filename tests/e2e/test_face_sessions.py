@@ -173,6 +173,47 @@ def whoever_is_demoted_disabled_removed_or_has_another_password_is_out_in_that_c
     assert "too_late" not in pools(s)
 
 
+def listens(s, **head):
+    """-> an open stream of events."""
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=120)
+    link.request("GET", "/api/v1/events", headers=head)
+    answer = link.getresponse()
+    assert answer.status == 200, answer.status
+    return answer
+
+
+def is_over(stream):
+    """Reads to its end; the socket's timeout is the bound."""
+    while stream.readline():
+        pass
+    return True
+
+
+@test
+def an_open_stream_ends_with_what_let_it_in_and_no_others(s):
+    user(s, "ear")
+    user(s, "other")
+    browser, other = Browser(s.http, "ear"), Browser(s.http, "other")
+    one, beside = (listens(s, Cookie=f"sirdar={b.cookie}") for b in (browser, other))
+    assert s.ask("DELETE", "/api/v1/users/ear/sessions")[1]["ended"] >= 1
+    assert is_over(one) and browser.status() == 401
+    assert other.pool("heard")[0] == 202
+    until("the other one hears on", lambda: beside.readline().startswith(b"event: command"))
+    browser = Browser(s.http, "ear")
+    for end in (lambda: s.sirdar("user", "set", "ear", "--disable"), lambda: s.sirdar("user", "remove", "ear")):
+        if browser.status() != 200:
+            s.sirdar("user", "set", "ear", "--enable")
+            browser = Browser(s.http, "ear")
+        one = listens(s, Cookie=f"sirdar={browser.cookie}")
+        end()
+        assert is_over(one) and browser.status() == 401
+    status, made = other.ask("POST", "/api/v1/tokens", {"name": "hears", "role": "viewer", "days": 1})
+    assert status == 201, (status, made)
+    one = listens(s, Authorization=f"Bearer {made['token']}")
+    assert other.ask("DELETE", "/api/v1/tokens/hears")[0] == 200
+    assert is_over(one)
+
+
 @test
 def sessions_outlive_the_server_and_who_never_signed_in_there_too(s):
     page = Browser(s.http, "ann")

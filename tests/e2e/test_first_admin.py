@@ -89,6 +89,8 @@ def a_file_that_is_no_password_of_a_cgi_is_refused_and_nothing_changes(s):
     done = admin(s, "password", "admin", "--from", s.dir / "not-a-hash", expect=REFUSED)
     assert "not-a-hash" in done.stderr and "state_dir" in done.stderr, done.stderr
     assert "none" in admin(s, "password", "admin", "--from", s.dir / "none", expect=REFUSED).stderr
+    (s.dir / "dear").write_text("$argon2id$v=19$m=19456,t=50000000,p=1$c29tZXNhbHRzb21lc2E$RdescudvJCsgt3ub+b5dWRWJTmaaJObG\n")
+    assert "of usual cost" in admin(s, "password", "admin", "--from", s.dir / "dear", expect=REFUSED).stderr
     assert good(s, s.token) and ask(s, "GET", "/api/v1/session", **s.own)[0] == 200
 
 

@@ -724,6 +724,10 @@ def wrong_words_are_named(s):
     assert status == 400, answer
     status, answer = command(s, None, "user-set", user="new", role="viewer", secret="plain words")
     assert status == 400 and "argon2id" in answer["error"]["message"], answer
+    for cost in ("m=19456,t=50000000,p=1", "m=4194304,t=1000000,p=1", "m=4194304,t=1,p=1", "m=19456,t=2,p=64", "m=19456,t=0,p=1"):
+        secret = f"$argon2id$v=19${cost}$c29tZXNhbHRzb21lc2E$RdescudvJCsgt3ub+b5dWRWJTmaaJObG"  # one try of it would take hours
+        status, answer = command(s, None, "user-set", user="new", role="viewer", secret=secret)
+        assert status == 400 and "of usual cost" in answer["error"]["message"], (cost, answer)
 
 
 @test
