@@ -468,12 +468,13 @@ def what_a_given_up_execution_prints_is_in_no_others_log(s):
     until("what it printed came", lambda: metric(s, "sirdar_log_chunks_refused_total") > refused)
     s.wait_broker(where, ["shell"])
     logs = s.dir / where / "logs"
-    until("it is let go", lambda: not list(logs.glob("*.out")))
+    until("it is let go", lambda: not [f for f in logs.glob("*") if f.is_file()])
     assert log_of(s, i) == "second\n", log_of(s, i)
     # What it had printed until it was lost is its own log still.
     names = [w[1] for line in s.run([BIN / "sirdar-db", "logs", s.dir / "joblogs"]).stdout.splitlines()
-             if (w := line.split())[-1:] and len(w) > 1 and w[1].endswith("/1")]
+             if (w := line.split())[-1:] and len(w) > 1 and w[1].endswith("/3")]
     texts = [s.run([BIN / "sirdar-db", "log", s.dir / "joblogs", name]).stdout for name in names]
+    texts = ["".join(line for line in t.splitlines(True) if not line.startswith("[sirdar] ")) for t in texts]
     assert "second\n" in texts and any(t.startswith("first\n") for t in texts), (names, texts)
     s.brokers["b7"].stop()
 

@@ -22,4 +22,4 @@ $$(B)/unit-bug/%/$(1): tests/sim/planted/%.patch $$(B)/test/$(1)
 	$$(CC) $$(LDFLAGS) -o $$@ $$(B)/tests/unit/$(1).o $$(@D)/*.o $$(UNIT_LIBS:%=$$(B)/lib%.a) $$(UNIT_LIBS:%=$$(B)/lib%.a) \
 	    $$(UNIT_LDLIBS) -lcmocka
 endef
-$(foreach t,test_resolver test_sorter test_batch test_ledger test_maintainer test_command_tasks test_instantiator test_parts_again,$(eval $(call bug_test,$(t))))
+$(foreach t,test_resolver test_sorter test_batch test_ledger test_maintainer test_command_tasks test_instantiator test_parts_again test_kept,$(eval $(call bug_test,$(t))))
