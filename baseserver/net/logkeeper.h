@@ -37,7 +37,12 @@ struct log_name {
  * its streams apart instead. Who asks for records gets the attempt that printed last, also where
  * that has streams: there is no such log then (E_NOT_FOUND), and the answer names generation and
  * attempt. */
-enum { LOG_RECORDS = 3 };
+enum {
+#define LOG_STREAM(word, number, text) LOG_STREAM_##word = number,
+#include "tbl/log_stream.def"
+#undef LOG_STREAM
+	LOG_RECORDS = LOG_STREAM_records
+};
 
 /* The stream that a peer's number means: one it may name, else standard output. */
 uint32_t log_stream_of(uint32_t number);

@@ -1,8 +1,8 @@
 /* chin.h — the steps of chin's paths; the table of them is in chin.c.
  *
  * A path has up to two steps. The first, named _work, runs on a thread that reads the store and
- * collects what is needed; the second runs on the HTTP thread, sends a command of the server where
- * something is to change, and answers. What is answered as `data` is written to c->details. A step
+ * collects what is needed; the second runs on the HTTP thread, sends the server a command where the
+ * path changes something, and answers. It writes the answer's `data` to c->details. A step
  * that fails leaves the error in c->err and is the last; chin_done() makes chin's own form of it.
  */
 #ifndef CGI_SEEDS_CHIN_H

@@ -24,7 +24,6 @@
 #include "util/utf8.h"
 
 enum {
-	RECORDS = 3,                   /* the stream of a LogRead */
 	TAIL_BYTES = 2 * LOGREC_BLOCK, /* has a whole header, wherever the log ends */
 	PIECE_BYTES = 262144,
 	OUT_BYTES_MAX = 2 << 20, /* shown with times it is more than it was */
@@ -68,7 +67,7 @@ static void ask_records(struct log_ask *a, uint64_t at, Sirdar__LogRead *ret)
 {
 	a->read.phase = LOGREAD_RECORDS;
 	a->read.at = (struct logrec_reader){ .place.at = at / LOGREC_BLOCK * LOGREC_BLOCK };
-	ask_put(a, RECORDS, a->read.at.place.at, PIECE_BYTES, ret);
+	ask_put(a, LOG_OF_records, a->read.at.place.at, PIECE_BYTES, ret);
 }
 
 static void ask_begin(struct log_ask *a, Sirdar__LogRead *ret)
@@ -77,13 +76,13 @@ static void ask_begin(struct log_ask *a, Sirdar__LogRead *ret)
 
 	if (a->form.times == LOG_SINCE && !a->read.begin_ms) {
 		a->read.phase = LOGREAD_FIRST;
-		ask_put(a, RECORDS, 0, LOGREC_HEADER_MAX, ret);
+		ask_put(a, LOG_OF_records, 0, LOGREC_HEADER_MAX, ret);
 	} else if (is_place) {
 		ask_records(a, a->offset, ret);
 	} else {
 		a->read.phase = LOGREAD_TAIL;
 		/* One more than there is: the answer says then whether anything follows. */
-		ask_put(a, RECORDS, UINT64_MAX - TAIL_BYTES + 1, TAIL_BYTES + 1, ret);
+		ask_put(a, LOG_OF_records, UINT64_MAX - TAIL_BYTES + 1, TAIL_BYTES + 1, ret);
 	}
 }
 
@@ -379,7 +378,7 @@ static enum log_step seek_go_on(struct log_ask *a, Sirdar__LogRead *ret)
 
 	a->read.phase = LOGREAD_SEEK;
 	if (logrec_seek_next(&a->read.seek, &at))
-		ask_put(a, RECORDS, at, LOGREC_HEADER_MAX, ret);
+		ask_put(a, LOG_OF_records, at, LOGREC_HEADER_MAX, ret);
 	else
 		ask_records(a, logrec_seek_found(&a->read.seek), ret);
 	return LOGREAD_MORE;
@@ -425,7 +424,7 @@ static enum log_step records_answer(struct log_ask *a, const uint8_t *p, size_t 
 		r->seek.low_is = r->from = has;
 		return seek_go_on(a, ret);
 	}
-	ask_put(a, RECORDS, now->at, PIECE_BYTES, ret);
+	ask_put(a, LOG_OF_records, now->at, PIECE_BYTES, ret);
 	return LOGREAD_MORE;
 }
 

@@ -23,6 +23,13 @@ typedef struct Sirdar__LogRead Sirdar__LogRead;
 
 enum { LOG_STDOUT = 1, LOG_STDERR, LOG_MERGED }; /* streams of a log_ask */
 
+/* Streams of a LogRead: what the server keeps. */
+enum {
+#define LOG_STREAM(word, number, text) LOG_OF_##word = number,
+#include "tbl/log_stream.def"
+#undef LOG_STREAM
+};
+
 enum log_times {
 	LOG_NO_TIMES,
 	LOG_UTC,   /* 2026-11-24T05:46:11.120Z */
@@ -76,8 +83,8 @@ struct log_ask {
 	uint64_t offset;
 	int64_t since_ms; /* not 0: what came from then on, UTC */
 	struct log_form form;
-	uint64_t mark; /* of who follows it, as in struct follow */
-	struct session_ref session;
+	uint64_t mark;              /* of who follows it, as in struct follow */
+	struct session_ref session; /* the follower's */
 	/* of the answer */
 	uint64_t ret_offset, ret_next;
 	uint32_t ret_generation, ret_attempt;

@@ -42,8 +42,8 @@ struct follow {
 	uint64_t from;
 	uint32_t task, states;
 	struct sight *sight; /* held meanwhile; NULL: who follows reads everything */
-	uint64_t mark;       /* people_mark() when it began; 0: nobody knew the people */
-	struct session_ref session;
+	uint64_t mark; /* people_mark_of(), or people_reading_mark(), when it began; 0: unknown */
+	struct session_ref session; /* the stream ends with it */
 };
 int net_follow_events(struct net *n, struct feed *f, const struct follow *which);
 int net_follow_log(struct net *n, struct feed *f, const struct log_ask *ask);

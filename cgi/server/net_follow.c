@@ -23,7 +23,6 @@
 
 #define LOG_PIECE 65536
 #define MANY      1000
-enum { RECORDS_STREAM = 3 };
 
 static void follower_free(struct follower *f)
 {
@@ -70,7 +69,7 @@ static void log_follow(struct net *n, struct follower *f)
 
 	f->is_found = true;
 	f->id = ++n->last_id;
-	m.stream = is_stream ? a->ret_stream : RECORDS_STREAM;
+	m.stream = is_stream ? a->ret_stream : LOG_OF_records;
 	m.offset = is_stream ? a->offset : a->read.at.place.at;
 	m.generation = a->read.generation ? a->read.generation : a->generation;
 	m.attempt = a->read.generation ? a->read.attempt : a->attempt;

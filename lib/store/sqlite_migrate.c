@@ -1,8 +1,8 @@
 /* Numbered migrations: each in one transaction, recorded with a checksum of its text.
  *
  * A file is opened only if what it records is exactly the migrations that this program has, from
- * the first on: a changed text or a hole is refused, for nobody knows what the tables look like. A
- * file that a later release migrated may still be opened if that release said so (the floor), so
+ * the first on. A changed text or a gap is refused, because then nobody knows what the tables look
+ * like. A file that a later release migrated may still be opened if that release said so (the floor), so
  * that one can go back a release without restoring a copy. */
 #include <inttypes.h>
 #include <stdio.h>

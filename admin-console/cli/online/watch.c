@@ -1,6 +1,6 @@
-/* Watching: what a verb prints is kept instead of printed, and made again after an event of the
- * server's stream that is about it. On a terminal the new picture takes the place of the last one,
- * cut to the window; elsewhere the lines are printed that the last picture did not have.
+/* Watching: a verb prints into a picture. Each event of the server's stream that is about the same
+ * things makes the picture anew. A terminal shows the new picture in place of the last one, cut to
+ * the window; a pipe gets the lines that the last picture did not have.
  *
  * The stream begins at the number that the store had before the look, so that nothing falls between
  * the two. Looks are as far apart as they are costly. A long silence makes a look too, for some of
