@@ -2,8 +2,8 @@
  *
  * A file is opened only if what it records is exactly the migrations that this program has, from
  * the first on. A changed text or a gap is refused, because then nobody knows what the tables look
- * like. A file that a later release migrated may still be opened if that release said so (the floor), so
- * that one can go back a release without restoring a copy. */
+ * like. A file that a later release migrated may still be opened if that release said so (the
+ * floor), so that one can go back a release without restoring a copy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
