@@ -117,7 +117,9 @@ void resolver__attach(struct resolver *r, uint32_t waiting)
 	if (!t || !t->def)
 		return;
 	w->unread = true;
-	if (t->aside) { /* until its workflow is released, which attaches it anew */
+	/* Until its workflow is released, or its command has said which dates it means: either
+	 * attaches it anew. A window of its own for each held member would be made to be dropped. */
+	if (t->aside || resolver__scope_held(r, waiting)) {
 		resolver__want(r, waiting);
 		return;
 	}

@@ -172,17 +172,39 @@ static size_t span_from(const struct resolver *r, const struct dependent *d, int
 	return a;
 }
 
-/* Index of the first listed window not before [lo, hi): they stand by lo, then hi, so that
- * those that hold a date are neighbours. */
-static size_t span_place(const struct resolver *r, const struct dependent *d, int64_t lo,
-                         int64_t hi)
+/* The place of a window in the list: by lo, then hi, so that those that hold a date are
+ * neighbours; then by scope, for members of a redo have one each of the same dates. */
+struct span_key {
+	int64_t lo, hi;
+	uint32_t scope, index; /* index: 0 finds the first that is alike */
+};
+
+static struct span_key span_key(const struct resolver *r, uint32_t index)
 {
-	size_t a = span_from(r, d, lo), b = d->n_spans;
+	const struct window *w = window_at(r, index);
+
+	return (struct span_key){ w->lo, window_hi(w), w->scope, index };
+}
+
+static bool span_before(const struct span_key *a, const struct span_key *b)
+{
+	if (a->lo != b->lo)
+		return a->lo < b->lo;
+	if (a->hi != b->hi)
+		return a->hi < b->hi;
+	return a->scope != b->scope ? a->scope < b->scope : a->index < b->index;
+}
+
+/* Index of the first listed window that is not before the key. */
+static size_t span_place(const struct resolver *r, const struct dependent *d,
+                         const struct span_key *key)
+{
+	size_t a = 0, b = d->n_spans;
 
 	while (a < b) {
 		size_t mid = a + (b - a) / 2;
-		const struct window *w = window_at(r, d->spans[mid]);
-		if (w->lo == lo && window_hi(w) < hi)
+		struct span_key at = span_key(r, d->spans[mid]);
+		if (span_before(&at, key))
 			a = mid + 1;
 		else
 			b = mid;
@@ -193,20 +215,18 @@ static size_t span_place(const struct resolver *r, const struct dependent *d, in
 static uint32_t find_span(const struct resolver *r, const struct dependent *d, int64_t lo,
                           int64_t hi, uint32_t scope)
 {
-	for (size_t at = span_place(r, d, lo, hi); at < d->n_spans; at++) {
-		const struct window *w = window_at(r, d->spans[at]);
-		if (w->lo != lo || window_hi(w) != hi)
-			break;
-		if (w->scope == scope)
-			return d->spans[at];
-	}
-	return SLAB_NONE;
+	size_t at = span_place(r, d, &(struct span_key){ lo, hi, scope, 0 });
+
+	if (at == d->n_spans)
+		return SLAB_NONE;
+	struct span_key is = span_key(r, d->spans[at]);
+	return is.lo == lo && is.hi == hi && is.scope == scope ? is.index : SLAB_NONE;
 }
 
 static void list_span(const struct resolver *r, struct dependent *d, uint32_t index)
 {
-	const struct window *w = window_at(r, index);
-	size_t at = span_place(r, d, w->lo, window_hi(w));
+	struct span_key key = span_key(r, index);
+	size_t at = span_place(r, d, &key);
 
 	d->spans = mem_room(d->spans, &d->spans_cap, d->n_spans + 1, sizeof *d->spans);
 	memmove(d->spans + at + 1, d->spans + at, (d->n_spans - at) * sizeof *d->spans);
@@ -291,6 +311,16 @@ uint32_t resolver__window(struct resolver *r, uint32_t child, uint32_t link, int
 	return found != SLAB_NONE ? found : window_make(r, &fresh, &l, spans, n, t);
 }
 
+static void unlist_span(const struct resolver *r, struct dependent *d, uint32_t index)
+{
+	struct span_key key = span_key(r, index);
+	size_t at = span_place(r, d, &key);
+
+	CHECK(at < d->n_spans && d->spans[at] == index);
+	d->n_spans--;
+	memmove(d->spans + at, d->spans + at + 1, (d->n_spans - at) * sizeof *d->spans);
+}
+
 void resolver__window_drop(struct resolver *r, uint32_t index)
 {
 	struct window *w = window_at(r, index);
@@ -303,14 +333,8 @@ void resolver__window_drop(struct resolver *r, uint32_t index)
 		bool known = resolver__link(r, w->child, w->link, &l);
 		struct dependent *d = known ? resolver__dependent(r, l.parent, w->child, w->link)
 		                            : NULL;
-		for (size_t i = d ? span_place(r, d, w->lo, window_hi(w)) : 0; d && i < d->n_spans;
-		     i++)
-			if (d->spans[i] == index) {
-				d->n_spans--;
-				memmove(d->spans + i, d->spans + i + 1,
-				        (d->n_spans - i) * sizeof *d->spans);
-				break;
-			}
+		if (d)
+			unlist_span(r, d, index);
 	}
 	slab_give(&r->windows, index);
 }
