@@ -117,8 +117,8 @@ void resolver__attach(struct resolver *r, uint32_t waiting)
 	if (!t || !t->def)
 		return;
 	w->unread = true;
-	/* Until its workflow is released, or its command has said which dates it means: either
-	 * attaches it anew. A window of its own for each held member would be made to be dropped. */
+	/* Until its workflow is released or its command has said which dates it means: either
+	 * attaches it anew. Each held member would be given a window that is dropped then. */
 	if (t->aside || resolver__scope_held(r, waiting)) {
 		resolver__want(r, waiting);
 		return;
