@@ -10,9 +10,8 @@ async function write(all) {
 	await page.keyboard.press('Delete')
 	await page.keyboard.insertText(all)
 }
-/* Ctrl-Space opens what may stand there; it is there once it has been asked for and read. */
+/* Ctrl-Space opens what may stand there, also where a list that came by typing stands already. */
 async function offered(label) {
-	await page.waitForSelector(LIST, { state: 'detached' })
 	await page.keyboard.press('Control+Space')
 	await page.waitForSelector(`${LIST} .cm-completionLabel:has-text("${label}")`)
 }
@@ -20,7 +19,7 @@ async function offered(label) {
 async function take(label) {
 	await page.waitForFunction(
 		([list, text]) => {
-			const chosen = document.querySelector(`${list} li[aria-selected=true]`)
+			const chosen = document.querySelector('.code-host').shadowRoot.querySelector(`${list} li[aria-selected=true]`)
 			if (!chosen?.textContent.includes(text)) return false
 			chosen.stood ??= performance.now()
 			return performance.now() - chosen.stood > 75
