@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,8 @@ import traceback
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+from ports import free_port
 
 ROOT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2]))
 B = Path(os.environ.get("B", "build/gcc"))
@@ -69,12 +70,6 @@ def stand_still(pid):
     """Stop a process, and wait until each of its threads stands: kill() returns before they do, and one may answer yet."""
     os.kill(pid, signal.SIGSTOP)
     until(f"{pid} stands still", lambda: threads_stand(pid), every=0.001)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def rfc3339(seconds):
