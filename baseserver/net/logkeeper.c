@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "baseserver/model/front.h"
+#include "baseserver/net/logkeeper_executions.h"
 #include "baseserver/net/logkeeper_files.h"
 #include "logs/logs.h"
 #include "util/alloc.h"
@@ -445,6 +446,51 @@ static void say_none(struct logkeeper *k, struct log_get *g)
 		         "no attempt of it has printed anything; `sirdar why` says how it stands");
 }
 
+/* A log of a release before is of one execution, whose token nobody may know. */
+static void files_known(struct logkeeper *k, struct log_get *g)
+{
+	struct log_name n = g->name;
+	struct log_files_owner owner;
+
+	for (n.stream = 1; n.stream <= 2 && k->has_files && g->n_known == 0; n.stream++) {
+		if (!log_files_last(k->dir_fd, &n))
+			continue;
+		g->known = mem_new(sizeof *g->known);
+		g->n_known = log_files_has(k->dir_fd, &n, &owner);
+		*g->known = (struct log_known){
+			n.generation, n.attempt, 1, owner.broker, { 1, 1 }, true, true
+		};
+	}
+}
+
+/* Asked by an execution's number, or for the list of them. False: it is answered. */
+static bool executions_asked(struct logkeeper *k, struct log_get *g)
+{
+	struct log_facts *all;
+	size_t n = logs_of(k->logs, g->name.key, &all);
+	bool found = g->execution == 0;
+
+	if (g->list)
+		g->n_known = log_executions_list(all, n, &g->name, &g->known);
+	else if (g->execution)
+		found = log_execution_find(all, n, &g->name, g->execution);
+	free(all);
+	if (g->list && g->n_known == 0)
+		files_known(k, g);
+	if (!g->list && found)
+		return true;
+	if (!found) {
+		g->code = E_NOT_FOUND;
+		snprintf(g->text, sizeof g->text, "no execution %u is kept of this attempt",
+		         g->execution);
+	}
+	g->end = true;
+	g->letter.deliver = g->answered;
+	if (actor_post_credit(g->reply_to, &g->letter) < 0)
+		log_get_free(g);
+	return false;
+}
+
 static void on_get(struct letter *l, void *self)
 {
 	struct logkeeper *k = self;
@@ -457,6 +503,8 @@ static void on_get(struct letter *l, void *self)
 		log_get_free(g);
 		return;
 	}
+	if ((g->execution || g->list) && !executions_asked(k, g))
+		return;
 	g->is_of_one = g->name.token != 0;
 	if (!find_log(k, &g->name)) {
 		say_none(k, g);
@@ -480,6 +528,7 @@ static void on_get(struct letter *l, void *self)
 void log_get_free(struct log_get *g)
 {
 	free(g->data);
+	free(g->known);
 	free(g);
 }
 

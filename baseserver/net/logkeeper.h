@@ -86,6 +86,10 @@ struct log_get {
 	uint64_t offset;
 	uint32_t bytes_max;
 	bool follow, cancel;
+	uint32_t execution;      /* of the attempt, from 1 on; 0: the one that counts */
+	bool list;               /* no bytes: which executions there are */
+	struct log_known *known; /* answer of `list`: heap, n_known */
+	size_t n_known;
 	bool is_of_one; /* the logkeeper's: it named an execution, and stays with it */
 	bool end;       /* answer: nothing follows what was given */
 	int code;
@@ -94,6 +98,14 @@ struct log_get {
 	size_t bytes;
 };
 void log_get_free(struct log_get *g);
+
+/* What is kept of an execution. */
+enum { LOG_STREAMS = 3, LOG_KNOWN_MAX = 1000 };
+struct log_known {
+	uint32_t generation, attempt, execution, broker;
+	uint64_t bytes[LOG_STREAMS]; /* of streams 1.. */
+	bool is_ended, counts;
+};
 
 int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,
                   struct logkeeper **ret_keeper, struct err *err);

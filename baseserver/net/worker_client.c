@@ -337,6 +337,30 @@ static void cancel_follow(struct conn *c, uint64_t id)
 		log_get_free(g);
 }
 
+/* As they go on the wire: borrowed from `list`, which is the caller's to free(). */
+static Sirdar__LogExecution *executions_put(const struct log_get *g, Sirdar__LogData *m)
+{
+	Sirdar__LogExecution *list = mem_array(g->n_known + 1, sizeof *list);
+
+	m->executions = mem_array(g->n_known + 1, sizeof *m->executions);
+	for (size_t i = 0; i < g->n_known; i++) {
+		const struct log_known *k = &g->known[i];
+
+		list[i] = (Sirdar__LogExecution)SIRDAR__LOG_EXECUTION__INIT;
+		list[i].generation = k->generation;
+		list[i].attempt = k->attempt;
+		list[i].execution = k->execution;
+		list[i].broker = k->broker;
+		list[i].bytes = (uint64_t *)(uintptr_t)k->bytes;
+		list[i].n_bytes = LOG_STREAMS;
+		list[i].end = k->is_ended;
+		list[i].counts = k->counts;
+		m->executions[i] = &list[i];
+	}
+	m->n_executions = g->n_known;
+	return list;
+}
+
 static void log_given(struct letter *l, void *self)
 {
 	struct log_get *g = (struct log_get *)l;
@@ -347,7 +371,7 @@ static void log_given(struct letter *l, void *self)
 	if (c && c->session && g->code == 0 && !worker__may_read(c, g->name.key.task)) {
 		cancel_follow(c, g->id);
 		g->code = E_NOT_FOUND;
-		g->bytes = 0;
+		g->bytes = g->n_known = 0;
 		g->end = true;
 	}
 	if (c && c->session) {
@@ -360,10 +384,13 @@ static void log_given(struct letter *l, void *self)
 		m.end = g->end;
 		m.generation = g->name.generation;
 		m.attempt = g->name.attempt;
+		Sirdar__LogExecution *list = executions_put(g, &m);
 		if (session_send(c->session, FR_LOG_DATA, &m, NULL) < 0) {
 			cancel_follow(c, g->id);
 			session_end(c->session, E_BUSY, "logs are not read");
 		}
+		free(list);
+		free(m.executions);
 	}
 	log_get_free(g);
 }
@@ -391,6 +418,8 @@ int worker__log_read(struct conn *c, const Sirdar__LogRead *m)
 	g->offset = m->offset;
 	g->bytes_max = m->bytes_max;
 	g->follow = m->follow;
+	g->execution = m->execution;
+	g->list = m->list;
 	int r = logkeeper_get(c->w->peers.logkeeper, g);
 	if (r < 0)
 		log_get_free(g);

@@ -17,10 +17,12 @@
 #include "sched/tz.h"
 #include "sched/when.h"
 #include "sirdar.pb-c.h"
+#include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/logmark.h"
 #include "util/utf8.h"
 
 enum {
@@ -50,6 +52,8 @@ static void ask_put(struct log_ask *a, uint32_t stream, uint64_t offset, uint32_
 	ret->stream = stream;
 	ret->generation = a->read.generation ? a->read.generation : a->generation;
 	ret->attempt = a->read.generation ? a->read.attempt : a->attempt;
+	ret->execution = a->execution;
+	ret->list = a->list;
 	ret->offset = offset;
 	ret->bytes_max = bytes;
 }
@@ -72,13 +76,13 @@ static void ask_records(struct log_ask *a, uint64_t at, Sirdar__LogRead *ret)
 
 static void ask_begin(struct log_ask *a, Sirdar__LogRead *ret)
 {
-	bool is_place = a->stream == LOG_MERGED && !is_from_end(a) && !a->since_ms;
+	bool is_place = a->stream == LOG_MERGED && !is_from_end(a) && !a->since_ms && !a->line;
 
 	if (a->form.times == LOG_SINCE && !a->read.begin_ms) {
 		a->read.phase = LOGREAD_FIRST;
 		ask_put(a, LOG_OF_records, 0, LOGREC_HEADER_MAX, ret);
-	} else if (is_place) {
-		ask_records(a, a->offset, ret);
+	} else if (is_place) { /* and the record before it: whose line it left open */
+		ask_records(a, a->offset ? a->offset - 1 : 0, ret);
 	} else {
 		a->read.phase = LOGREAD_TAIL;
 		/* One more than there is: the answer says then whether anything follows. */
@@ -97,7 +101,11 @@ void log_read_begin(struct log_ask *a, bool has_records, Sirdar__LogRead *ret)
 	a->ret_offset = a->ret_next = is_from_end(a) ? 0 : a->offset;
 	a->ret_stream = (uint8_t)a->stream;
 	a->ret_why = NULL;
-	if (goes_on) {
+	a->ret_line = a->ret_lines = 0;
+	if (a->list) {
+		a->read.phase = LOGREAD_LIST;
+		ask_put(a, LOG_OF_records, 0, 0, ret);
+	} else if (goes_on) {
 		a->read.end = was.end;
 		a->read.has_end = was.has_end;
 		a->read.from = a->offset;
@@ -147,26 +155,41 @@ static void begin_line(struct log_ask *a, const struct logrec *rec, struct buf *
 	if (a->form.times)
 		time_put(a, a->read.at.place.time_ms, out);
 	if (rec->stream == LOGREC_OURS)
-		buf_puts(out, "[sirdar] ");
+		buf_puts(out, LOGMARK);
 }
 
-/* `opens`: its stream's line had no end before these bytes. Where they are the first that are
- * shown, that line is shown already, by an earlier piece; else it is if it was the last. */
+/* What a job printed must not look like ours where ours stand beside it. */
+static void line_put(struct log_ask *a, const struct logrec *rec, const uint8_t *p, size_t n,
+                     bool begins, struct buf *out)
+{
+	if (rec->stream == LOGREC_OURS || !a->form.has_ours)
+		buf_put(out, p, n);
+	else
+		a->read.is_bare = logmark_put(p, n, begins, out);
+}
+
+/* `opens`: its stream's line had no end before these bytes. Where nothing is known of what was
+ * shown before them, that line is shown already, by an earlier piece; else it is if it was the
+ * last. Without times a job's bytes follow each other as it wrote them. */
 static void lines_put(struct log_ask *a, const struct logrec *rec, const uint8_t *p, size_t n,
                       bool opens, struct buf *out)
 {
 	const uint8_t *end = p + n;
-	uint8_t *of = &a->read.line_of;
-	bool goes_on = a->read.has_shown ? *of == rec->stream : opens;
+	struct log_read *r = &a->read;
+	bool is_known = r->has_shown || r->has_passed;
+	bool goes_on = is_known ? r->line_of == rec->stream : opens;
+	bool is_plain = !a->form.times && rec->stream != LOGREC_OURS;
 
-	if (*of && !goes_on)
+	if (is_plain)
+		goes_on = r->line_of != 0;
+	if (r->line_of && !goes_on)
 		buf_putc(out, '\n'); /* the other stream's line goes on later */
 	while (p < end) {
 		const uint8_t *stop = memchr(p, '\n', (size_t)(end - p));
 		stop = stop ? stop + 1 : end;
 		if (!goes_on)
 			begin_line(a, rec, out);
-		buf_put(out, p, (size_t)(stop - p));
+		line_put(a, rec, p, (size_t)(stop - p), !goes_on || r->is_bare, out);
 		goes_on = false;
 		p = stop;
 	}
@@ -208,6 +231,29 @@ static void json_end(struct log_ask *a, struct buf *out)
 	}
 }
 
+static void raw_put(const struct log_ask *a, const struct logrec *rec, struct buf *out)
+{
+	const struct logrec_place *now = &a->read.at.place;
+	struct log_raw raw = { .time_ms = now->time_ms,
+		               .at = a->read.begin_at,
+		               .lines = now->lines[rec->stream] - logrec_lines(rec->data, rec->n),
+		               .stream = rec->stream,
+		               .n = (uint32_t)rec->n };
+
+	buf_put(out, &raw, sizeof raw);
+	buf_put(out, rec->data, rec->n);
+}
+
+static bool is_shaped(const struct log_ask *a)
+{
+	return a->form.times || a->form.has_ours;
+}
+
+static void line_left(struct log_ask *a, const struct logrec *rec, const uint8_t *p, size_t n)
+{
+	a->read.line_of = is_shaped(a) && p[n - 1] != '\n' ? (uint8_t)rec->stream : 0;
+}
+
 /* n bytes of a record from `from` on; `opens`: as of lines_put(), before its first one. */
 static void record_show(struct log_ask *a, const struct logrec *rec, size_t from, size_t n,
                         bool opens, struct buf *out)
@@ -218,15 +264,69 @@ static void record_show(struct log_ask *a, const struct logrec *rec, size_t from
 		opens = p[-1] != '\n';
 	if (a->form.is_json)
 		json_put_record(a, rec, p, n, out);
-	else if (a->form.times || rec->stream == LOGREC_OURS)
+	else if (a->form.is_raw)
+		raw_put(a, rec, out);
+	else if (is_shaped(a))
 		lines_put(a, rec, p, n, opens, out);
 	else
 		buf_put(out, p, n);
-	bool is_shaped = a->form.times || a->form.has_ours;
-	a->read.line_of = is_shaped && p[n - 1] != '\n' ? (uint8_t)rec->stream : 0;
+	line_left(a, rec, p, n);
 }
 
 /* --- records ------------------------------------------------------------------------------ */
+
+/* Bytes at the beginning that are of lines before the one that is asked for. */
+static size_t lines_skip(struct log_ask *a, const uint8_t *p, size_t n, uint64_t before)
+{
+	size_t skip = 0;
+
+	while (before + 1 < a->line && skip < n) {
+		const uint8_t *stop = memchr(p + skip, '\n', n - skip);
+		skip = stop ? (size_t)(stop + 1 - p) : n;
+		before += stop != NULL;
+	}
+	return skip;
+}
+
+/* Of n bytes those that the lines which are asked for have yet. */
+static size_t lines_most(struct log_ask *a, const uint8_t *p, size_t n)
+{
+	size_t at = 0;
+
+	while (a->lines && at < n && a->read.lines < a->lines) {
+		const uint8_t *stop = memchr(p + at, '\n', n - at);
+		at = stop ? (size_t)(stop + 1 - p) : n;
+		a->read.lines += stop != NULL;
+	}
+	return a->lines ? at : n;
+}
+
+/* What stands before the piece: it says whether a line is open there. */
+static void record_pass(struct log_ask *a, const struct logrec *rec)
+{
+	line_left(a, rec, rec->data, rec->n);
+	a->read.has_passed = true;
+}
+
+/* Bytes at the beginning of a record that are not asked for. */
+static size_t record_skip(struct log_ask *a, const struct logrec *rec, uint64_t end)
+{
+	struct log_read *r = &a->read;
+	uint64_t lines = logrec_measure(&r->at.place, LOGREC_BY_LINES, streams_of(a)) -
+	                 logrec_lines(rec->data, rec->n);
+
+	if (a->line)
+		return r->has_shown ? 0 : lines_skip(a, rec->data, rec->n, lines);
+	return r->from > end - rec->n ? (size_t)(r->from - (end - rec->n)) : 0;
+}
+
+static void first_line_note(struct log_ask *a, const struct logrec *rec, size_t skip)
+{
+	uint64_t before = logrec_measure(&a->read.at.place, LOGREC_BY_LINES, streams_of(a)) -
+	                  logrec_lines(rec->data + skip, rec->n - skip);
+
+	a->ret_line = before + 1;
+}
 
 /* A record that was just read. What of it is asked for; `full`: no more of it fits. */
 static void record_take(struct log_ask *a, const struct logrec *rec, uint64_t begin, bool opens,
@@ -234,23 +334,30 @@ static void record_take(struct log_ask *a, const struct logrec *rec, uint64_t be
 {
 	struct log_read *r = &a->read;
 	unsigned streams = streams_of(a);
-	uint64_t end = logrec_measure(&r->at.place, LOGREC_BY_BYTES, streams), skip = 0;
-	size_t n = rec->n;
+	uint64_t end = logrec_measure(&r->at.place, LOGREC_BY_BYTES, streams);
+	bool is_place = a->stream == LOG_MERGED && !is_from_end(a) && !a->since_ms && !a->line;
 
 	if (!(streams & 1u << rec->stream) || r->at.place.time_ms < a->since_ms)
 		return;
-	if (a->stream == LOG_MERGED && !is_from_end(a) && !a->since_ms && begin < a->offset)
+	if (a->until_ms && r->at.place.time_ms >= a->until_ms) {
+		r->is_past = true;
 		return;
-	if (r->from > end - n)
-		skip = r->from - (end - n);
-	if (skip >= n)
+	}
+	size_t skip = is_place && begin < a->offset ? rec->n : record_skip(a, rec, end);
+	if (skip >= rec->n) {
+		record_pass(a, rec);
 		return;
-	n -= (size_t)skip;
+	}
+	size_t n = rec->n - skip;
 	if (a->stream != LOG_MERGED && n > a->bytes_max - r->taken)
 		n = (size_t)(a->bytes_max - r->taken);
-	if (!r->taken)
+	n = lines_most(a, rec->data + skip, n);
+	if (!r->taken) {
 		a->ret_offset = a->stream == LOG_MERGED ? begin : end - rec->n + skip;
-	record_show(a, rec, (size_t)skip, n, opens, out);
+		first_line_note(a, rec, skip);
+	}
+	r->begin_at = begin;
+	record_show(a, rec, skip, n, opens, out);
 	r->has_shown = true;
 	r->taken += n;
 	a->ret_next = a->stream == LOG_MERGED ? r->at.place.at : end - rec->n + skip + n;
@@ -258,7 +365,8 @@ static void record_take(struct log_ask *a, const struct logrec *rec, uint64_t be
 
 static bool is_full(const struct log_ask *a, const struct buf *out)
 {
-	return a->read.taken >= a->bytes_max || out->len >= OUT_BYTES_MAX;
+	return a->read.taken >= a->bytes_max || out->len >= OUT_BYTES_MAX || a->read.is_past ||
+	       (a->lines && a->read.lines >= a->lines);
 }
 
 /* Whole records of the n bytes, until the piece is full: how many bytes they are. */
@@ -321,7 +429,9 @@ static enum log_step done(struct log_ask *a, bool is_end, struct buf *out)
 
 	json_end(a, out);
 	a->ret_end = is_end;
-	if (!a->read.has_shown && (a->since_ms || is_from_end(a)))
+	if (a->read.end.at)
+		a->ret_lines = logrec_measure(&a->read.end, LOGREC_BY_LINES, streams_of(a));
+	if (!a->read.has_shown && (a->since_ms || a->line || is_from_end(a)))
 		a->ret_offset = a->ret_next = logrec_measure(now, LOGREC_BY_BYTES, streams_of(a));
 	if (a->stream == LOG_MERGED)
 		a->ret_next = now->at > a->offset || is_from_end(a) ? now->at : a->offset;
@@ -364,8 +474,10 @@ static void target(struct log_ask *a, enum logrec_by *ret_by, uint64_t *ret_most
 	uint64_t all = logrec_measure(&a->read.end, LOGREC_BY_BYTES, streams_of(a));
 	uint64_t back = -a->offset;
 
-	*ret_by = a->since_ms ? LOGREC_BY_TIME : LOGREC_BY_BYTES;
-	if (a->since_ms)
+	*ret_by = a->since_ms ? LOGREC_BY_TIME : a->line ? LOGREC_BY_LINES : LOGREC_BY_BYTES;
+	if (a->line && !a->since_ms)
+		*ret_most = a->line - 1;
+	else if (a->since_ms)
 		*ret_most = a->since_ms > 0 ? (uint64_t)a->since_ms - 1 : 0;
 	else
 		*ret_most = a->read.from = is_from_end(a) ? (all > back ? all - back : 0)
@@ -412,7 +524,7 @@ static enum log_step records_answer(struct log_ask *a, const uint8_t *p, size_t 
 	uint64_t has = logrec_measure(now, LOGREC_BY_BYTES, streams);
 
 	if (is_full(a, out))
-		return done(a, is_end && used == n && a->stream == LOG_MERGED, out);
+		return done(a, r->is_past || (is_end && used == n && a->stream == LOG_MERGED), out);
 	if (is_alone && r->has_end && has >= logrec_measure(end, LOGREC_BY_BYTES, streams))
 		return done(a, true, out);
 	if (n < PIECE_BYTES || used == 0 || ++r->rounds == ROUNDS_MAX)
@@ -463,6 +575,33 @@ static enum log_step tail_take(struct log_ask *a, const Sirdar__LogData *d, stru
 	return seek_go_on(a, ret);
 }
 
+static enum log_step list_take(struct log_ask *a, const Sirdar__LogData *d)
+{
+	a->ret_known = mem_array(d->n_executions + 1, sizeof *a->ret_known);
+	a->n_known = d->n_executions;
+	for (size_t i = 0; i < d->n_executions; i++) {
+		const Sirdar__LogExecution *e = d->executions[i];
+		struct log_execution *k = &a->ret_known[i];
+
+		*k = (struct log_execution){ .generation = e->generation,
+			                     .attempt = e->attempt,
+			                     .execution = e->execution,
+			                     .broker = e->broker,
+			                     .is_ended = e->end,
+			                     .counts = e->counts };
+		for (size_t s = 0; s < 3 && s < e->n_bytes; s++)
+			k->bytes[s] = e->bytes[s];
+	}
+	return LOGREAD_DONE;
+}
+
+void log_known_done(struct log_ask *a)
+{
+	free(a->ret_known);
+	a->ret_known = NULL;
+	a->n_known = 0;
+}
+
 /* No such file: it may be of an earlier release's broker. */
 static enum log_step absent_take(struct log_ask *a, const Sirdar__LogData *d, Sirdar__LogRead *ret,
                                  int *ret_code)
@@ -483,6 +622,8 @@ enum log_step log_read_take(struct log_ask *a, const Sirdar__LogData *d, struct 
 	enum log_step step;
 
 	*ret_code = d->code;
+	if (a->read.phase == LOGREAD_LIST)
+		return d->code < 0 ? LOGREAD_DONE : list_take(a, d);
 	if (d->code == E_NOT_FOUND && !a->read.generation)
 		return absent_take(a, d, ret, ret_code);
 	if (d->code < 0)
@@ -508,7 +649,14 @@ enum log_step log_read_take(struct log_ask *a, const Sirdar__LogData *d, struct 
 		}
 		return step;
 	case LOGREAD_STREAM:
+	case LOGREAD_LIST:
 		break;
+	}
+	if (a->line) {
+		a->ret_why = "this log is of an earlier release's broker: it has no numbers of "
+			     "lines";
+		*ret_code = E_UNSUPPORTED;
+		return LOGREAD_DONE;
 	}
 	buf_put(out, d->data.data, d->data.len);
 	a->ret_offset = d->offset;

@@ -43,6 +43,22 @@ struct log_form {
 	const struct tz *zone; /* LOG_ZONE */
 	bool has_ours;         /* merged: with what Sirdar says of it, a line each */
 	bool is_json;          /* [ms, stream, "text"] for each record */
+	bool is_raw;           /* a struct log_raw and its bytes for each record */
+};
+
+/* A record for who goes on with it here. */
+struct log_raw {
+	int64_t time_ms;
+	uint64_t at;    /* of the records: where it begins */
+	uint64_t lines; /* of its stream, before it */
+	uint32_t stream, n;
+};
+
+/* What is kept of an execution. */
+struct log_execution {
+	uint32_t generation, attempt, execution, broker;
+	uint64_t bytes[3]; /* of standard output, error and records, as they are kept */
+	bool is_ended, counts;
 };
 
 enum log_phase {
@@ -51,6 +67,7 @@ enum log_phase {
 	LOGREAD_SEEK,    /* the block to begin with */
 	LOGREAD_RECORDS, /* from there on */
 	LOGREAD_STREAM,  /* it is no log of records: that stream as it is */
+	LOGREAD_LIST,    /* which executions there are */
 };
 
 /* The beginning of a character. */
@@ -73,15 +90,24 @@ struct log_read {
 	struct log_carry carry[LOGREC_STREAMS];
 	bool has_end; /* the end is known, and nothing follows it */
 	bool has_shown;
+	bool has_passed; /* records before what is asked for: line_of is theirs */
+	bool is_bare;    /* nothing of the open line is to be seen yet */
 	uint8_t line_of; /* merged, with times: whose line is open in what is shown; 0: none */
+	bool is_past;    /* until_ms was reached */
+	uint64_t begin_at; /* of the record that is shown: where it begins */
+	uint64_t lines;  /* shown, of those that `line` asks for */
 };
 
 struct log_ask {
 	struct inst_key key;
 	uint32_t generation, attempt, stream, bytes_max;
+	uint32_t execution;   /* of the attempt, from 1 on; 0: the one that counts */
+	bool list;            /* no bytes: which executions there are */
+	uint64_t line, lines; /* instead of offset: from this one on (from 1), and how many */
 	/* Of the stream's bytes; merged: of the records. 2^64-n: n bytes before the end. */
 	uint64_t offset;
 	int64_t since_ms; /* not 0: what came from then on, UTC */
+	int64_t until_ms; /* not 0: what came before that */
 	struct log_form form;
 	uint64_t mark;              /* of who follows it, as in struct follow */
 	struct session_ref session; /* the follower's */
@@ -90,6 +116,10 @@ struct log_ask {
 	uint32_t ret_generation, ret_attempt;
 	bool ret_end;
 	const char *ret_why; /* static: why there is nothing; NULL: the server says it */
+	uint64_t ret_line;   /* number of the first line that is shown, from 1; 0: not known */
+	uint64_t ret_lines;  /* line ends of what is asked for, in all; 0: not known */
+	struct log_execution *ret_known; /* of `list`; heap, the asker's: log_known_done() */
+	size_t n_known;
 	uint8_t ret_stream; /* which it is: merged of a log that has no records is one of the two */
 	struct log_read read;
 };
@@ -101,6 +131,8 @@ void log_read_begin(struct log_ask *a, bool has_records, Sirdar__LogRead *ret);
 /* An answer, whose data is shown in `out`, and the next question. *ret_code is how it ended. */
 enum log_step log_read_take(struct log_ask *a, const Sirdar__LogData *d, struct buf *out,
                             Sirdar__LogRead *ret, int *ret_code);
+
+void log_known_done(struct log_ask *a);
 
 /* --- following ---------------------------------------------------------------------------- */
 
