@@ -436,6 +436,7 @@ static void introduce(struct cgi *cgi)
 	cgi->waiters[FOR_LOG] = (struct waiter){ net_actor(cgi->net), net_log };
 	cgi->waiters[FOR_DISK] = (struct waiter){ .post = disk_post };
 	cgi->waiters[FOR_HASH] = (struct waiter){ hash_actor(cgi->hash), hash_work };
+	cgi->waiters[FOR_SEARCH] = (struct waiter){ hash_actor(cgi->search), hash_work };
 	if (cgi->ways)
 		cgi->waiters[FOR_WAY] = (struct waiter){ ways_actor(cgi->ways), hash_work };
 	cgi->keep = fresh_keep;

@@ -197,6 +197,8 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	cgi->janitor = janitor_new(cgi->net_thread, (int)cgi->param.connections_max);
 	cgi->disk = disk_new(cgi);
 	cgi->hash = hash_new(cgi->hash_thread, "hash");
+	cgi->search_thread = thread_new("search", &clock_machine);
+	cgi->search = hash_new(cgi->search_thread, "search");
 	r = net_new(cgi->net_thread, cgi, &cgi->net, err);
 	if (r == 0)
 		r = thread_start(cgi->net_thread, err);
@@ -204,6 +206,8 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 		r = disk_start(cgi->disk, err);
 	if (r == 0)
 		r = thread_start(cgi->hash_thread, err);
+	if (r == 0)
+		r = thread_start(cgi->search_thread, err);
 	if (r == 0)
 		r = ways_open(cgi, &cgi->ways, err);
 	if (r == 0)
@@ -217,20 +221,22 @@ static int cgi_start(struct cgi *cgi, struct err *err)
  * connection suspended. Their threads are freed last: the face still posts to them. */
 static void cgi_stop(struct cgi *cgi)
 {
-	struct thread *threads[] = { cgi->hash_thread, cgi->net_thread };
+	struct thread *threads[] = { cgi->search_thread, cgi->hash_thread, cgi->net_thread };
+	enum { THREADS = sizeof threads / sizeof threads[0] };
 
 	member_close(cgi->member);
 	ways_stop(cgi->ways);
 	disk_stop(cgi->disk);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < THREADS; i++)
 		if (threads[i])
 			thread_stop(threads[i]);
 	face_stop(cgi);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < THREADS; i++)
 		thread_free(threads[i]);
 	net_free(cgi->net);
 	disk_free(cgi->disk);
 	hash_free(cgi->hash);
+	hash_free(cgi->search);
 	janitor_free(cgi->janitor);
 	ways_close(cgi->ways);
 	auth_close(cgi->auth);
@@ -283,6 +289,7 @@ static void threads_ping(const struct cgi *cgi)
 	for (size_t i = 0; i < DISK_READERS; i++)
 		thread_ping(disk_thread(cgi->disk, i));
 	thread_ping(cgi->hash_thread);
+	thread_ping(cgi->search_thread);
 }
 
 /* Until SIGTERM or SIGINT. */

@@ -312,19 +312,6 @@ static int notified_read(struct call *c, struct reader *r, const struct instance
 	                   &c->err);
 }
 
-/* People know it by its task and label, not by the store's numbers. */
-static int not_made(struct call *c, struct inst_key key)
-{
-	char task[NAMES_MAX], label[LABEL_TEXT];
-
-	if (!names_get(c->cgi->names, NAMES_TASK, key.task, task))
-		return c->err.code;
-	names_label(c->cgi->names, key.task, 0, key.run_date, label);
-	return call_fail(c, E_NOT_FOUND, "id",
-	                 "%s %s has no %s; `sirdar why` says whether it is planned", task, label,
-	                 key.part ? "such part" : "instance");
-}
-
 static int instance_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
@@ -332,7 +319,7 @@ static int instance_work(struct call *c, struct reader *r)
 	int code = read_instance(r, q->key, &i, &c->number, &c->err);
 
 	if (code < 0)
-		return code == E_NOT_FOUND ? not_made(c, q->key) : code;
+		return code == E_NOT_FOUND ? key_absent(c, q->key) : code;
 	show_instance(&c->out, c->cgi->names, &i);
 	c->out.len--; /* the rest goes inside the object */
 	failed_put(&c->out, r, &i, FAILED_WHOLE);
@@ -456,7 +443,7 @@ static int events_work(struct call *c, struct reader *r)
 		snprintf(q->list.answer.cursor, sizeof q->list.answer.cursor, "%llu",
 		         (unsigned long long)q->last);
 	list_end(c, &q->list);
-	return code == E_NOT_FOUND ? not_made(c, q->key) : code;
+	return code == E_NOT_FOUND ? key_absent(c, q->key) : code;
 }
 
 int instance_events_get(struct call *c)

@@ -143,14 +143,18 @@ struct watched {
 	bool is_reader;
 };
 
-enum { THREADS_N = 2 + DISK_READERS };
+enum { OWN_N = 3, THREADS_N = OWN_N + DISK_READERS };
 
 static struct watched watched_thread(const struct cgi *cgi, size_t i)
 {
-	if (i < 2)
-		return i == 0 ? (struct watched){ cgi->net_thread, "net", false }
-		              : (struct watched){ cgi->hash_thread, "hash", false };
-	return (struct watched){ disk_thread(cgi->disk, i - 2), disk_thread_name(i - 2), true };
+	const struct watched own[OWN_N] = { { cgi->net_thread, "net", false },
+		                            { cgi->hash_thread, "hash", false },
+		                            { cgi->search_thread, "search", false } };
+
+	if (i < OWN_N)
+		return own[i];
+	i -= OWN_N;
+	return (struct watched){ disk_thread(cgi->disk, i), disk_thread_name(i), true };
 }
 
 /* How long a thread of ours has stalled, us; 0: none does. Who reads the store may take longer. */

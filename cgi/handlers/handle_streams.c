@@ -15,6 +15,7 @@
 #include "cgi/server/show.h"
 #include "cgi/who/budget.h"
 #include "cgi/who/people.h"
+#include "store/read.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -161,7 +162,8 @@ static const char *lines_cut(struct call *c, int64_t lines, size_t *ret_skipped)
 struct log_query {
 	struct log_ask ask; /* first: net_log() finds it */
 	int64_t lines;
-	bool download;
+	bool download, follow;
+	struct err absent; /* what the server said; the store is asked whether there is such an instance */
 };
 
 static void number_header(struct MHD_Response *r, const char *name, uint64_t v)
@@ -270,6 +272,10 @@ static int json_reply(struct call *c, const struct log_query *q)
 	put_id(b, "next", q->ask.ret_next);
 	put_int(b, "generation", q->ask.ret_generation);
 	put_int(b, "attempt", q->ask.ret_attempt);
+	if (q->ask.ret_line)
+		put_id(b, "line", q->ask.ret_line);
+	if (q->ask.ret_lines)
+		put_id(b, "lines", q->ask.ret_lines);
 	put_bool(b, "end", q->ask.ret_end);
 	put_text(b, "stream", stream_name(q->ask.ret_stream));
 	buf_puts(b, ",\"records\":[");
@@ -287,6 +293,26 @@ static int json_reply(struct call *c, const struct log_query *q)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
+/* Is it an instance at all? Of one that never was nothing is said of its attempts. */
+static int exists_work(struct call *c, struct reader *r)
+{
+	const struct log_query *q = c->extra;
+	struct instance i;
+	int code = read_instance(r, q->ask.key, &i, &c->number, &c->err);
+
+	return code == E_NOT_FOUND ? key_absent(c, q->ask.key) : code;
+}
+
+/* A store that cannot be read refuses nobody. */
+static int absent_done(struct call *c)
+{
+	const struct log_query *q = c->extra;
+
+	if (c->err.code != E_NOT_FOUND)
+		c->err = q->absent;
+	return c->err.code;
+}
+
 static int log_done(struct call *c)
 {
 	struct log_query *q = c->extra;
@@ -294,6 +320,13 @@ static int log_done(struct call *c)
 	const char *text = buf_str(&c->out);
 	struct MHD_Response *r;
 
+	if (c->err.code == E_NOT_FOUND) {
+		q->absent = c->err;
+		c->err = (struct err){ 0 };
+		c->names = true;
+		c->then = absent_done;
+		return call_read(c, exists_work);
+	}
 	if (c->err.code < 0)
 		return c->err.code;
 	if (q->ask.form.is_json)
@@ -310,6 +343,10 @@ static int log_done(struct call *c)
 	number_header(r, "X-Log-Next", q->ask.ret_next);
 	number_header(r, "X-Log-Generation", q->ask.ret_generation);
 	number_header(r, "X-Log-Attempt", q->ask.ret_attempt);
+	if (q->ask.ret_line && skipped == 0)
+		number_header(r, "X-Log-Line", q->ask.ret_line);
+	if (q->ask.ret_lines)
+		number_header(r, "X-Log-Lines", q->ask.ret_lines);
 	MHD_add_response_header(r, "X-Log-Stream", stream_name(q->ask.ret_stream));
 	MHD_add_response_header(r, "X-Log-End", q->ask.ret_end ? "true" : "false");
 	if (q->download)
@@ -338,21 +375,26 @@ static bool ago_read(const char *text, int64_t now_s, int64_t *ret_s)
 	return false;
 }
 
-static int since_read(struct call *c, struct log_ask *a)
+int log_time_arg(struct call *c, const char *name, const struct tz *tz, int64_t *ret_ms)
 {
-	const char *text = call_arg(c, "since");
+	const char *text = call_arg(c, name);
 	int64_t now_s = clock_wall_us(&clock_machine) / US_PER_S, at_s;
+	bool is_end = strcmp(name, "until") == 0;
 	struct when w;
 
+	*ret_ms = 0;
 	if (!text)
 		return 0;
 	if (!ago_read(text, now_s, &at_s)) {
 		if (!when_parse(text, now_s, &w))
-			return call_fail(c, E_INVALID, "since",
-			                 "since wants a time, or how long ago: 90s, 15m, 6h, 2d");
-		at_s = when_instant(&w, names_zone(c->cgi->names, a->key.task), false);
+			return call_fail(
+				c, E_INVALID, name,
+				"%s wants a time, such as 2026-03-01T02:30:00Z, or how long ago: "
+				"90s, 15m, 6h, 2d",
+				name);
+		at_s = when_instant(&w, tz, is_end) + is_end;
 	}
-	a->since_ms = at_s > 0 ? at_s * 1000 : 1;
+	*ret_ms = at_s > 0 ? at_s * 1000 : 1;
 	return 0;
 }
 
@@ -365,78 +407,128 @@ static int word_of(const char *word, const char *const *words)
 	return -1;
 }
 
-static int form_read(struct call *c, struct log_query *q)
+int log_stream_arg(struct call *c, uint32_t def, uint32_t *ret)
 {
 	static const char *const streams[] = { "stdout", "stderr", "merged", NULL };
-	static const char *const times[] = { "none", "utc", "zone", "since", NULL };
-	const char *stream = call_arg(c, "stream"), *time = call_arg(c, "times"),
-		   *format = call_arg(c, "format");
-	struct log_ask *a = &q->ask;
-	int s = word_of(stream ? stream : "stdout", streams);
-	int t = word_of(time ? time : "none", times);
+	const char *stream = call_arg(c, "stream");
+	int s = stream ? word_of(stream, streams) : (int)def - 1;
 
 	if (s < 0)
 		return call_fail(c, E_INVALID, "stream", "stream wants stdout, stderr or merged");
+	*ret = (uint32_t)s + 1;
+	return 0;
+}
+
+static int form_read(struct call *c, struct log_query *q)
+{
+	static const char *const times[] = { "none", "utc", "zone", "since", NULL };
+	const char *time = call_arg(c, "times"), *format = call_arg(c, "format");
+	struct log_ask *a = &q->ask;
+	const struct tz *tz = names_zone(c->cgi->names, a->key.task);
+	int t = word_of(time ? time : "none", times);
+
+	if (log_stream_arg(c, LOG_STDOUT, &a->stream) < 0)
+		return c->err.code;
 	if (t < 0)
 		return call_fail(c, E_INVALID, "times", "times wants utc, zone or since");
 	if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
 		return call_fail(c, E_INVALID, "format", "format wants text or json");
 	a->form.is_json = format && strcmp(format, "json") == 0;
-	if (a->form.is_json && (q->lines || q->download || call_arg(c, "follow")))
+	bool is_tail = q->lines && !call_arg(c, "line");
+	if (a->form.is_json && (is_tail || q->download || call_arg(c, "follow")))
 		return call_fail(c, E_INVALID, "format",
 		                 "format json goes without lines, download and follow");
-	a->stream = (uint32_t)s + 1;
 	a->form.times = (enum log_times)t;
-	a->form.zone = names_zone(c->cgi->names, a->key.task);
+	a->form.zone = tz;
 	a->form.has_ours = a->stream == LOG_MERGED;
 	if (call_arg(c, "notes") && call_arg_bool(c, "notes", &a->form.has_ours) < 0)
 		return c->err.code;
 	a->form.has_ours &= a->stream == LOG_MERGED;
-	return since_read(c, a);
+	if (log_time_arg(c, "since", tz, &a->since_ms) < 0 ||
+	    log_time_arg(c, "until", tz, &a->until_ms) < 0)
+		return c->err.code;
+	return a->since_ms && a->until_ms && a->until_ms <= a->since_ms
+	               ? call_fail(c, E_INVALID, "since", "since is after until")
+	               : 0;
 }
 
-static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
+/* Lines from one on, or the last ones. */
+static int lines_read(struct call *c, struct log_query *q, int64_t line)
 {
-	static const char *const names[] = { "follow",  "offset",     "bytes",    "lines", "stream",
-		                             "attempt", "generation", "download", "times", "since",
-		                             "notes",   "format",     NULL };
-	int64_t offset, bytes, attempt, generation;
+	struct log_ask *a = &q->ask;
 
-	if (call_args_only(c, names) < 0 || key_param(c, &q->ask.key) < 0 ||
-	    call_arg_bool(c, "follow", ret_follow) < 0 ||
-	    call_arg_int(c, "offset", 0, 0, INT64_MAX, &offset) < 0 ||
-	    call_arg_int(c, "bytes", LOG_BYTES, 1, LOG_BYTES, &bytes) < 0 ||
-	    call_arg_int(c, "lines", 0, 1, 10000, &q->lines) < 0 ||
-	    call_arg_int(c, "attempt", 0, 0, UINT16_MAX, &attempt) < 0 ||
-	    call_arg_int(c, "generation", 0, 0, UINT32_MAX, &generation) < 0 ||
-	    call_arg_bool(c, "download", &q->download) < 0 || form_read(c, q) < 0)
-		return c->err.code;
-	q->ask.offset = q->lines > 0 ? UINT64_MAX - TAIL_BYTES + 1 : (uint64_t)offset;
-	q->ask.bytes_max = q->lines > 0 ? TAIL_BYTES : (uint32_t)bytes;
-	q->ask.attempt = (uint32_t)attempt;
-	q->ask.generation = (uint32_t)generation;
-	q->ask.mark = mark_now(c);
-	auth_session_refer(c->cgi->auth, c, &q->ask.session);
+	if (line == 0) {
+		a->offset = q->lines > 0 ? UINT64_MAX - TAIL_BYTES + 1 : a->offset;
+		a->bytes_max = q->lines > 0 ? TAIL_BYTES : a->bytes_max;
+		return 0;
+	}
+	if (q->follow || q->download || a->since_ms || call_arg(c, "offset"))
+		return call_fail(c, E_INVALID, "line",
+		                 "line goes without offset, since, follow and download");
+	a->line = (uint64_t)line;
+	a->lines = (uint64_t)q->lines;
+	q->lines = 0;
 	return 0;
 }
 
-int instance_log_get(struct call *c)
+static int log_args(struct call *c, struct log_query *q)
 {
-	struct log_query *q = c->extra = mem_new(sizeof *q);
-	const char *last = call_header(c, "Last-Event-ID");
-	bool follow = false;
+	static const char *const names[] = { "follow",  "offset",     "bytes",     "lines",
+		                             "line",    "stream",     "attempt",   "generation",
+		                             "execution", "download", "times",     "since",
+		                             "until",   "notes",      "format",    NULL };
+	int64_t offset, bytes, line, attempt, generation, execution;
 
-	if (log_args(c, q, &follow) < 0)
+	if (call_args_only(c, names) < 0 || key_param(c, &q->ask.key) < 0 ||
+	    call_arg_bool(c, "follow", &q->follow) < 0 ||
+	    call_arg_int(c, "offset", 0, 0, INT64_MAX, &offset) < 0 ||
+	    call_arg_int(c, "bytes", LOG_BYTES, 1, LOG_BYTES, &bytes) < 0 ||
+	    call_arg_int(c, "lines", 0, 1, 10000, &q->lines) < 0 ||
+	    call_arg_int(c, "line", 0, 1, INT64_MAX, &line) < 0 ||
+	    call_arg_int(c, "attempt", 0, 0, UINT16_MAX, &attempt) < 0 ||
+	    call_arg_int(c, "generation", 0, 0, UINT32_MAX, &generation) < 0 ||
+	    call_arg_int(c, "execution", 0, 1, UINT32_MAX, &execution) < 0 ||
+	    call_arg_bool(c, "download", &q->download) < 0 || form_read(c, q) < 0)
 		return c->err.code;
-	if (q->download && !follow && q->lines == 0 && !call_arg(c, "bytes"))
+	q->ask.offset = (uint64_t)offset;
+	q->ask.bytes_max = (uint32_t)bytes;
+	q->ask.attempt = (uint32_t)attempt;
+	q->ask.generation = (uint32_t)generation;
+	q->ask.execution = (uint32_t)execution;
+	q->ask.mark = mark_now(c);
+	auth_session_refer(c->cgi->auth, c, &q->ask.session);
+	return lines_read(c, q, line);
+}
+
+/* What lasts begins once there is such an instance. */
+static int lasting_begin(struct call *c)
+{
+	struct log_query *q = c->extra;
+	const char *last = call_header(c, "Last-Event-ID");
+
+	if (c->err.code == E_NOT_FOUND)
+		return c->err.code;
+	c->err = (struct err){ 0 };
+	if (!q->follow)
 		return log_file(c);
-	if (!follow) {
-		c->then = log_done;
-		return call_log(c);
-	}
 	if (last && strspn(last, "0123456789") == strlen(last) && strlen(last) <= 18) {
 		q->ask.offset = strtoull(last, NULL, 10);
 		q->ask.since_ms = 0;
 	}
 	return log_follow(c, &q->ask);
+}
+
+int instance_log_get(struct call *c)
+{
+	struct log_query *q = c->extra = mem_new(sizeof *q);
+
+	if (log_args(c, q) < 0)
+		return c->err.code;
+	if (q->follow || (q->download && q->lines == 0 && !call_arg(c, "bytes"))) {
+		c->names = true;
+		c->then = lasting_begin;
+		return call_read(c, exists_work);
+	}
+	c->then = log_done;
+	return call_log(c);
 }

@@ -293,3 +293,9 @@ int call_hash(struct call *c, call_work_fn work)
 	c->work = work;
 	return call_wait(c, FOR_HASH);
 }
+
+int call_search(struct call *c, call_work_fn work)
+{
+	c->work = work;
+	return call_wait(c, FOR_SEARCH);
+}

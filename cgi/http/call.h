@@ -175,6 +175,8 @@ int call_read(struct call *c, call_work_fn work);
 int call_hash(struct call *c, call_work_fn work);
 /* Or on the one that waits for a directory or a provider (cgi/who/ways.h). */
 int call_way(struct call *c, call_work_fn work);
+/* Or on the one that looks through logs. */
+int call_search(struct call *c, call_work_fn work);
 /* Actors: the wait is over. The call is the HTTP thread's again. */
 void call_resume(struct call *c);
 

@@ -40,7 +40,7 @@ struct traffic;
 
 /* What a call can wait for: an actor, and what it does with the letter; or `post`, which has it
  * wait elsewhere. */
-enum waits_for { FOR_SERVER, FOR_LOG, FOR_DISK, FOR_HASH, FOR_WAY, WAITS_N };
+enum waits_for { FOR_SERVER, FOR_LOG, FOR_DISK, FOR_HASH, FOR_WAY, FOR_SEARCH, WAITS_N };
 struct waiter {
 	struct actor *actor;
 	void (*deliver)(struct letter *l, void *self);
@@ -54,11 +54,12 @@ struct cgi {
 	struct proxies *proxies; /* cgi/http/proxy.h; fixed */
 	struct buf certificate, certificate_key; /* PEM, NUL-terminated */
 
-	struct thread *net_thread, *hash_thread;
+	struct thread *net_thread, *hash_thread, *search_thread;
 	struct net *net;         /* cgi/server/net.h */
 	struct janitor *janitor; /* cgi/http/janitor.h */
 	struct disk *disk;       /* cgi/server/disk.h */
 	struct hash *hash;       /* cgi/who/hash.h */
+	struct hash *search;     /* cgi/who/hash.h: looks through logs, in turns of people */
 	struct member *member;   /* etcd/member.h; NULL: no etcd */
 	struct auth *auth;       /* cgi/who/auth.h; has its own lock */
 	struct budget *budget;   /* cgi/who/budget.h; has its own lock */

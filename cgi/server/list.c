@@ -10,6 +10,7 @@
 
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "cgi/server/names.h"
 #include "cgi/server/show.h"
 #include "sched/civil.h"
 #include "sched/tz.h"
@@ -156,4 +157,17 @@ int key_param(struct call *c, struct inst_key *ret)
 		return call_fail(c, E_INVALID, "id",
 		                 "want an instance's id, TASKID.RUNDATE or TASKID.RUNDATE.PART");
 	return 0;
+}
+
+/* People know it by its task and label, not by the store's numbers. */
+int key_absent(struct call *c, struct inst_key key)
+{
+	char task[NAMES_MAX], label[LABEL_TEXT];
+
+	if (!names_get(c->cgi->names, NAMES_TASK, key.task, task))
+		return c->err.code;
+	names_label(c->cgi->names, key.task, 0, key.run_date, label);
+	return call_fail(c, E_NOT_FOUND, "id",
+	                 "%s %s has no %s; `sirdar why` says whether it is planned", task, label,
+	                 key.part ? "such part" : "instance");
 }

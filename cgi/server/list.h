@@ -40,5 +40,7 @@ bool span_is_local(const struct span *s);
 void span_in(const struct span *s, const struct tz *tz, int64_t *ret_from, int64_t *ret_to);
 /* {id} of the path as a key. */
 int key_param(struct call *c, struct inst_key *ret);
+/* E_NOT_FOUND: the store has no such instance. Keeps the error where its task has no name. */
+int key_absent(struct call *c, struct inst_key key);
 
 #endif

@@ -21,6 +21,7 @@
 #include "util/map.h"
 
 #define BUCKETS 256
+#define SEARCH_WINDOW_US (60 * US_PER_S)
 #define RESERVE 8 /* of events_max, the eighth part is for who has no stream yet */
 
 struct purse {
@@ -30,6 +31,8 @@ struct purse {
 	int64_t began_us;             /* monotonic: of the window */
 	int64_t requests, reading_us; /* in it */
 	int64_t running, streams, large;
+	int64_t search_us;                    /* monotonic: of the minute of searches */
+	int64_t search_bytes, search_time_us; /* in it */
 };
 
 struct budget {
@@ -64,7 +67,8 @@ void budget_free(struct budget *b)
 
 static bool is_over(const struct purse *p, int64_t now, int64_t window)
 {
-	return p->running == 0 && p->streams == 0 && now - p->began_us >= window;
+	return p->running == 0 && p->streams == 0 && now - p->began_us >= window &&
+	       now - p->search_us >= SEARCH_WINDOW_US;
 }
 
 /* The caller's. Locked. */
@@ -88,6 +92,7 @@ static struct purse *purse_of(struct budget *b, const struct call *c, int64_t no
 	snprintf(p->who, sizeof p->who, "%s", who);
 	p->is_app = is_app;
 	p->began_us = now;
+	p->search_us = now - SEARCH_WINDOW_US;
 	return p;
 }
 
@@ -175,6 +180,46 @@ int64_t budget_read(struct call *c, int64_t us)
 	spent = c->purse->reading_us += us;
 	pthread_mutex_unlock(&c->cgi->budget->mu);
 	return spent;
+}
+
+int budget_search(struct call *c, int64_t bytes, int64_t us)
+{
+	const struct param_cgi *set = &c->cgi->param;
+	int64_t most = param_now(set->person_search_bytes);
+	int64_t most_ms = param_now(set->person_search_ms), now, wait;
+	struct purse *p = c->purse;
+	bool is_much, is_long;
+
+	if (!p)
+		return 0;
+	CHECK(bytes >= 0 && us >= 0);
+	pthread_mutex_lock(&c->cgi->budget->mu);
+	now = clock_mono_us(&clock_machine);
+	if (now - p->search_us >= SEARCH_WINDOW_US) {
+		p->search_us = now;
+		p->search_bytes = p->search_time_us = 0;
+	}
+	p->search_bytes += bytes;
+	p->search_time_us += us;
+	is_much = p->search_bytes >= most;
+	is_long = p->search_time_us >= most_ms * US_PER_MS;
+	wait = (p->search_us + SEARCH_WINDOW_US - now) / US_PER_S + 1;
+	pthread_mutex_unlock(&c->cgi->budget->mu);
+	if (is_much)
+		return limit_refuse(c, LIMIT_PERSON_SEARCH_BYTES, most, wait,
+		                    "%s has looked through as much of logs as a minute may, wait "
+		                    "%lld s",
+		                    c->actor_text, (long long)wait);
+	if (is_long)
+		return limit_refuse(c, LIMIT_PERSON_SEARCH, most_ms, wait,
+		                    "searches of %s took as long as a minute may, wait %lld s",
+		                    c->actor_text, (long long)wait);
+	return 0;
+}
+
+int budget_may_search(struct call *c)
+{
+	return budget_search(c, 0, 0);
 }
 
 int budget_stream(struct call *c)
