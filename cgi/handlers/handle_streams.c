@@ -296,10 +296,11 @@ static int json_reply(struct call *c, const struct log_query *q)
 /* Is it an instance at all? Of one that never was nothing is said of its attempts. */
 static int exists_work(struct call *c, struct reader *r)
 {
-	const struct log_query *q = c->extra;
-	struct instance i;
+	struct log_query *q = c->extra;
+	struct instance i = { .state = ST_NONE };
 	int code = read_instance(r, q->ask.key, &i, &c->number, &c->err);
 
+	q->ask.is_over = code == 0 && state_final((enum state)i.state);
 	return code == E_NOT_FOUND ? key_absent(c, q->ask.key) : code;
 }
 

@@ -109,6 +109,7 @@ struct log_ask {
 	int64_t since_ms; /* not 0: what came from then on, UTC */
 	int64_t until_ms; /* not 0: what came before that */
 	struct log_form form;
+	bool is_over; /* its instance was over when it was asked for: what is not there yet comes soon */
 	uint64_t mark;              /* of who follows it, as in struct follow */
 	struct session_ref session; /* the follower's */
 	/* of the answer */

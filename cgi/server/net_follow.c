@@ -23,6 +23,7 @@
 
 #define LOG_PIECE 65536
 #define MANY      1000
+#define ABSENT_MAX 30 /* beats, of a second: so long a machine may take to send it */
 
 static void follower_free(struct follower *f)
 {
@@ -276,7 +277,8 @@ static void log_fail(struct net *n, struct follower *f, int code)
 {
 	struct buf b;
 
-	if (code == E_NOT_FOUND && !f->ask.read.has_end) {
+	if (code == E_NOT_FOUND && !f->ask.read.has_end &&
+	    (!f->ask.is_over || ++f->absent < ABSENT_MAX)) {
 		f->id = 0; /* nothing printed yet: asked again with the next beat */
 		return;
 	}

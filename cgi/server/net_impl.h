@@ -52,6 +52,7 @@ struct follower {
 	/* log */
 	struct log_ask ask;
 	uint64_t id;        /* of the LOG_READ; 0: none is open */
+	unsigned absent;    /* beats at which there was no log of an instance that is over */
 	bool is_found;      /* what is read is what follows; else where to begin is looked for */
 	struct buf pending; /* records of which the end has not come */
 	unsigned char carry[4]; /* the beginning of a character whose end has not come */

@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "admin-console/cli/online/http_impl.h"
 #include "admin-console/cli/online/online.h"
 #include "admin-console/cli/online/place.h"
 #include "sched/label.h"
@@ -26,7 +27,6 @@
 #define URL_DEFAULT "http://127.0.0.1:7480"
 #define ANSWER_MAX  ((size_t)64 * 1024 * 1024)
 #define TRIES       4
-#define TICK_MS     100
 
 static void session_end(struct online *o);
 
@@ -219,8 +219,8 @@ static size_t header_take(char *p, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-static struct curl_slist *request_set(struct online *o, const char *method, const char *url,
-                                      const char *body)
+struct curl_slist *http__request(struct online *o, const char *method, const char *url,
+                                 const char *body)
 {
 	struct curl_slist *headers = NULL;
 
@@ -258,11 +258,11 @@ static struct curl_slist *request_set(struct online *o, const char *method, cons
 	return headers;
 }
 
-static int unreachable(struct online *o, CURLcode code)
+int http__unreachable(struct online *o, int code)
 {
 	if (o->quiet)
 		return CLI_UNREACHABLE;
-	return cli_fail(CLI_UNREACHABLE, "%s: %s", o->base, curl_easy_strerror(code));
+	return cli_fail(CLI_UNREACHABLE, "%s: %s", o->base, curl_easy_strerror((CURLcode)code));
 }
 
 static int progress(void *ctx, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
@@ -281,7 +281,7 @@ static int request(struct online *o, const char *method, const char *path, const
                    struct buf *ret)
 {
 	char *url = mem_fmt("%s%s", o->base, path);
-	struct curl_slist *headers = request_set(o, method, url, body);
+	struct curl_slist *headers = http__request(o, method, url, body);
 	CURLcode code;
 
 	buf_clear(ret);
@@ -300,7 +300,7 @@ static int request(struct online *o, const char *method, const char *path, const
 	curl_easy_getinfo(o->curl, CURLINFO_RESPONSE_CODE, &o->status);
 	curl_slist_free_all(headers);
 	free(url);
-	return code == CURLE_OK ? CLI_OK : unreachable(o, code);
+	return code == CURLE_OK ? CLI_OK : http__unreachable(o, code);
 }
 
 static int exit_of(long status)
@@ -339,7 +339,7 @@ static int details_say(const cJSON *error)
 }
 
 /* Say what the server said. */
-static int http_refused(struct online *o, const cJSON *body, const struct buf *answer)
+int http__refused(struct online *o, const cJSON *body, const struct buf *answer)
 {
 	cJSON *root = cJSON_ParseWithLength((const char *)buf_at(answer), answer->len);
 	const cJSON *e = json_get(root, "error");
@@ -518,7 +518,7 @@ int online_call(struct online *o, const char *method, const char *path, const cJ
 		code = code_give(o, path, body, &answer);
 	free(text);
 	if (code == CLI_OK && (o->status < 200 || o->status > 299))
-		code = http_refused(o, body, &answer);
+		code = http__refused(o, body, &answer);
 	if (code == CLI_OK) {
 		root = cJSON_ParseWithLength((const char *)buf_at(&answer), answer.len);
 		if (!root)
@@ -535,113 +535,8 @@ int online_text(struct online *o, const char *path, struct buf *ret)
 	int code = request_patient(o, "GET", path, NULL, ret);
 
 	if (code == CLI_OK && o->status != 200)
-		code = http_refused(o, NULL, ret);
+		code = http__refused(o, NULL, ret);
 	return code;
-}
-
-/* --- streams --- */
-
-struct reading {
-	struct online *o;
-	struct buf text; /* what has come and is not a whole message */
-	int (*each)(void *ctx, const char *event, const char *data);
-	void *ctx;
-	int code;
-};
-
-static int message_take(struct reading *r, char *text)
-{
-	char *event = NULL, *data = NULL, *next;
-
-	for (char *line = text; line && *line != '\0'; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		if (strncmp(line, "event: ", 7) == 0)
-			event = line + 7;
-		else if (strncmp(line, "data: ", 6) == 0)
-			data = line + 6;
-	}
-	return data ? r->each(r->ctx, event ? event : "message", data) : 0;
-}
-
-static size_t stream_take(char *p, size_t size, size_t n, void *ctx)
-{
-	struct reading *r = ctx;
-	long status = 0;
-
-	curl_easy_getinfo(r->o->curl, CURLINFO_RESPONSE_CODE, &status);
-	buf_put(&r->text, p, size * n);
-	if (status != 200)
-		return size * n; /* an error's text, said at the end */
-	for (;;) {
-		const char *text = buf_str(&r->text), *end = strstr(text, "\n\n");
-		char *message;
-
-		if (!end)
-			return size * n;
-		message = mem_strn(text, (size_t)(end - text));
-		buf_drop(&r->text, (size_t)(end - text) + 2);
-		r->code = message_take(r, message);
-		free(message);
-		if (r->code != 0)
-			return 0;
-	}
-}
-
-/* Until the transfer is over, or tick() ends it with anything but 0. */
-static CURLcode stream_run(struct reading *r, int (*tick)(void *ctx))
-{
-	CURLM *multi = curl_multi_init();
-	CURLcode code = CURLE_OK;
-	int running = 1, left;
-
-	if (!multi || curl_multi_add_handle(multi, r->o->curl) != CURLM_OK)
-		code = CURLE_OUT_OF_MEMORY;
-	while (code == CURLE_OK && r->code == 0) {
-		if (curl_multi_perform(multi, &running) != CURLM_OK)
-			code = CURLE_RECV_ERROR;
-		if (!running || code != CURLE_OK)
-			break;
-		if (r->code == 0 && tick)
-			r->code = tick(r->ctx);
-		if (r->code == 0)
-			curl_multi_poll(multi, NULL, 0, TICK_MS, NULL);
-	}
-	const CURLMsg *m = running ? NULL : curl_multi_info_read(multi, &left);
-	if (m && code == CURLE_OK)
-		code = m->data.result;
-	if (multi)
-		curl_multi_remove_handle(multi, r->o->curl);
-	curl_multi_cleanup(multi);
-	return code;
-}
-
-int online_stream(struct online *o, const char *path,
-                  int (*each)(void *ctx, const char *event, const char *data),
-                  int (*tick)(void *ctx), void *ctx)
-{
-	char *url = mem_fmt("%s%s", o->base, path);
-	struct reading r = { .o = o, .each = each, .ctx = ctx };
-	struct curl_slist *headers = request_set(o, "GET", url, NULL);
-	CURLcode code;
-
-	buf_init(&r.text);
-	curl_easy_setopt(o->curl, CURLOPT_WRITEFUNCTION, stream_take);
-	curl_easy_setopt(o->curl, CURLOPT_WRITEDATA, &r);
-	/* The server's heartbeat comes every 10 s: silence means it is gone. */
-	curl_easy_setopt(o->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	curl_easy_setopt(o->curl, CURLOPT_LOW_SPEED_TIME, 30L);
-	code = stream_run(&r, tick);
-	curl_easy_getinfo(o->curl, CURLINFO_RESPONSE_CODE, &o->status);
-	if (r.code == 0 && o->status != 0 && o->status != 200)
-		r.code = http_refused(o, NULL, &r.text);
-	else if (r.code == 0 && code != CURLE_OK)
-		r.code = unreachable(o, code);
-	curl_slist_free_all(headers);
-	buf_done(&r.text);
-	free(url);
-	return r.code;
 }
 
 /* --- instances --- */
