@@ -457,9 +457,8 @@ static void files_known(struct logkeeper *k, struct log_get *g)
 			continue;
 		g->known = mem_new(sizeof *g->known);
 		g->n_known = log_files_has(k->dir_fd, &n, &owner);
-		*g->known = (struct log_known){
-			n.generation, n.attempt, 1, owner.broker, { 1, 1 }, true, true
-		};
+		*g->known = (struct log_known){ n.generation, n.attempt, 1,   owner.broker,
+			                        { 1, 1 },     true,      true };
 	}
 }
 

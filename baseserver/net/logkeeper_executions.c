@@ -71,12 +71,12 @@ size_t log_executions_list(const struct log_facts *all, size_t n, const struct l
 			bool is_next = at && same_try(at, id);
 
 			k = mem_room(k, &cap, count + 1, sizeof *k);
-			k[count] = (struct log_known){ .generation = id->generation,
-				                       .attempt = id->attempt,
-				                       .execution =
-				                               is_next ? k[count - 1].execution + 1
-				                                       : 1,
-				                       .counts = true };
+			k[count] = (struct log_known){
+				.generation = id->generation,
+				.attempt = id->attempt,
+				.execution = is_next ? k[count - 1].execution + 1 : 1,
+				.counts = true
+			};
 			if (is_next)
 				k[count - 1].counts = false;
 			count++;

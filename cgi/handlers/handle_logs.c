@@ -66,7 +66,7 @@ struct search {
 	struct inst_key last_key;
 	size_t known; /* executions of the present instance that are not looked through yet */
 	struct log_execution now;
-	bool is_begun; /* a piece of the present log came */
+	bool is_begun;  /* a piece of the present log came */
 	bool has_other; /* of a log without records: standard error comes too */
 	int64_t asked_us;
 	/* what was found */
@@ -124,7 +124,7 @@ static int names_find(struct call *c, struct reader *r)
 	return code;
 }
 
-/* Does it lie in what was asked for, as its task's zone reads that, and may it have printed then? */
+/* Is it of what was asked for, as its task's zone reads that, and may it have printed then? */
 static bool is_meant(struct call *c, const struct instance *i)
 {
 	const struct search *s = c->extra;
@@ -542,10 +542,10 @@ static int seen_work(struct call *c, struct reader *r)
 
 int logs_search_get(struct call *c)
 {
-	static const char *const names[] = { "match",    "ignore_case", "instance", "workflow",
-		                             "task",     "project",     "from",     "to",
-		                             "since",    "until",       "attempts", "stream",
-		                             "limit",    NULL };
+	static const char *const names[] = { "match", "ignore_case", "instance", "workflow",
+		                             "task",  "project",     "from",     "to",
+		                             "since", "until",       "attempts", "stream",
+		                             "limit", NULL };
 	struct search *s = c->extra = mem_new(sizeof *s);
 
 	c->extra_done = search_done;

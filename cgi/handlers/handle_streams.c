@@ -15,8 +15,8 @@
 #include "cgi/server/show.h"
 #include "cgi/who/budget.h"
 #include "cgi/who/people.h"
-#include "store/read.h"
 #include "sched/when.h"
+#include "store/read.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -163,7 +163,7 @@ struct log_query {
 	struct log_ask ask; /* first: net_log() finds it */
 	int64_t lines;
 	bool download, follow;
-	struct err absent; /* what the server said; the store is asked whether there is such an instance */
+	struct err absent; /* what the server said; the store is asked for the instance */
 };
 
 static void number_header(struct MHD_Response *r, const char *name, uint64_t v)
@@ -474,10 +474,10 @@ static int lines_read(struct call *c, struct log_query *q, int64_t line)
 
 static int log_args(struct call *c, struct log_query *q)
 {
-	static const char *const names[] = { "follow",  "offset",     "bytes",     "lines",
-		                             "line",    "stream",     "attempt",   "generation",
-		                             "execution", "download", "times",     "since",
-		                             "until",   "notes",      "format",    NULL };
+	static const char *const names[] = { "follow",    "offset",   "bytes",   "lines",
+		                             "line",      "stream",   "attempt", "generation",
+		                             "execution", "download", "times",   "since",
+		                             "until",     "notes",    "format",  NULL };
 	int64_t offset, bytes, line, attempt, generation, execution;
 
 	if (call_args_only(c, names) < 0 || key_param(c, &q->ask.key) < 0 ||

@@ -90,12 +90,12 @@ struct log_read {
 	struct log_carry carry[LOGREC_STREAMS];
 	bool has_end; /* the end is known, and nothing follows it */
 	bool has_shown;
-	bool has_passed; /* records before what is asked for: line_of is theirs */
-	bool is_bare;    /* nothing of the open line is to be seen yet */
-	uint8_t line_of; /* merged, with times: whose line is open in what is shown; 0: none */
-	bool is_past;    /* until_ms was reached */
+	bool has_passed;   /* records before what is asked for: line_of is theirs */
+	bool is_bare;      /* nothing of the open line is to be seen yet */
+	uint8_t line_of;   /* merged, with times: whose line is open in what is shown; 0: none */
+	bool is_past;      /* until_ms was reached */
 	uint64_t begin_at; /* of the record that is shown: where it begins */
-	uint64_t lines;  /* shown, of those that `line` asks for */
+	uint64_t lines;    /* shown, of those that `line` asks for */
 };
 
 struct log_ask {
@@ -109,8 +109,8 @@ struct log_ask {
 	int64_t since_ms; /* not 0: what came from then on, UTC */
 	int64_t until_ms; /* not 0: what came before that */
 	struct log_form form;
-	bool is_over; /* its instance was over when it was asked for: what is not there yet comes soon */
-	uint64_t mark;              /* of who follows it, as in struct follow */
+	bool is_over;  /* its instance was over when it was asked for: what is to come comes soon */
+	uint64_t mark; /* of who follows it, as in struct follow */
 	struct session_ref session; /* the follower's */
 	/* of the answer */
 	uint64_t ret_offset, ret_next;

@@ -61,7 +61,7 @@ void logsearch_begin(struct logsearch *s)
 	}
 }
 
-static bool look(struct logsearch *s, struct logsearch_hit *hit)
+static bool line_judge(struct logsearch *s, struct logsearch_hit *hit)
 {
 	if (hit->n > 0 && hit->text[hit->n - 1] == '\r')
 		hit->n--;
@@ -106,7 +106,7 @@ static bool lines_look(struct logsearch *s, const struct log_raw *r, const uint8
 			     : length < LOGSEARCH_LINE_MAX ? length
 			                                   : LOGSEARCH_LINE_MAX,
 		};
-		more = look(s, &hit);
+		more = line_judge(s, &hit);
 		buf_clear(&o->text);
 		o->line++;
 		p = stop + 1;
@@ -156,11 +156,11 @@ bool logsearch_end(struct logsearch *s, logsearch_fn *each, void *ctx)
 	s->ctx = ctx;
 	for (unsigned i = 1; more && i < LOGREC_STREAMS; i++) {
 		struct open_line *o = &s->open[i];
-		struct logsearch_hit hit = { i,          o->line,
-			                     o->at,      o->time_ms,
-			                     (const char *)buf_at(&o->text), o->text.len };
+		struct logsearch_hit hit = {
+			i, o->line, o->at, o->time_ms, (const char *)buf_at(&o->text), o->text.len
+		};
 		if (o->text.len > 0)
-			more = look(s, &hit);
+			more = line_judge(s, &hit);
 		buf_clear(&o->text);
 	}
 	return more;

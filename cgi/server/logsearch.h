@@ -18,10 +18,10 @@ enum { LOGSEARCH_LINE_MAX = 65536 };
 
 /* A line that was found. `text` is borrowed, without its end. */
 struct logsearch_hit {
-	unsigned stream;  /* enum logrec_stream */
-	uint64_t line;    /* number in its stream, from 1 */
-	uint64_t at;      /* of the records: the record it begins in; 0 without records */
-	int64_t time_ms;  /* of that; 0: nobody knows */
+	unsigned stream; /* enum logrec_stream */
+	uint64_t line;   /* number in its stream, from 1 */
+	uint64_t at;     /* of the records: the record it begins in; 0 without records */
+	int64_t time_ms; /* of that; 0: nobody knows */
 	const char *text;
 	size_t n;
 };
@@ -34,7 +34,7 @@ void logsearch_free(struct logsearch *s); /* NULL is fine */
 
 /* Another log comes. */
 void logsearch_begin(struct logsearch *s);
-/* The next piece: records (struct log_raw), or the bytes of one stream alone. False: it was enough. */
+/* The next piece: records (struct log_raw), or one stream's bytes. False: it was enough. */
 bool logsearch_records(struct logsearch *s, const struct buf *piece, logsearch_fn *each, void *ctx);
 bool logsearch_bytes(struct logsearch *s, unsigned stream, const struct buf *piece,
                      logsearch_fn *each, void *ctx);

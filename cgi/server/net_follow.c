@@ -21,9 +21,9 @@
 #include "util/json_put.h"
 #include "util/utf8.h"
 
-#define LOG_PIECE 65536
-#define MANY      1000
-#define ABSENT_MAX 30 /* beats, of a second: so long a machine may take to send it */
+#define LOG_PIECE  65536
+#define MANY       1000
+#define ABSENT_MAX 10 /* beats, of a second: so long a machine may take to send it */
 
 static void follower_free(struct follower *f)
 {

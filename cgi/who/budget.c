@@ -20,9 +20,9 @@
 #include "util/clock.h"
 #include "util/map.h"
 
-#define BUCKETS 256
+#define BUCKETS          256
 #define SEARCH_WINDOW_US (60 * US_PER_S)
-#define RESERVE 8 /* of events_max, the eighth part is for who has no stream yet */
+#define RESERVE          8 /* of events_max, the eighth part is for who has no stream yet */
 
 struct purse {
 	struct purse *next; /* in its bucket */

@@ -22,8 +22,8 @@ int budget_stream(struct call *c);
 int budget_may_read(struct call *c, int64_t *ret_spent_us);
 /* Book what a read took, us; returns what they have read for now. */
 int64_t budget_read(struct call *c, int64_t us);
-/* Logs are looked through for it: may it begin? Book a piece: bytes, and how long it took from when it
- * was asked for, us. E_LIMIT: its person, or app, has no more of either in this minute. */
+/* Logs are looked through for it: may it begin? Book a piece: bytes, and how long it took from when
+ * it was asked for, us. E_LIMIT: its person, or app, has no more of either in this minute. */
 int budget_may_search(struct call *c);
 int budget_search(struct call *c, int64_t bytes, int64_t us);
 /* Its body is large: one person has no more than half of applies_max under way. E_LIMIT */

@@ -31,7 +31,7 @@ struct rex {
 	uint8_t sample[256]; /* a byte of each column */
 	struct state states[STATES_MAX];
 	int32_t n_states;
-	int32_t *next;          /* [state][column] */
+	int32_t *next; /* [state][column] */
 	uint32_t *places;
 	size_t n_places, cap_places;
 	/* the set in the making */
@@ -64,7 +64,7 @@ static void columns_make(struct rex *r)
 }
 
 /* The places that are reached from `at` without a byte. */
-static void reach(struct rex *r, uint32_t at, bool is_begin, bool is_end)
+static void rex_reach(struct rex *r, uint32_t at, bool is_begin, bool is_end)
 {
 	size_t n = 0;
 
@@ -151,12 +151,12 @@ static int32_t state_of(struct rex *r)
 static int32_t begin_state(struct rex *r)
 {
 	set_begin(r);
-	reach(r, 0, true, false);
+	rex_reach(r, 0, true, false);
 	return state_of(r);
 }
 
 /* What a state becomes by a column. Where the table is full all others are forgotten. */
-static int32_t step(struct rex *r, int32_t s, unsigned column)
+static int32_t rex_step(struct rex *r, int32_t s, unsigned column)
 {
 	const struct state *from = &r->states[s];
 	bool is_full = r->n_states == STATES_MAX;
@@ -167,9 +167,9 @@ static int32_t step(struct rex *r, int32_t s, unsigned column)
 		const struct rex_code *c = &r->program.code[at];
 
 		if (c->op == REX_SET && rex__has(c->set, r->sample[column]))
-			reach(r, at + 1, false, false);
+			rex_reach(r, at + 1, false, false);
 	}
-	reach(r, 0, false, false);
+	rex_reach(r, 0, false, false);
 	if (is_full && !r->is_found)
 		forget(r);
 	int32_t to = state_of(r);
@@ -189,7 +189,7 @@ bool rex_finds(struct rex *r, const void *line, size_t n)
 	s = begin_state(r);
 	for (size_t i = 0; i < n && s >= 0; i++) {
 		int32_t to = r->next[(size_t)s * width + r->column[p[i]]];
-		s = to == UNKNOWN ? step(r, s, r->column[p[i]]) : to;
+		s = to == UNKNOWN ? rex_step(r, s, r->column[p[i]]) : to;
 	}
 	if (s < 0)
 		return true;
@@ -198,7 +198,7 @@ bool rex_finds(struct rex *r, const void *line, size_t n)
 	const struct state *last = &r->states[s];
 	for (uint32_t i = 0; i < last->n; i++)
 		if (r->program.code[r->places[last->first + i]].op == REX_END)
-			reach(r, r->places[last->first + i] + 1, n == 0, true);
+			rex_reach(r, r->places[last->first + i] + 1, n == 0, true);
 	return r->is_found;
 }
 

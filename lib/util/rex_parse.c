@@ -24,7 +24,7 @@ struct parse {
 	int code; /* of the first thing that was wrong; 0: nothing */
 };
 
-static void fail(struct parse *s, const char *what)
+static void parse_fail(struct parse *s, const char *what)
 {
 	if (s->code == 0)
 		s->code = err_set(s->err, E_INVALID, "%s, at character %zu of the expression", what,
@@ -40,7 +40,7 @@ static struct rex_code *code_insert(struct parse *s, size_t at, enum rex_op op)
 
 	CHECK(at <= p->n);
 	if (p->n >= REX_CODE_MAX) {
-		fail(s, "the expression is too large: repeat less");
+		parse_fail(s, "the expression is too large: repeat less");
 		return &none;
 	}
 	p->code = mem_room(p->code, &p->cap, p->n + 1, sizeof *p->code);
@@ -148,7 +148,7 @@ static void not_of(struct parse *s, const uint32_t set[8])
 
 /* --- parts -------------------------------------------------------------------------------- */
 
-static void literal(struct parse *s)
+static void parse_literal(struct parse *s)
 {
 	size_t n = strlen(s->at), bytes = 1;
 
@@ -173,14 +173,14 @@ static bool is_word(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-static void escape(struct parse *s)
+static void parse_escape(struct parse *s)
 {
 	uint32_t set[8] = { 0 };
 	char c = s->at[1];
 	char low = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
 
 	if (c == '\0') {
-		fail(s, "a backslash ends the expression: write \\\\ for one");
+		parse_fail(s, "a backslash ends the expression: write \\\\ for one");
 	} else if (set_class(low, set)) {
 		s->at += 2;
 		if (c == low)
@@ -192,10 +192,11 @@ static void escape(struct parse *s)
 		s->at += 2;
 		code_set(s, set);
 	} else if (is_word(c)) {
-		fail(s, "this backslash means nothing here: \\d \\w \\s \\D \\W \\S and \\t do");
+		parse_fail(s,
+		           "this backslash means nothing here: \\d \\w \\s \\D \\W \\S and \\t do");
 	} else {
 		s->at++;
-		literal(s);
+		parse_literal(s);
 	}
 }
 
@@ -204,9 +205,11 @@ static bool named_class(struct parse *s, uint32_t set[8])
 {
 	static const struct {
 		const char *name, *ranges; /* pairs */
-	} classes[] = { { "[:alpha:]", "azAZ" }, { "[:digit:]", "09" },      { "[:alnum:]", "azAZ09" },
-		        { "[:upper:]", "AZ" },   { "[:lower:]", "az" },      { "[:space:]", "\t\r  " },
-		        { "[:blank:]", "\t\t  " }, { "[:xdigit:]", "09afAF" }, { "[:punct:]", "!/:@[`{~" } };
+	} classes[] = { { "[:alpha:]", "azAZ" },    { "[:digit:]", "09" },
+		        { "[:alnum:]", "azAZ09" },  { "[:upper:]", "AZ" },
+		        { "[:lower:]", "az" },      { "[:space:]", "\t\r  " },
+		        { "[:blank:]", "\t\t  " },  { "[:xdigit:]", "09afAF" },
+		        { "[:punct:]", "!/:@[`{~" } };
 
 	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
 		size_t n = strlen(classes[i].name);
@@ -233,14 +236,14 @@ static int set_char(struct parse *s, uint32_t set[8])
 		return control_of(c) ? control_of(c) : (unsigned char)c;
 	}
 	if ((unsigned char)c >= 0x80) {
-		fail(s, "a set has characters of ASCII only: write (A|B) for others");
+		parse_fail(s, "a set has characters of ASCII only: write (A|B) for others");
 		return -1;
 	}
 	s->at++;
 	return (unsigned char)c;
 }
 
-static void bracket(struct parse *s)
+static void parse_set(struct parse *s)
 {
 	uint32_t set[8] = { 0 };
 	bool is_not = s->at[1] == '^';
@@ -248,7 +251,7 @@ static void bracket(struct parse *s)
 	s->at += is_not ? 2 : 1;
 	for (bool first = true; s->code == 0 && (first || *s->at != ']'); first = false) {
 		if (*s->at == '\0') {
-			fail(s, "a set has no end: ] is missing");
+			parse_fail(s, "a set has no end: ] is missing");
 			return;
 		}
 		if (named_class(s, set))
@@ -261,7 +264,7 @@ static void bracket(struct parse *s)
 		if (lo >= 0 && hi >= lo)
 			set_put(set, (unsigned)lo, (unsigned)hi);
 		else if (lo >= 0)
-			fail(s, "this range of a set runs backwards");
+			parse_fail(s, "this range of a set runs backwards");
 	}
 	if (*s->at == ']')
 		s->at++;
@@ -272,42 +275,42 @@ static void bracket(struct parse *s)
 		code_set(s, set);
 }
 
-static void either(struct parse *s);
+static void parse_either(struct parse *s);
 
-static void group(struct parse *s)
+static void parse_group(struct parse *s)
 {
 	s->at++;
 	if (s->at[0] == '?' && s->at[1] == ':') {
 		s->at += 2;
 	} else if (s->at[0] == '?') {
-		fail(s, "there is no look-around and no other (?");
+		parse_fail(s, "there is no look-around and no other (?");
 		return;
 	}
 	if (++s->depth > DEPTH_MAX) {
-		fail(s, "too many brackets within each other");
+		parse_fail(s, "too many brackets within each other");
 		return;
 	}
-	either(s);
+	parse_either(s);
 	s->depth--;
 	if (s->code == 0 && *s->at != ')')
-		fail(s, "a bracket is not closed: ) is missing");
+		parse_fail(s, "a bracket is not closed: ) is missing");
 	else if (s->code == 0)
 		s->at++;
 }
 
-static void part(struct parse *s)
+static void parse_part(struct parse *s)
 {
 	static const uint32_t none[8];
 
 	switch (*s->at) {
 	case '(':
-		group(s);
+		parse_group(s);
 		break;
 	case '[':
-		bracket(s);
+		parse_set(s);
 		break;
 	case '\\':
-		escape(s);
+		parse_escape(s);
 		break;
 	case '.':
 		s->at++;
@@ -324,16 +327,18 @@ static void part(struct parse *s)
 	case '*':
 	case '+':
 	case '?':
-		fail(s, "nothing stands before this * + or ?: write \\ before it to look for it");
+		parse_fail(
+			s,
+			"nothing stands before this * + or ?: write \\ before it to look for it");
 		break;
 	default:
-		literal(s);
+		parse_literal(s);
 	}
 }
 
 /* --- repetition --------------------------------------------------------------------------- */
 
-static int number(struct parse *s)
+static int parse_number(struct parse *s)
 {
 	int n = 0;
 
@@ -345,29 +350,29 @@ static int number(struct parse *s)
 }
 
 /* "{3,5}" behind a part. False: that is text. */
-static bool times(struct parse *s, int *ret_least, int *ret_most)
+static bool parse_times(struct parse *s, int *ret_least, int *ret_most)
 {
 	const char *was = s->at;
 
 	s->at++;
-	*ret_least = *ret_most = number(s);
+	*ret_least = *ret_most = parse_number(s);
 	if (*ret_least >= 0 && *s->at == ',') {
 		s->at++;
-		*ret_most = number(s);
+		*ret_most = parse_number(s);
 	}
 	if (*ret_least < 0 || *s->at != '}') {
 		s->at = was;
 		return false;
 	}
 	if (*ret_least > TIMES_MAX || *ret_most > TIMES_MAX)
-		fail(s, "it repeats more than 255 times");
+		parse_fail(s, "it repeats more than 255 times");
 	else if (*ret_most != NO_MOST && *ret_most < *ret_least)
-		fail(s, "it repeats from more times to fewer");
+		parse_fail(s, "it repeats from more times to fewer");
 	s->at++;
 	return true;
 }
 
-static void star(struct parse *s, size_t from)
+static void code_star(struct parse *s, size_t from)
 {
 	int32_t n = (int32_t)(s->p->n - from);
 
@@ -375,12 +380,12 @@ static void star(struct parse *s, size_t from)
 	code_jump(s, -(n + 1));
 }
 
-static void repeat(struct parse *s, size_t from, int least, int most)
+static void code_repeat(struct parse *s, size_t from, int least, int most)
 {
 	size_t n = s->p->n - from;
 
 	if (least == 0 && most == NO_MOST) {
-		star(s, from);
+		code_star(s, from);
 		return;
 	}
 	for (int i = 1; i < least; i++)
@@ -394,17 +399,17 @@ static void repeat(struct parse *s, size_t from, int least, int most)
 	if (most == NO_MOST && s->code == 0) {
 		size_t at = s->p->n;
 		code_copy(s, from, n);
-		star(s, at);
+		code_star(s, at);
 	}
 	if (most == 0)
 		s->p->n = from;
 }
 
-static void repeated(struct parse *s)
+static void parse_repeated(struct parse *s)
 {
 	size_t from = s->p->n;
 
-	part(s);
+	parse_part(s);
 	while (s->code == 0) {
 		int least = 0, most = 1;
 		char c = *s->at;
@@ -413,27 +418,27 @@ static void repeated(struct parse *s)
 			least = c == '+';
 			most = c == '?' ? 1 : NO_MOST;
 			s->at++;
-		} else if (c != '{' || !times(s, &least, &most)) {
+		} else if (c != '{' || !parse_times(s, &least, &most)) {
 			return;
 		}
 		if (s->code == 0)
-			repeat(s, from, least, most);
+			code_repeat(s, from, least, most);
 	}
 }
 
-static void either(struct parse *s)
+static void parse_either(struct parse *s)
 {
 	size_t from = s->p->n;
 
 	while (s->code == 0 && *s->at && *s->at != '|' && *s->at != ')')
-		repeated(s);
+		parse_repeated(s);
 	if (s->code < 0 || *s->at != '|')
 		return;
 	s->at++;
 	code_split(s, from, 1, (int32_t)(s->p->n - from) + 2);
 	size_t jump = s->p->n;
 	code_jump(s, 0);
-	either(s);
+	parse_either(s);
 	if (s->code == 0)
 		s->p->code[jump].to = (int32_t)(s->p->n - jump);
 }
@@ -443,13 +448,13 @@ int rex__parse(const char *text, int folds, struct rex_program *p, struct err *e
 	struct parse s = { .text = text, .at = text, .folds = folds, .p = p, .err = err };
 
 	if (text[0] == '\0')
-		fail(&s, "the expression is empty");
+		parse_fail(&s, "the expression is empty");
 	else if (strlen(text) > REX_BYTES_MAX)
-		fail(&s, "the expression is longer than 512 bytes");
+		parse_fail(&s, "the expression is longer than 512 bytes");
 	if (s.code == 0)
-		either(&s);
+		parse_either(&s);
 	if (s.code == 0 && *s.at == ')')
-		fail(&s, "a bracket is closed that was not opened: write \\) to look for it");
+		parse_fail(&s, "a bracket is closed that was not opened: write \\) to look for it");
 	if (s.code == 0)
 		code_insert(&s, p->n, REX_MATCH);
 	return s.code;

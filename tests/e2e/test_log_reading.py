@@ -309,7 +309,7 @@ def a_whole_run_is_followed_to_its_end(s):
     gate = s.dir / "data" / "run.gate"
     s.apply("workflow: live\nproject: e2e\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-01\ndefaults: {type: shell, cycle: day}\ntasks:\n"
             f"  one: {{params: {{script: 'echo one begins; while [ ! -e {gate} ]; do sleep 0.01; done; echo one ends'}}}}\n"
-            "  two: {params: {script: 'echo two; test -e again || { touch again; exit 1; }'}, needs: [one], retry: {attempts: 3, wait: 0s}}\n"
+            "  two: {params: {script: 'echo two; test -e again || { touch again; exit 1; }'}, needs: [one], retry: {attempts: 3, delay: 1s}}\n"
             "  none: {type: noop}\n".replace("again", str(s.dir / "data" / "run.again")), "live.yaml", **{"from": "2026-01-01"})
     argv = [str(BIN / "sirdar"), "logs", "-f", "--run", "e2e/live", "2026-01-01"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token"))) as p:

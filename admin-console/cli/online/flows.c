@@ -25,7 +25,7 @@ struct flow {
 	flow_each *each;
 	void *ctx;
 	int code; /* of `each` */
-	bool is_dropped;
+	bool is_begun, is_dropped;
 	char *url;
 	struct curl_slist *headers;
 };
@@ -56,7 +56,8 @@ static void flow_close(struct flows *fs, struct flow *f)
 		at = &(*at)->next;
 	*at = f->next;
 	fs->n--;
-	curl_multi_remove_handle(fs->multi, f->o.curl);
+	if (f->is_begun)
+		curl_multi_remove_handle(fs->multi, f->o.curl);
 	curl_easy_cleanup(f->o.curl);
 	curl_slist_free_all(f->headers);
 	buf_done(&f->text);
@@ -155,7 +156,16 @@ void flows_add(struct flows *fs, const char *path, flow_each *each, void *ctx)
 	f->next = fs->first;
 	fs->first = f;
 	fs->n++;
-	CHECK(curl_multi_add_handle(fs->multi, f->o.curl) == CURLM_OK);
+}
+
+/* Not within a callback of libcurl, as dropped_close(). */
+static void added_begin(struct flows *fs)
+{
+	for (struct flow *f = fs->first; f; f = f->next)
+		if (!f->is_begun) {
+			f->is_begun = true;
+			CHECK(curl_multi_add_handle(fs->multi, f->o.curl) == CURLM_OK);
+		}
 }
 
 /* How it ended, said where it ended badly. */
@@ -196,6 +206,7 @@ int flows_run(struct flows *fs, int (*over)(void *ctx, int code), int (*tick)(vo
 	int running = 1, r = 0;
 
 	while (r == 0 && fs->n > 0) {
+		added_begin(fs);
 		if (curl_multi_perform(fs->multi, &running) != CURLM_OK)
 			return http__unreachable(fs->o, CURLE_RECV_ERROR);
 		dropped_close(fs);

@@ -15,7 +15,7 @@ struct flows *flows_new(struct online *o);
 void flows_free(struct flows *fs); /* NULL is fine */
 /* Begin another one; also from within the calls below. */
 void flows_add(struct flows *fs, const char *path, flow_each *each, void *ctx);
-/* End those with this ctx, which nobody is told of; not its own from within its `each`. */
+/* End those with this ctx; nobody is told. Not its own from within its `each`. */
 void flows_drop(struct flows *fs, const void *ctx);
 
 /* Until none is open, or until `over` or `tick` returns anything but 0, which is returned.

@@ -5,7 +5,6 @@
  * logs_grep.c, a whole run logs_run.c; what is followed is searched here, as it comes. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "admin-console/cli/online/logs.h"
 #include "admin-console/cli/online/online.h"
@@ -25,13 +24,6 @@ static void path_make(struct buf *path, const struct asked *q, const char *id)
 	path_arg(path, "attempt", given(q, "attempt"));
 	path_arg(path, "execution", given(q, "execution"));
 	path_arg(path, "generation", given(q, "generation"));
-}
-
-const char *logs_stream(const struct asked *q)
-{
-	if (given(q, "stdout") || given(q, "stderr"))
-		return given(q, "stdout") ? "stdout" : "stderr";
-	return given(q, "merged") || isatty(STDOUT_FILENO) ? "merged" : "stdout";
 }
 
 static const char *stream_words(const struct asked *q)
@@ -108,7 +100,7 @@ static int logs_whole(struct online *o, const struct asked *q, const char *id, s
 	return code;
 }
 
-/* Of an attempt that ran more than once only the last execution is shown: the others are told of. */
+/* Of an attempt that ran more than once the last execution is shown: the others are told of. */
 static void executions_tell(struct online *o, const struct asked *q, const char *id)
 {
 	char *path = mem_fmt("/api/v1/instances/%s/log/executions", id), numbers[100] = "";
@@ -130,13 +122,15 @@ static void executions_tell(struct online *o, const struct asked *q, const char 
 	cJSON_ArrayForEach(e, items) {
 		size_t n = strlen(numbers);
 		if (number_of(e, "generation") == generation &&
-		    number_of(e, "attempt") == strtoll(attempt, NULL, 10) && !json_true(e, "counts") &&
-		    strcmp(text_of(e, "bytes"), "0") != 0 && n + 24 < sizeof numbers)
+		    number_of(e, "attempt") == strtoll(attempt, NULL, 10) &&
+		    !json_true(e, "counts") && strcmp(text_of(e, "bytes"), "0") != 0 &&
+		    n + 24 < sizeof numbers)
 			snprintf(numbers + n, sizeof numbers - n, "%s%lld", n ? ", " : "",
 			         number_of(e, "execution"));
 	}
 	if (numbers[0])
-		cli_fail(0, "it ran before under this number and was lost: --execution %s shows that",
+		cli_fail(0,
+		         "it ran before under this number and was lost: --execution %s shows that",
 		         numbers);
 	cJSON_Delete(root);
 	free(path);
@@ -368,20 +362,24 @@ static void logs_check(struct asked *q, struct argp_state *state)
 
 	check_no_json(q, state);
 	if ((given(q, "stdout") != NULL) + (given(q, "stderr") != NULL) +
-	            (given(q, "merged") != NULL) > 1)
-		argp_error(state, "-o, -e and --merged exclude each other: --merged has both, leave "
-		                  "-e out");
+	            (given(q, "merged") != NULL) >
+	    1)
+		argp_error(state,
+		           "-o, -e and --merged exclude each other: --merged has both, leave "
+		           "-e out");
 	if (is_task + is_project + is_run > 1)
 		argp_error(state, "--run, --last and --project exclude each other");
 	if ((is_task || is_project) && (!given(q, "grep") || given(q, "follow")))
-		argp_error(state, "--last and --project are of a search: --grep says for what, and it "
-		                  "is not followed");
+		argp_error(state,
+		           "--last and --project are of a search: --grep says for what, and it "
+		           "is not followed");
 	if (is_run && (n != 2 || (given(q, "follow") && (given(q, "grep") || given(q, "lines")))))
 		argp_error(state, n != 2 ? "--run wants WORKFLOW DATE"
 		                         : "-f of a run goes without --grep and -n");
 	if ((is_task && n != 1) || (is_project && n != 0))
-		argp_error(state, is_task ? "--last wants a task and no date" : "--project wants no "
-		                                                                "task");
+		argp_error(state, is_task ? "--last wants a task and no date"
+		                          : "--project wants no "
+		                            "task");
 	if (is_one && n == 0)
 		argp_error(state, "want TASK RUN_DATE, or an instance's id");
 	if (is_run && given(q, "times") && strcmp(given(q, "times"), "utc") != 0)

@@ -9,18 +9,20 @@ struct asked;
 struct buf;
 struct online;
 
+/* --- logs_grep.c */
+
 /* Which stream is meant: -o, -e, --merged; without them both on a terminal, and for a program what
  * it always got, standard output. */
 const char *logs_stream(const struct asked *q);
 
-/* logs_grep.c: --grep over what the words name; `id` NULL: a run, a task's attempts, a project. */
+/* --grep over what the words name; `id` NULL: a run, a task's attempts, a project. */
 int logs_search(struct online *o, const struct asked *q, const char *id);
-/* logs_run.c: --run, all of it in the order of time, each line with its task. */
-int logs_run(struct online *o, const struct asked *q);
-
 /* "load[3] | " in front of a line of text, which is escaped no further. */
 void logs_prefix(struct buf *out, const char *name, size_t width);
 /* A task's own name, and which part. Owned. */
 char *logs_name(const char *task, int part);
+
+/* --- logs_run.c: --run, all of it in the order of time, each line with its task. */
+int logs_run(struct online *o, const struct asked *q);
 
 #endif

@@ -2,6 +2,7 @@
  * what it finds is printed as it comes. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "admin-console/cli/online/logs.h"
 #include "admin-console/cli/online/online.h"
@@ -19,11 +20,19 @@ struct found {
 	long long matches;
 };
 
+const char *logs_stream(const struct asked *q)
+{
+	if (given(q, "stdout") || given(q, "stderr"))
+		return given(q, "stdout") ? "stdout" : "stderr";
+	return given(q, "merged") || isatty(STDOUT_FILENO) ? "merged" : "stdout";
+}
+
 char *logs_name(const char *task, int part)
 {
 	const char *slash = strrchr(task, '/');
 
-	return part ? mem_fmt("%s.%d", slash ? slash + 1 : task, part) : mem_str(slash ? slash + 1 : task);
+	return part ? mem_fmt("%s.%d", slash ? slash + 1 : task, part)
+	            : mem_str(slash ? slash + 1 : task);
 }
 
 void logs_prefix(struct buf *out, const char *name, size_t width)

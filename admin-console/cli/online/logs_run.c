@@ -19,7 +19,7 @@ enum {
 	TAILS_MAX = 1000,
 	PIECE = 65536,
 	WIDTH_MAX = 30,
-	AT_ONCE = 24, /* streams: a person has person_streams_max */
+	AT_ONCE = 24,    /* streams: a person has person_streams_max */
 	TIME_BYTES = 25, /* "2026-11-24T05:46:11.120Z " */
 };
 
@@ -383,8 +383,10 @@ static int tails_add(struct run *r, const cJSON *items)
 		if (!text_of(i, "id")[0])
 			continue; /* dates that were left out together */
 		if (r->n == TAILS_MAX)
-			return cli_fail(CLI_REFUSED, "the run has more than %d instances: --grep looks "
-			                             "through them", TAILS_MAX);
+			return cli_fail(CLI_REFUSED,
+			                "the run has more than %d instances: --grep looks "
+			                "through them",
+			                TAILS_MAX);
 		struct tail *t = &r->tails[r->n];
 		*t = (struct tail){ .run = r, .number = r->n, .at = "0" };
 		t->id = mem_str(text_of(i, "id"));
