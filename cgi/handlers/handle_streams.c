@@ -134,8 +134,6 @@ static int log_follow(struct call *c, const struct log_ask *a)
 	struct MHD_Response *resp;
 	int r;
 
-	if (budget_stream(c) < 0)
-		return c->err.code;
 	f = feed_new(c->conn, FEED_BYTES);
 	resp = feed_response(f);
 	r = net_follow_log(c->cgi->net, f, a);
@@ -523,7 +521,7 @@ int instance_log_get(struct call *c)
 {
 	struct log_query *q = c->extra = mem_new(sizeof *q);
 
-	if (log_args(c, q) < 0)
+	if (log_args(c, q) < 0 || (q->follow && budget_stream(c) < 0))
 		return c->err.code;
 	if (q->follow || (q->download && q->lines == 0 && !call_arg(c, "bytes"))) {
 		c->names = true;

@@ -20,8 +20,8 @@ void flows_drop(struct flows *fs, const void *ctx);
 
 /* Until none is open, or until `over` or `tick` returns anything but 0, which is returned.
  *
- *   over   a stream ended: with an exit code that was said, or with what its `each` returned; 0: the
- *          server closed it
+ *   over   a stream ended: with an exit code that was said, or with what its `each`
+ *          returned; 0: the server closed it
  *   tick   several times a second; NULL: nothing
  */
 int flows_run(struct flows *fs, int (*over)(void *ctx, int code), int (*tick)(void *ctx),

@@ -15,11 +15,11 @@
 #include "util/rex.h"
 #include "util/screen.h"
 
-static void path_make(struct buf *path, const struct asked *q, const char *id)
+static void path_make(struct buf *path, const struct asked *q, const char *id, const char *stream)
 {
 	buf_clear(path);
 	buf_printf(path, "/api/v1/instances/%s/log", id);
-	path_arg(path, "stream", logs_stream(q));
+	path_arg(path, "stream", stream);
 	path_arg(path, "times", given(q, "times"));
 	path_arg(path, "attempt", given(q, "attempt"));
 	path_arg(path, "execution", given(q, "execution"));
@@ -71,7 +71,7 @@ static int logs_piece(struct online *o, const struct asked *q, const char *id, c
 	int code;
 
 	buf_init(&path);
-	path_make(&path, q, id);
+	path_make(&path, q, id, logs_stream(q));
 	path_arg(&path, name, value);
 	if (strcmp(name, "offset") == 0 && strcmp(value, "0") == 0)
 		path_arg(&path, "since", given(q, "since"));
@@ -143,8 +143,7 @@ static void stderr_tell(struct online *o, const struct asked *q, const char *id)
 
 	buf_init(&path);
 	buf_init(&text);
-	path_make(&path, q, id);
-	path_arg(&path, "stream", "stderr");
+	path_make(&path, q, id, "stderr");
 	path_arg(&path, "lines", "1");
 	o->quiet = true;
 	if (online_text(o, buf_str(&path), &text) == CLI_OK && text.len)
@@ -221,7 +220,7 @@ static int logs_follow(struct online *o, const struct asked *q, const char *id)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	buf_init(&f.open);
 	buf_init(&path);
-	path_make(&path, q, id);
+	path_make(&path, q, id, logs_stream(q));
 	path_arg(&path, "follow", "1");
 	path_arg(&path, "offset", o->next[0] != '\0' ? o->next : NULL);
 	path_arg(&path, "since", o->next[0] != '\0' ? NULL : given(q, "since"));
