@@ -490,13 +490,25 @@ static bool executions_asked(struct logkeeper *k, struct log_get *g)
 	return false;
 }
 
+/* Is anything of it not synced yet? Only then a reader has the turn synced: one that reads much, such
+ * as a search, would else have each chunk of others synced alone. */
+static bool is_waiting(const struct logkeeper *k, struct inst_key key)
+{
+	bool is = k->has_claims;
+
+	for (const struct log_put *p = k->waiting; p && !is; p = p->next)
+		is = inst_key_eq(p->name.key, key);
+	return is;
+}
+
 static void on_get(struct letter *l, void *self)
 {
 	struct logkeeper *k = self;
 	struct log_get *g = (struct log_get *)l;
 
 	CHECK(actor_here(k->me));
-	settle(k); /* what is read is on the disk */
+	if (is_waiting(k, g->name.key)) /* what is read is on the disk */
+		settle(k);
 	if (g->cancel) {
 		logkeeper_cancel(k, g->session, g->id);
 		log_get_free(g);

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BIN, Site, main, test, until  # noqa: E402
 from harness import TESTS  # noqa: E402
 from test_life import AT, DAY, script, workflow  # noqa: E402
-from test_records import ended, get, job  # noqa: E402
+from test_records import becomes, ended, former_build, get, job  # noqa: E402
 
 TESTS[:] = [t for t in TESTS if t.__module__ == __name__]
 
@@ -341,6 +341,21 @@ def a_followed_log_is_searched_as_it_comes(s):
     timed = s.sirdar("logs", "-o", "-f", "--times", "utc", "--grep", "^line 4$", i["id"]).stdout.splitlines()
     assert len(timed) == 1 and timed[0].endswith("Z line 4"), timed
     assert ") is missing" in s.sirdar("logs", "-f", "--grep", "(", i["id"], expect=1).stderr
+
+
+@test
+def logs_of_a_broker_of_the_release_before_are_searched_too(s):
+    former_build()
+    becomes(s.brokers["b1"], True)
+    s.wait_broker("b1", ["shell"])
+    i = job(s, "former", 'w(1, b"needle of before\\n"); w(2, b"another needle\\n")\n')
+    until("both streams came", lambda: len(hits(search(s, match="needle", instance=i["id"]))) == 2, 120)
+    got = sorted((h["stream"], h["line"], h["text"]) for h in hits(search(s, match="needle", instance=i["id"])))
+    assert got == [("stderr", "1", "another needle"), ("stdout", "1", "needle of before")], got
+    assert [h["stream"] for h in hits(search(s, match="needle", instance=i["id"], stream="stderr"))] == ["stderr"]
+    assert "no numbers of lines" in str(s.ask("GET", f"/api/v1/instances/{i['id']}/log?line=1")), s.ask("GET", f"/api/v1/instances/{i['id']}/log?line=1")
+    becomes(s.brokers["b1"], False)
+    s.wait_broker("b1", ["shell"])
 
 
 @test
