@@ -350,7 +350,7 @@ static void read_range(struct logkeeper *k, struct log_get *g)
 			g->offset = f.bytes > -g->offset ? f.bytes + g->offset : 0;
 		g->code = logs_read(k->logs, &id, g->offset, (struct log_room){ g->data, max },
 		                    &g->bytes, &err);
-		g->end = f.is_ended && g->offset + g->bytes >= f.bytes;
+		g->end = (f.is_ended || g->is_lost) && g->offset + g->bytes >= f.bytes;
 	} else if (g->code == E_NOT_FOUND && k->has_files) {
 		g->code = log_files_read(k->dir_fd, &g->name, &g->offset,
 		                         (struct log_room){ g->data, max }, &g->bytes, &g->end);
@@ -473,6 +473,7 @@ static bool executions_asked(struct logkeeper *k, struct log_get *g)
 		g->n_known = log_executions_list(all, n, &g->name, &g->known);
 	else if (g->execution)
 		found = log_execution_find(all, n, &g->name, g->execution);
+	g->is_lost = g->execution && found && log_execution_is_lost(all, n, &g->name);
 	free(all);
 	if (g->list && g->n_known == 0)
 		files_known(k, g);

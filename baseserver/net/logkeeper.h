@@ -87,6 +87,7 @@ struct log_get {
 	uint32_t bytes_max;
 	bool follow, cancel;
 	uint32_t execution;      /* of the attempt, from 1 on; 0: the one that counts */
+	bool is_lost;            /* the logkeeper's: a later execution counts, nothing follows */
 	bool list;               /* no bytes: which executions there are */
 	struct log_known *known; /* answer of `list`: heap, n_known */
 	size_t n_known;

@@ -47,6 +47,15 @@ bool log_execution_find(const struct log_facts *all, size_t n, struct log_name *
 	return false;
 }
 
+bool log_execution_is_lost(const struct log_facts *all, size_t n, const struct log_name *name)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < n && !is; i++)
+		is = is_open(name, &all[i].id) && all[i].id.token > name->token;
+	return is;
+}
+
 static void known_add(struct log_known *k, const struct log_facts *f)
 {
 	k->broker = f->broker;

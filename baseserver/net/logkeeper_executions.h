@@ -18,6 +18,9 @@
 bool log_execution_find(const struct log_facts *all, size_t n, struct log_name *name,
                         uint32_t execution);
 
+/* Was a later execution of the attempt granted than the one that the name says? */
+bool log_execution_is_lost(const struct log_facts *all, size_t n, const struct log_name *name);
+
 /* Those that the name leaves open, in order, the last LOG_KNOWN_MAX.
  *
  *   owns    *ret is the caller's to free(); NULL with 0

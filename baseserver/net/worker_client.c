@@ -340,9 +340,12 @@ static void cancel_follow(struct conn *c, uint64_t id)
 /* As they go on the wire: borrowed from `list`, which is the caller's to free(). */
 static Sirdar__LogExecution *executions_put(const struct log_get *g, Sirdar__LogData *m)
 {
-	Sirdar__LogExecution *list = mem_array(g->n_known + 1, sizeof *list);
+	Sirdar__LogExecution *list;
 
-	m->executions = mem_array(g->n_known + 1, sizeof *m->executions);
+	if (g->n_known == 0)
+		return NULL;
+	list = mem_array(g->n_known, sizeof *list);
+	m->executions = mem_array(g->n_known, sizeof *m->executions);
 	for (size_t i = 0; i < g->n_known; i++) {
 		const struct log_known *k = &g->known[i];
 

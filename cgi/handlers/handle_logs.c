@@ -451,11 +451,11 @@ static ssize_t search_take(void *ctx, uint64_t pos, char *to, size_t max)
 		}
 		if (s->stage == STAGE_OVER)
 			return MHD_CONTENT_READER_END_OF_STREAM;
-		int r = s->is_waiting ? search_go_on(c) : next_ask(c);
+		bool is_first = !s->is_waiting;
 		s->is_waiting = true;
-		if (r == 0 && c->suspended)
+		/* 0: what is asked for is waited for, or it is over; else the error is looked at. */
+		if ((is_first ? next_ask(c) : search_go_on(c)) == 0 && s->stage != STAGE_OVER)
 			return 0;
-		CHECK(r < 0 || s->text.len > 0 || s->stage == STAGE_OVER);
 	}
 }
 
@@ -490,16 +490,10 @@ static int name_arg(struct call *c, const char *name, char ret[CALL_PARAM_BYTES]
 static int where_read(struct call *c, struct search *s)
 {
 	const char *id = call_arg(c, "instance");
-	int n;
 
 	if (name_arg(c, "workflow", s->workflow) < 0 || name_arg(c, "task", s->task) < 0 ||
 	    name_arg(c, "project", s->project) < 0)
 		return c->err.code;
-	n = (id != NULL) + (s->workflow[0] != '\0') + (s->task[0] != '\0') +
-	    (s->project[0] != '\0');
-	if (n != 1)
-		return call_fail(c, E_INVALID, "instance",
-		                 "name one of instance, workflow, task and project");
 	if (!id)
 		return 0;
 	s->keys = mem_array(1, sizeof *s->keys);
@@ -516,12 +510,26 @@ static int what_read(struct call *c, struct search *s)
 	bool folds = false;
 	struct err err = { 0 };
 
-	if (!expression)
-		return call_fail(c, E_INVALID, "match", "match wants a regular expression");
 	if (call_arg_bool(c, "ignore_case", &folds) < 0)
 		return c->err.code;
-	if (logsearch_new(expression, folds, &s->lines, &err) < 0)
+	if (expression && logsearch_new(expression, folds, &s->lines, &err) < 0)
 		return call_fail(c, E_INVALID, "match", "%s", err.text);
+	return 0;
+}
+
+/* What has to be there, once all that is there is right. */
+static int search_check(struct call *c, const struct search *s)
+{
+	int n = (s->n_keys > 0) + (s->workflow[0] != '\0') + (s->task[0] != '\0') +
+	        (s->project[0] != '\0');
+
+	if (!s->lines)
+		return call_fail(c, E_INVALID, "match", "match wants a regular expression");
+	if (n != 1)
+		return call_fail(c, E_INVALID, "instance",
+		                 "name one of instance, workflow, task and project");
+	if (s->workflow[0] && !s->span.has_from)
+		return call_fail(c, E_INVALID, "from", "say which run: from and to, its date");
 	return 0;
 }
 
@@ -555,10 +563,8 @@ int logs_search_get(struct call *c)
 	    time_read(c, "until", &s->ask.until_ms) < 0 ||
 	    call_arg_int(c, "attempts", 0, 1, 100000, &s->attempts) < 0 ||
 	    call_arg_int(c, "limit", 1000, 1, 10000, &s->limit) < 0 ||
-	    log_stream_arg(c, LOG_MERGED, &s->stream) < 0)
+	    log_stream_arg(c, LOG_MERGED, &s->stream) < 0 || search_check(c, s) < 0)
 		return c->err.code;
-	if (s->workflow[0] && !s->span.has_from)
-		return call_fail(c, E_INVALID, "from", "say which run: from and to, its date");
 	s->ask.since_ms = s->since_ms;
 	s->ask.bytes_max = UINT32_MAX;
 	s->ask.form.is_raw = true;

@@ -311,13 +311,15 @@ static void record_pass(struct log_ask *a, const struct logrec *rec)
 /* Bytes at the beginning of a record that are not asked for. */
 static size_t record_skip(struct log_ask *a, const struct logrec *rec, uint64_t end)
 {
-	struct log_read *r = &a->read;
-	uint64_t lines = logrec_measure(&r->at.place, LOGREC_BY_LINES, streams_of(a)) -
-	                 logrec_lines(rec->data, rec->n);
+	const struct log_read *r = &a->read;
+	uint64_t begin = end - rec->n;
 
-	if (a->line)
-		return r->has_shown ? 0 : lines_skip(a, rec->data, rec->n, lines);
-	return r->from > end - rec->n ? (size_t)(r->from - (end - rec->n)) : 0;
+	if (a->line && r->has_shown)
+		return 0;
+	if (!a->line)
+		return r->from > begin ? (size_t)(r->from - begin) : 0;
+	uint64_t lines = logrec_measure(&r->at.place, LOGREC_BY_LINES, streams_of(a));
+	return lines_skip(a, rec->data, rec->n, lines - logrec_lines(rec->data, rec->n));
 }
 
 static void first_line_note(struct log_ask *a, const struct logrec *rec, size_t skip)

@@ -74,6 +74,7 @@ static void log_follow(struct net *n, struct follower *f)
 	m.offset = is_stream ? a->offset : a->read.at.place.at;
 	m.generation = a->read.generation ? a->read.generation : a->generation;
 	m.attempt = a->read.generation ? a->read.attempt : a->attempt;
+	m.execution = a->execution;
 	m.bytes_max = LOG_PIECE;
 	m.follow = true;
 	log_send(n, f, &m);

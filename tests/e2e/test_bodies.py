@@ -155,7 +155,7 @@ def each_argument_of_each_command_refuses_what_it_cannot_be(s):
 
 # What a query's argument cannot be: by its type, and by its name where the type is a text.
 WRONG_QUERY = {"integer": ["many", "1e3", "-1", "1.5", "9" * 25, ""], "boolean": ["maybe", "2", ""]}
-WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"], "project": [], "workflow": [], "order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
+WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"], "until": ["someday"], "match": ["(", "", "a" * 513], "instance": ["x", ""], "project": [], "workflow": [], "order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
               "to": ["someday", "2026-02-30"], "date": ["someday", "2026-02-30"], "before": ["someday"],
               "run_date": ["someday"], "sort": ["colour"], "now": ["never"], "format": ["xml"], "stream": ["stdin"], "times": ["local"], "cursor": ["%21%21"],
               "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": [], "user": [""]}

@@ -187,6 +187,10 @@ while not os.path.exists({str(gate)!r}): time.sleep(0.01)
     assert get(s, i, execution=1)[0] == b"execution of one\n" and get(s, i, execution=2)[0] == b"execution of two\n"
     said(s, i["id"], "", "no execution 3", 404, execution=3)
     assert s.sirdar("logs", "-o", "--execution", "1", i["id"]).stdout == "execution of one\n"
+    for number, word in (("1", "one"), ("2", "two")):
+        assert (done := s.sirdar("logs", "-o", "-f", "--execution", number, i["id"])).stdout == f"execution of {word}\n", done
+    gone = s.sirdar("logs", "-m", "--execution", "1", i["id"])
+    assert "execution of one" in gone.stdout and "execution of two" not in gone.stdout, gone
     told = s.sirdar("logs", "-o", i["id"])
     assert told.stdout == "execution of two\n" and "--execution 1" in told.stderr, told
     found = hits(search(s, match="execution of", instance=i["id"]))
