@@ -491,8 +491,8 @@ static bool executions_asked(struct logkeeper *k, struct log_get *g)
 	return false;
 }
 
-/* Is anything of it not synced yet? Only then a reader has the turn synced: one that reads much, such
- * as a search, would else have each chunk of others synced alone. */
+/* Is anything of it not synced yet? Only then a reader has the turn synced: one that reads much,
+ * such as a search, would else have each chunk of others synced alone. */
 static bool is_waiting(const struct logkeeper *k, struct inst_key key)
 {
 	bool is = k->has_claims;

@@ -453,7 +453,7 @@ static ssize_t search_take(void *ctx, uint64_t pos, char *to, size_t max)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		bool is_first = !s->is_waiting;
 		s->is_waiting = true;
-		/* 0: what is asked for is waited for, or it is over; else the error is looked at. */
+		/* 0: something is waited for, or it is over; else the error is looked at. */
 		if ((is_first ? next_ask(c) : search_go_on(c)) == 0 && s->stage != STAGE_OVER)
 			return 0;
 	}

@@ -1,6 +1,6 @@
-/* Expressions and lines of anybody: what is before the first line end is an expression, the rest is a
- * line. It compiles or is refused with words; what it finds twice is the same, and a line in which a
- * part of it stands is found in the whole. */
+/* Expressions and lines of anybody: what is before the first line end is an expression, the rest is
+ * a line. It compiles or is refused with words; what it finds twice is the same, and a line in
+ * which a part of it stands is found in the whole. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The mark of Sirdar's lines: nothing that a job prints looks so, in pieces neither, and the line can
- * be had back. And executions of attempts, counted. */
+/* The mark of Sirdar's lines: nothing that a job prints looks so, in pieces neither, and the line
+ * can be had back. And executions of attempts, counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
