@@ -124,44 +124,66 @@ static int names_find(struct call *c, struct reader *r)
 	return code;
 }
 
-/* Is it of what was asked for, as its task's zone reads that, and may it have printed then? */
-static bool is_meant(struct call *c, const struct instance *i)
+/* May it have printed then? */
+static bool is_meant(const struct search *s, const struct instance *i)
 {
-	const struct search *s = c->extra;
-	size_t n = strlen(s->project);
-	char name[NAMES_MAX];
-	int64_t from, to;
+	int64_t ended_ms = i->ended_us / US_PER_MS, started_ms = i->started_us / US_PER_MS;
 
-	if (i->state == ST_SKIPPED)
+	if (i->state == ST_SKIPPED || (s->ask.since_ms && ended_ms && ended_ms < s->ask.since_ms))
 		return false;
-	if (s->ask.since_ms && i->ended_us && i->ended_us / US_PER_MS < s->ask.since_ms)
-		return false;
-	if (s->ask.until_ms && i->started_us && i->started_us / US_PER_MS >= s->ask.until_ms &&
-	    i->generation <= 1)
-		return false;
-	if (n && (!names_get(c->cgi->names, NAMES_TASK, i->key.task, name) ||
-	          strncmp(name, s->project, n) != 0 || name[n] != '/'))
-		return false;
-	if (!s->zones)
-		return true;
-	span_in(&s->span, names_zone(c->cgi->names, i->key.task), &from, &to);
-	return i->key.run_date >= from && i->key.run_date < to;
+	return !s->ask.until_ms || !started_ms || started_ms < s->ask.until_ms || i->generation > 1;
 }
 
 static int search_instance(void *ctx, const struct instance *i)
 {
-	struct call *c = ctx;
-	struct search *s = c->extra;
+	struct search *s = ctx;
 
-	if (!is_meant(c, i))
+	if (!is_meant(s, i))
 		return 0;
-	if (s->n_keys == INSTANCES_MAX) {
-		s->is_cut = true;
-		return 0;
-	}
 	s->keys = mem_room(s->keys, &s->cap_keys, s->n_keys + 1, sizeof *s->keys);
 	s->keys[s->n_keys++] = i->key;
 	return 0;
+}
+
+static int search_name_take(void *ctx, const struct store_task *t)
+{
+	names_set_task(((struct call *)ctx)->cgi->names, t);
+	return 0;
+}
+
+/* Is it of what was asked for, by the name and the zone of its task? One made since names were read
+ * is looked up. */
+static bool is_named(struct call *c, struct reader *r, struct inst_key key)
+{
+	const struct search *s = c->extra;
+	size_t n = strlen(s->project);
+	struct err err = { 0 };
+	char name[NAMES_MAX];
+	int64_t from, to;
+
+	if (!names_get(c->cgi->names, NAMES_TASK, key.task, name) &&
+	    (read_task(r, NULL, key.task, search_name_take, c, &err) < 0 ||
+	     !names_get(c->cgi->names, NAMES_TASK, key.task, name)))
+		return false;
+	if (n && (strncmp(name, s->project, n) != 0 || name[n] != '/'))
+		return false;
+	if (!s->zones)
+		return true;
+	span_in(&s->span, names_zone(c->cgi->names, key.task), &from, &to);
+	return key.run_date >= from && key.run_date < to;
+}
+
+/* Of the keys that a page has brought. */
+static void page_keep(struct call *c, struct reader *r, size_t from)
+{
+	struct search *s = c->extra;
+	size_t n = from;
+
+	for (size_t i = from; i < s->n_keys; i++)
+		if (is_named(c, r, s->keys[i]))
+			s->keys[n++] = s->keys[i];
+	s->is_cut = n > INSTANCES_MAX;
+	s->n_keys = s->is_cut ? INSTANCES_MAX : n;
 }
 
 static void span_widen(struct search *s)
@@ -186,13 +208,15 @@ static int search_work(struct call *c, struct reader *r)
 		                  .descending = true,
 		                  .answer = &s->list.answer };
 	int code = s->pages == 0 ? names_find(c, r) : 0;
+	size_t from = s->n_keys;
 
 	if (s->pages == 0)
 		span_widen(s);
 	if (code == 0)
-		code = read_instances(r, &s->filter, &page, search_instance, c, &c->err);
+		code = read_instances(r, &s->filter, &page, search_instance, s, &c->err);
 	if (code < 0)
 		return code;
+	page_keep(c, r, from);
 	s->is_cut |= ++s->pages == PAGES_MAX && s->list.answer.cursor[0] != '\0';
 	bool more = s->list.answer.cursor[0] != '\0' && !s->is_cut;
 	return more ? WORK_MORE : 0;
@@ -545,6 +569,8 @@ static int seen_work(struct call *c, struct reader *r)
 	struct instance i;
 	int code = read_instance(r, s->keys[0], &i, &c->number, &c->err);
 
+	if (code == 0) /* what is found says its task's name */
+		return is_named(c, r, s->keys[0]) ? 0 : key_absent(c, s->keys[0]);
 	return code == E_NOT_FOUND ? key_absent(c, s->keys[0]) : code;
 }
 
