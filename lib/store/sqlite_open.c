@@ -5,6 +5,7 @@
  * The log is filled with zeros ahead, so that a commit's sync need not write the file's size. */
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -68,11 +69,20 @@ static void reserve_log(struct sqlite_store *s)
 		log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
 }
 
+/* SQLite counts what it allocates under a lock of the whole process, unless told not to before its
+ * first use. Nobody asks for the count; who was earlier than this keeps it, and all works. */
+static void sqlite_stop_counting(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static int open_database(struct sqlite_store *s, struct err *err)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char *path = mem_fmt("%s/sirdar.db", s->dir);
 	int r = own_database(path, err), rc = SQLITE_OK;
 
+	pthread_once(&once, sqlite_stop_counting);
 	if (r == 0)
 		rc = sqlite3_open_v2(path, &s->db,
 		                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
