@@ -146,7 +146,7 @@ struct instance store_range_row(const struct store_range *r, int64_t run_date)
 		                  .priority = r->priority };
 }
 
-int store__check_batch(const struct store_batch *b, struct err *err)
+int batch_check(const struct store_batch *b, struct err *err)
 {
 	int r = check_events(b, err);
 

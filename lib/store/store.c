@@ -166,7 +166,7 @@ bool store_audit_tip(const struct store *s, uint64_t *ret_id, char ret_hash[65])
 
 int store_commit(struct store *s, const struct store_batch *b, struct err *err)
 {
-	int r = store__check_batch(b, err);
+	int r = batch_check(b, err);
 
 	return r < 0 ? r : s->ops->commit(s, b, err);
 }

@@ -2,14 +2,8 @@
 #ifndef STORE_STORE_IMPL_H
 #define STORE_STORE_IMPL_H
 
+#include "store/batch.h"
 #include "store/store_ops.h"
-
-/* from_status of an event that made its instance. */
-#define STORE_STATUS_NONE (-2)
-
-/* Refuse what no store may hold: states that are none, numbers above INT64_MAX, a range
- * of numbers that its events do not fit. The same for every implementation. E_INVALID. */
-int store__check_batch(const struct store_batch *b, struct err *err);
 
 /* Where a batch stands to the last number stored: 1 it is in already, 0 it is next,
  * E_INVALID it leaves a gap or overlaps. */
