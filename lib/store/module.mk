@@ -1,4 +1,4 @@
-$(eval $(call library,store,lib/store,$(B)/gen/store_schema.o))
+$(eval $(call library,store,lib/store,$(B)/gen/store_schema.o $(patsubst %.c,$(B)/%.o,$(wildcard lib/store/journal/*.c))))
 
 # The numbered migrations, embedded as text.
 STORE_SQL := $(sort $(wildcard schema/sql/sqlite/*.sql))

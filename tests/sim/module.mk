@@ -1,6 +1,8 @@
 SIM_SRC := $(wildcard tests/sim/*.c)
-SIM_LIBS := core openid directory store rt sched util
-$(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),-lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c -lgnutls))
+SIM_LIBS := core openid directory support store rt sched util
+# What it commits goes through its journal record and back: tests/support/journal_twice.c.
+SIM_WRAP := -Wl,--wrap=store_commit
+$(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),$(SIM_WRAP) -lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c -lgnutls))
 
 # Copies of the sources that a planted bug touches, compiled: $(1) patch, $(2) folder for them.
 define planted
@@ -13,7 +15,7 @@ $(B)/sim-bug/%/sim: tests/sim/planted/%.patch $(SIM_SRC:%.c=$(B)/%.o) $(SIM_LIBS
 	@$(call planted,$*,$(@D)) && \
 	keep=$$(for o in $(SIM_SRC:%.c=$(B)/%.o); do [ -e $(@D)/$$(basename $$o) ] || echo $$o; done) && \
 	$(CC) $(LDFLAGS) -o $@ $(@D)/*.o $$keep $(SIM_LIBS:%=$(B)/lib%.a) $(SIM_LIBS:%=$(B)/lib%.a) \
-	    -lev -lsqlite3 -lsodium -lgnutls -lyaml -lunistring -lcjson -lm -lprotobuf-c
+	    $(SIM_WRAP) -lev -lsqlite3 -lsodium -lgnutls -lyaml -lunistring -lcjson -lm -lprotobuf-c
 
 # A unit test over the same.
 define bug_test
@@ -22,4 +24,4 @@ $$(B)/unit-bug/%/$(1): tests/sim/planted/%.patch $$(B)/test/$(1)
 	$$(CC) $$(LDFLAGS) -o $$@ $$(B)/tests/unit/$(1).o $$(@D)/*.o $$(UNIT_LIBS:%=$$(B)/lib%.a) $$(UNIT_LIBS:%=$$(B)/lib%.a) \
 	    $$(UNIT_LDLIBS) -lcmocka
 endef
-$(foreach t,test_resolver test_sorter test_batch test_ledger test_maintainer test_command_tasks test_instantiator test_parts_again test_kept,$(eval $(call bug_test,$(t))))
+$(foreach t,test_resolver test_sorter test_batch test_ledger test_maintainer test_command_tasks test_instantiator test_parts_again test_kept test_journal,$(eval $(call bug_test,$(t))))
