@@ -1,7 +1,11 @@
 /* bench_core — the scheduling actors over a real store, without the network: instances per
  * second from plan to durable Succ, when jobs end as soon as they are granted.
  *
- *   bench_core [DIR] [CHAINS] [LENGTH] [each]
+ *   bench_core [URL] [CHAINS] [LENGTH] [each|narrow]
+ *
+ * CHAINS dates of a chain of LENGTH tasks; `each`: resolver and sorter on threads of their own.
+ * `narrow`: of LENGTH tasks in rows of 28, each with links to four of the row before; a date begins
+ * when the one before it has ended. Beside it the limit, from the same run: packed.h.
  */
 #include <inttypes.h>
 #include <semaphore.h>
@@ -25,6 +29,8 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+
+#include "bench/packed.h"
 
 static struct ledger *ledger;
 static struct stream_reader *in;
@@ -84,6 +90,32 @@ static void fatal(void *ctx, const struct err *err)
 	_exit(1);
 }
 
+enum { ROW = 28, LINKS = 4 };
+
+/* To the four tasks from above it on; of the first row: to the last task, a date before. */
+static void link_narrow(struct task *t, uint32_t length)
+{
+	t->links = mem_array(LINKS, sizeof *t->links);
+	if (t->id <= ROW) {
+		t->links[t->n_links++] = (struct task_link){ .parent = length,
+			                                     .kind = LK_PREV,
+			                                     .prev = 1 };
+		return;
+	}
+	for (uint32_t i = 0; i < LINKS; i++)
+		t->links[t->n_links++] = (struct task_link){ .parent = t->id - ROW + i,
+			                                     .kind = LK_SAME };
+}
+
+static void link_chain(struct task *t)
+{
+	if (t->id == 1)
+		return;
+	t->links = mem_new(sizeof *t->links);
+	t->links[0] = (struct task_link){ .parent = t->id - 1, .kind = LK_SAME };
+	t->n_links = 1;
+}
+
 static struct task *task_of(uint32_t id, int64_t start, int64_t end)
 {
 	struct task *t = mem_new(sizeof *t);
@@ -105,15 +137,10 @@ static struct task *task_of(uint32_t id, int64_t start, int64_t end)
 	t->priority = 5;
 	t->max_attempts = 1;
 	t->infra_max = 5;
-	if (id > 1) {
-		t->links = mem_new(sizeof *t->links);
-		t->links[0] = (struct task_link){ .parent = id - 1, .kind = LK_SAME };
-		t->n_links = 1;
-	}
 	return t;
 }
 
-static struct edit *edit_of(uint32_t length, int64_t start, int64_t end)
+static struct edit *edit_of(uint32_t length, int64_t start, int64_t end, bool narrow)
 {
 	struct edit *e = mem_new(sizeof *e);
 
@@ -122,6 +149,10 @@ static struct edit *edit_of(uint32_t length, int64_t start, int64_t end)
 	e->n_tasks = length;
 	for (uint32_t i = 0; i < length; i++) {
 		e->tasks[i] = task_of(i + 1, start, end);
+		if (narrow)
+			link_narrow(e->tasks[i], length);
+		else
+			link_chain(e->tasks[i]);
 		e->rows[i] = (struct store_task){ .id = i + 1,
 			                          .workflow_id = 1,
 			                          .version = 1,
@@ -132,12 +163,35 @@ static struct edit *edit_of(uint32_t length, int64_t start, int64_t end)
 	return e;
 }
 
+/* What an instance cost, beside the limit. */
+static void tell(const char *url, double took)
+{
+	struct ledger_figures f;
+	struct rusage use;
+	const double n = (double)want;
+
+	ledger_figures(ledger, &f);
+	getrusage(RUSAGE_SELF, &use);
+	const double cpu = (double)use.ru_utime.tv_sec + (double)use.ru_utime.tv_usec / 1e6 +
+	                   (double)use.ru_stime.tv_sec + (double)use.ru_stime.tv_usec / 1e6;
+	const double cpu_us = (cpu - packed.cpu_s) * 1e6 / n;
+	printf("%" PRIu64 " instances in %.2f s = %.0f/s, %.1f us CPU each, %" PRIu64
+	       " commits (%.0f us each), %.0f bytes, %.4f syncs, %" PRIu64
+	       " transitions, refused %" PRIu64 ", peak %ld MB\n",
+	       want, took, n / took, cpu_us, f.commits, (double)f.commit_us_sum / (double)f.commits,
+	       (double)counted(COUNT_BYTES) / n, (double)counted(COUNT_SYNCS) / n, f.last,
+	       f.refused, use.ru_maxrss / 1024);
+	if (strncmp(url, "sqlite:", 7) == 0)
+		packed_tell(url + 7, n, n / took, cpu_us);
+}
+
 int main(int argc, char **argv)
 {
 	char url[4200], dir[] = "/tmp/bench_core.XXXXXX";
 	int64_t chains = argc > 2 ? strtoll(argv[2], NULL, 10) : 10000;
 	uint32_t length = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 10;
-	bool each = argc > 4;
+	const char *shape = argc > 4 ? argv[4] : "";
+	bool each = strcmp(shape, "each") == 0, narrow = strcmp(shape, "narrow") == 0;
 	struct ledger_settings set = { .ring_slots = 32768,
 		                       .batch_max = 8192,
 		                       .window_us = 500,
@@ -147,7 +201,6 @@ int main(int argc, char **argv)
 	struct maintainer_settings mset = { 180000000, 10000000, 0, 500 };
 	struct err err = { 0 };
 	struct store *store;
-	struct rusage use;
 
 	CHECK(sem_init(&over, 0, 0) == 0);
 	log_open("bench", LOG_WARN);
@@ -160,7 +213,7 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "%s\n", err.text), 1;
 	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
 	int64_t start = (now / 60 - chains) * 60;
-	struct edit *e = edit_of(length, start, start + (chains - 1) * 60);
+	struct edit *e = edit_of(length, start, start + (chains - 1) * 60, narrow);
 	struct thread *core = thread_new("core", &clock_machine);
 	struct thread *t2 = each ? thread_new("resolver", &clock_machine) : core;
 	struct thread *t3 = each ? thread_new("sorter", &clock_machine) : core;
@@ -185,21 +238,11 @@ int main(int argc, char **argv)
 	n->groups = mem_array(1, sizeof *n->groups);
 	n->limit = UINT64_MAX / 2;
 	CHECK(sorter_session(sorter, n) == 0);
+	counted_begin();
 	int64_t began = clock_mono_us(&clock_machine);
 	CHECK(ledger_edit(ledger, e) == 0);
 	CHECK(sem_wait(&over) == 0);
-	double took = (double)(clock_mono_us(&clock_machine) - began) / 1e6;
-	struct ledger_figures f;
-	ledger_figures(ledger, &f);
-	getrusage(RUSAGE_SELF, &use);
-	double cpu = (double)use.ru_utime.tv_sec + (double)use.ru_utime.tv_usec / 1e6 +
-	             (double)use.ru_stime.tv_sec + (double)use.ru_stime.tv_usec / 1e6;
-	printf("%" PRIu64 " instances in %.2f s = %.0f/s, %.1f us CPU each, %" PRIu64
-	       " commits (%.0f us each), %" PRIu64 " transitions, refused %" PRIu64
-	       ", peak %ld MB\n",
-	       want, took, (double)want / took, cpu * 1e6 / (double)want, f.commits,
-	       (double)f.commit_us_sum / (double)f.commits, f.last, f.refused,
-	       use.ru_maxrss / 1024);
+	tell(url, (double)(clock_mono_us(&clock_machine) - began) / 1e6);
 	fflush(stdout);
 	_exit(0);
 }
