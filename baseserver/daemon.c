@@ -366,6 +366,8 @@ static void fill_front(struct daemon *d)
 	f->peer = worker_peer;
 	f->keys = d->site->keys;
 	f->invites = d->invites;
+	f->first_over = admin_first_over;
+	f->admin = d->admin;
 	f->asks_trust = !d->p->trust_new_projects;
 	f->each_key = keys_each;
 	commander_set_front(d->commander, f);
@@ -387,8 +389,10 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 	}
 	if (r == 0)
 		r = make_net(d, err);
-	if (r == 0)
+	if (r == 0) {
 		fill_front(d);
+		admin_first(d->admin, commander_is_new(d->commander));
+	}
 	/* The router's thread comes last in the table: nobody is let in before all is up. */
 	for (size_t i = 0; r == 0 && i < d->n_threads; i++) {
 		r = thread_start(d->threads[i], err);

@@ -86,7 +86,8 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 		        want->role);
 		return cgi_main_die(EX_USAGE, &err);
 	}
-	if (auth_token_make(cgi->param.state_dir,
+	if (auth_token_may(cgi, &err) < 0 ||
+	    auth_token_make(cgi->param.state_dir,
 	                    &(struct token_made){ want->name, role, 0,
 	                                          want->is_app ? TOKEN_APP : TOKEN_MADE_HERE },
 	                    token, &err) < 0)

@@ -148,8 +148,8 @@ enrol() { # name, kind, program
 
 make_token() {
 	[ -s "$var/token" ] && "$SIRDAR" status >/dev/null 2>&1 && return 0
-	# The server keeps `admin`, with the password that the cgi printed into its log.
-	if [ ! -e "$var/admin" ]; then
+	# One of an earlier release, whose cgi drew the password: the server keeps `admin` from now on.
+	if [ ! -e "$var/admin" ] && [ -e "$var/cgi/password" ]; then
 		admin password admin --from "$var/cgi/password" || admin_failed
 		: >"$var/admin"
 	fi
@@ -345,7 +345,9 @@ start() {
 
 farewell() {
 	say "" "All is running. In the browser: $url"
-	grep -h -o 'User: .*' "$var/log/sirdar-cgi.log" | tail -n 1 | sed 's/^/  log in with /' || :
+	if [ -e "$var/baseserver/first-password" ]; then
+		say "  log in as admin; the password stands in $var/baseserver/first-password:" "  $(cat "$var/baseserver/first-password")"
+	fi
 	say "On the command line:" \
 		"  export SIRDAR_TOKEN_FILE=$var/token PATH=\"$B/bin:\$PATH\"" \
 		"  sirdar run list --watch; sirdar why demo/packages/rollup $(day_of today); sirdar --help" \

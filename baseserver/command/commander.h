@@ -9,6 +9,7 @@
 #ifndef BASESERVER_COMMANDER_H
 #define BASESERVER_COMMANDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -74,6 +75,12 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
                   struct err *err);
 void commander_free(struct commander *c); /* its thread is stopped; NULL is fine */
 struct actor *commander_actor(const struct commander *c);
+
+/* Was nothing ever committed to this store? Before any thread runs. */
+bool commander_is_new(const struct commander *c);
+/* Is there a person `admin`? *ret_is_first: nobody has changed what lets him in since he was made.
+ * Before any thread runs. */
+bool commander_admin(const struct commander *c, bool *ret_is_first);
 
 /* For brokers' names and drains, and for queries; borrowed. Before any thread runs. */
 void commander_set_front(struct commander *c, const struct front *front);

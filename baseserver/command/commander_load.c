@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
+#include "baseserver/command/people.h"
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/params.h"
 #include "baseserver/plan/resolver.h"
@@ -195,6 +196,8 @@ static void load_learn(struct commander *c, const struct store_doc *d)
 		plugin__tell(c, d->name);
 	else if (d->kind == DOC_PEER)
 		peer__tell(c, d);
+	else if (d->kind == DOC_USER)
+		person__tell(c, d->name);
 	else if ((d->kind == DOC_SERVER || d->kind == DOC_SETTING || d->kind == DOC_CHANNEL) &&
 	         c->front && c->front->params)
 		params_tell(c->front->params, d);

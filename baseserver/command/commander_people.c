@@ -11,6 +11,7 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/command/people.h"
+#include "baseserver/ledger/ledger.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -18,6 +19,7 @@
 #include "util/json_read.h"
 
 enum { TOKENS_EACH_MAX = 100, TOKENS_MAX = 10000, DEVICES_EACH_MAX = 16 };
+enum { SINCE_MADE = 1 }; /* of who was made with a password; each change of it counts on */
 
 /* --- the edit ------------------------------------------------------------------------ */
 
@@ -292,4 +294,32 @@ int person__begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		end_owned(c, cmd, DOC_TOKEN, cmd->o.user);
 	buf_done(&body);
 	return 0;
+}
+
+/* --- the first administrator ------------------------------------------------------------- */
+
+bool commander_is_new(const struct commander *c)
+{
+	bool is = c->last_id == 0 && c->documents.all.n == 0 && ledger_tell(c->ledger).number == 0;
+
+	for (int k = 0; k < DOC_END; k++)
+		is = is && c->docs[k].n == 0;
+	return is;
+}
+
+bool commander_admin(const struct commander *c, bool *ret_is_first)
+{
+	const struct doc *d = docs_find(&c->docs[DOC_USER], "admin");
+
+	*ret_is_first = d && jv_int(doc_json(d), "since", 0) == SINCE_MADE;
+	return d != NULL;
+}
+
+void person__tell(const struct commander *c, const char *user)
+{
+	bool is_first;
+
+	if (c->front && c->front->first_over && strcmp(user, "admin") == 0 &&
+	    commander_admin(c, &is_first) && !is_first)
+		c->front->first_over(c->front->admin);
 }

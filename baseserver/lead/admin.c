@@ -6,6 +6,9 @@
  * his is read; each has one request and a minute for all of it, and there are so many at once. An
  * answer leaves when what it says is durable and this server still leads.
  *
+ * A new installation gets its administrator here too: the command goes to the commander before any
+ * thread runs, so that it is carried out before what any peer asks for.
+ *
  * Jobs of a machine where server and broker are one user may connect, too: they could write the
  * store itself (SECURITY.md). */
 #include "baseserver/lead/admin.h"
@@ -14,6 +17,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <sirdar.pb-c.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +25,16 @@
 #include <unistd.h>
 
 #include "baseserver/command/commander.h"
+#include "baseserver/lead/first.h"
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/command.h"
 #include "rt/actor.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/log.h"
 #include "wire/listen.h"
 #include "wire/session.h"
@@ -53,7 +60,8 @@ struct admin {
 	int dir_fd;
 	uint32_t last_number;
 	struct visitor *visitors;
-	char own[WHO_BYTES]; /* the name of the server's user */
+	char own[WHO_BYTES];        /* the name of the server's user */
+	_Atomic bool first_is_over; /* the first password is no longer in force */
 };
 
 int admin_path(const char *state_dir, char ret[ADMIN_PATH_BYTES], int *ret_fd, struct err *err)
@@ -279,6 +287,92 @@ static void admin_alarm(void *self)
 	look_later(a);
 }
 
+/* --- the first administrator ------------------------------------------------------------------ */
+
+static void first_answered(struct letter *l, void *self)
+{
+	struct client_request *r = (struct client_request *)l;
+	const struct admin *a = self;
+
+	if (r->code < 0)
+		log_error("admin.first_failed",
+		          "code=%s text=\"%s\" hint=\"baseserver -c FILE admin password admin\"",
+		          err_name(r->code), r->text);
+	else
+		log_info("admin.first",
+		         "user=admin file=%s/" FIRST_FILE
+		         " text=\"the first password of admin stands in this file alone: sign in, "
+		         "change it, and the file is removed\"",
+		         a->set.state_dir);
+	client_request_free(r);
+}
+
+static void first_make(struct admin *a)
+{
+	char hash[FIRST_HASH];
+	struct err err = { 0 };
+	struct buf args;
+
+	if (first_draw(a->set.state_dir, hash, &err) < 0) {
+		log_error("admin.first_failed",
+		          "text=\"%s\" hint=\"baseserver -c FILE admin password admin\"", err.text);
+		return;
+	}
+	buf_init(&args);
+	put_open(&args, NULL, '{');
+	put_text(&args, "user", "admin");
+	put_text(&args, "role", "admin");
+	put_text(&args, "secret", hash);
+	put_close(&args, '}');
+	struct client_request *r = client_request_new("user-set", buf_str(&args), args.len);
+	r->reply_to = a->me;
+	r->answered = first_answered;
+	r->actor = mem_fmt("%s (first start)", a->own);
+	/* Another one at each start: a former one may have been for a store that was put back. */
+	r->request_id = mem_fmt("admin:first-%lld", (long long)clock_wall_us(&clock_machine));
+	r->by_socket = true;
+	buf_done(&args);
+	CHECK(commander_command(a->set.commander, r) == 0); /* its mailbox is empty */
+}
+
+void admin_first(struct admin *a, bool is_new)
+{
+	const char *dir = a->set.state_dir;
+	bool is_first;
+
+	if (!commander_admin(a->set.commander, &is_first)) {
+		if (is_new || first_is_kept(dir))
+			first_make(a);
+		else
+			log_warn("admin.of_faces",
+			         "text=\"the server has no `admin`: it believes what faces say of "
+			         "theirs, in this release\" hint=\"baseserver -c FILE admin password "
+			         "admin [--from STATE_DIR_OF_THE_CGI/password]\"");
+	} else if (!is_first) {
+		first_forget(dir);
+	} else if (first_is_kept(dir)) {
+		log_warn("admin.first",
+		         "user=admin file=%s/" FIRST_FILE
+		         " text=\"admin has the first password yet, which stands in this file\" "
+		         "hint=\"sirdar passwd\"",
+		         dir);
+	}
+}
+
+void admin_first_over(struct admin *a)
+{
+	atomic_store(&a->first_is_over, true);
+	actor_wake(a->me);
+}
+
+static void admin_turn(void *self)
+{
+	struct admin *a = self;
+
+	if (atomic_exchange(&a->first_is_over, false))
+		first_forget(a->set.state_dir);
+}
+
 /* --- its life --------------------------------------------------------------------------------- */
 
 static void name_own(char ret[WHO_BYTES])
@@ -334,6 +428,7 @@ static void admin_fini(void *self)
 static const struct actor_ops ops = { .name = "admin",
 	                              .letters_max = LETTERS_MAX,
 	                              .init = admin_init,
+	                              .turn = admin_turn,
 	                              .alarm = admin_alarm,
 	                              .fini = admin_fini };
 

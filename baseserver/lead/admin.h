@@ -31,6 +31,13 @@ struct admin_settings {
 struct admin *admin_new(struct thread *th, const struct admin_settings *set);
 void admin_free(struct admin *a); /* its thread is stopped; NULL is fine */
 
+/* Who administers this installation? Where nothing was ever committed (is_new) `admin` is made, with
+ * a password that stands in a file (first.h); where others administered it so far, the log says how
+ * the server gets him. Before any thread runs. */
+void admin_first(struct admin *a, bool is_new);
+/* Somebody changed what lets `admin` in: the file is removed. Thread: any. */
+void admin_first_over(struct admin *a);
+
 /* --- the other end: what is typed on the machine ------------------------------------------- */
 
 #define ADMIN_USES "admin COMMAND"

@@ -11,6 +11,7 @@
 #include "rt/actor.h"
 #include "util/peer.h"
 
+struct admin;
 struct client_request;
 struct commander;
 struct forecaster;
@@ -111,6 +112,10 @@ struct front {
 	void (*probe)(struct worker *w, struct probe *p);
 	/* worker_peer(), or NULL: a peer has another document. Thread: any. */
 	void (*peer)(struct worker *w, const struct store_doc *d);
+	/* admin_first_over(), or NULL: what lets `admin` in is no longer as it was first. Thread:
+	 * any. */
+	void (*first_over)(struct admin *a);
+	struct admin *admin;
 	/* keys_each() of `keys`, or NULL: what keys_file has. Thread: any. */
 	void (*each_key)(struct keys *k,
 	                 void (*each)(void *ctx, const char *name, enum peer_kind kind), void *ctx);

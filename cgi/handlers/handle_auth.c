@@ -509,6 +509,10 @@ int password_post(struct call *c)
 	static const char *const keys[] = { "old", "new", NULL };
 	struct login *l = c->extra = mem_new(sizeof *l);
 
+	if (call_members_only(c, keys) < 0 ||
+	    text_member(c, "old", true, l->password, sizeof l->password) < 0 ||
+	    text_member(c, "new", true, l->other, sizeof l->other) < 0)
+		return c->err.code;
 	if (c->user[0] == '\0' && c->role == ROLE_ADMIN && !c->token) /* a file's: admin's */
 		snprintf(c->user, sizeof c->user, "admin");
 	if (c->user[0] == '\0')
@@ -516,10 +520,7 @@ int password_post(struct call *c)
 	if (c->person && person_is_outside(c->person))
 		return call_fail(c, E_CONFLICT, "", "the password of %s is kept by %s, not here",
 		                 c->user, c->person->source);
-	if (call_members_only(c, keys) < 0 ||
-	    text_member(c, "old", true, l->password, sizeof l->password) < 0 ||
-	    text_member(c, "new", true, l->other, sizeof l->other) < 0 ||
-	    auth_may_try(c->cgi->auth, c, c->user) < 0)
+	if (auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
 	auth_session_own(c->cgi->auth, c, l->own);
 	l->is_own = auth_is_own(c->cgi, c->user);

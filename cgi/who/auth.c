@@ -26,6 +26,7 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/fs.h"
+#include "util/log.h"
 #include "util/own.h"
 #include "util/pwhash.h"
 
@@ -33,8 +34,6 @@
 #define HASH_MEMORY  ((size_t)19 * 1024 * 1024)
 #define PASSWORD_MIN 10
 #define PASSWORD_MAX 512
-
-static const char alphabet[] = "abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 /* --- the password --- */
 
@@ -61,28 +60,9 @@ static int password_store(struct auth *a, const char *hash, struct err *err)
 	return r;
 }
 
-/* The first start: a password nobody chose, shown once. */
-static int password_first(struct auth *a, struct err *err)
-{
-	char password[25] = "";
-	int r;
-
-	for (size_t i = 0; i < sizeof password - 1; i++)
-		password[i] = alphabet[randombytes_uniform(sizeof alphabet - 1)];
-	r = password_hash(password, a->password, err);
-	if (r == 0)
-		r = password_store(a, a->password, err);
-	if (r == 0)
-		fprintf(stderr,
-		        "sirdar-cgi: first start. User: admin  Password: %s\n"
-		        "sirdar-cgi: it is not shown again and not stored; `sirdar login` uses it "
-		        "once\n",
-		        password);
-	sodium_memzero(password, sizeof password);
-	return r;
-}
-
-static int password_load(struct auth *a, bool *ret_first, struct err *err)
+/* Earlier releases drew a password for an `admin` of the cgi. Where it lies, he goes on until the
+ * server has a person of that name; where it does not, nobody is this cgi's own. */
+static int password_load(struct auth *a, struct err *err)
 {
 	char *path = state_path(a->cgi, "password");
 	struct buf text;
@@ -90,35 +70,31 @@ static int password_load(struct auth *a, bool *ret_first, struct err *err)
 
 	buf_init(&text);
 	r = fs_read_secret(path, sizeof a->password - 1, &text, err);
-	*ret_first = r == E_NOT_FOUND;
-	if (*ret_first) {
-		r = password_first(a, err);
-	} else if (r == 0) {
+	if (r == 0) {
 		snprintf(a->password, sizeof a->password, "%.*s",
 		         (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-		if (!pwhash_ok(a->password))
+		a->has_own = pwhash_ok(a->password);
+		if (!a->has_own)
 			r = err_set(err, E_CORRUPT, "%s is not a password's hash", path);
+	} else if (r == E_NOT_FOUND) {
+		*err = (struct err){ 0 };
+		r = 0;
 	}
+	if (a->has_own)
+		log_warn("admin.own",
+		         "text=\"until the server keeps `admin`, this cgi has one of its own, in "
+		         "this release\" hint=\"baseserver -c FILE admin password admin --from "
+		         "%s, where the server runs\"",
+		         path);
 	buf_done(&text);
 	free(path);
 	return r;
-}
-
-/* Somebody took the old one away: what it let in is over, as with any new password. */
-static int password_anew(struct auth *a, struct err *err)
-{
-	char user[64];
-
-	auth_sessions_end(a, NULL, "admin", NULL, NULL, user);
-	int r = auth_sessions_save(a, err);
-	return r == 0 ? auth_tokens_end_logins(a, err) : r;
 }
 
 int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 {
 	struct auth *a = mem_new(sizeof *a);
 	char *tokens = state_path(cgi, "tokens");
-	bool first = false;
 	int r;
 
 	a->cgi = cgi;
@@ -128,15 +104,15 @@ int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 	if (r == 0)
 		r = own_dir(tokens, false, err);
 	if (r == 0)
-		r = password_load(a, &first, err);
+		r = password_load(a, err);
 	if (r == 0)
 		r = password_hash("nobody", a->dummy, err);
 	if (r == 0)
 		r = auth_tokens_load(a, err);
 	if (r == 0)
 		sessions__load(a);
-	if (r == 0 && first)
-		r = password_anew(a, err);
+	if (r == 0 && !a->has_own)
+		sessions__drop_own(a);
 	free(tokens);
 	if (r < 0) {
 		auth_close(a);
@@ -160,7 +136,7 @@ void auth_close(struct auth *a)
 
 int auth_password_verify(struct auth *a, const char *user, const char *password, struct err *err)
 {
-	bool known = strcmp(user, "admin") == 0, right;
+	bool known = a->has_own && strcmp(user, "admin") == 0, right;
 	char hash[128];
 
 	pthread_mutex_lock(&a->mu);
@@ -202,7 +178,7 @@ int auth_password_set(struct auth *a, const char *password, struct err *err)
 bool auth_is_handed_over(const struct cgi *cgi)
 {
 	const struct person *p = NULL;
-	bool is = people_find(cgi->people, "admin", &p) == 1;
+	bool is = !cgi->auth->has_own || people_find(cgi->people, "admin", &p) == 1;
 
 	person_unref(p);
 	return is;

@@ -1,8 +1,9 @@
-/* auth.h — who asks: the admin's password, sessions of people, tokens of programs.
+/* auth.h — who asks: sessions of people, tokens of programs.
  *
- * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256,
- * created) of those made on this machine; people, and all other tokens, are the server's
- * (cgi/who/people.h). `sessions`: who is signed in, by the SHA-256 of the secret, so that a restart
+ * People and their tokens are the server's (cgi/who/people.h). Of an installation that an earlier
+ * release began, the state directory has besides `password` (argon2id), an `admin` of this cgi, and
+ * `tokens/NAME` (role, SHA-256, created) of those made on this machine, all 0600: they count until
+ * the server has a person `admin`. `sessions`: who is signed in, by the SHA-256 of the secret, so that a restart
  * ends nobody's and the file lets nobody in. A mutex guards the state: the HTTP thread asks, the
  * hash thread changes.
  */
@@ -25,12 +26,12 @@ struct err;
 #define AUTH_HEX_MAX      65 /* a hash in hex, with the NUL */
 #define SESSION_ID_MAX    17
 
-/* Makes the state directory and, at the first start, the admin's password, printed once on
- * standard error. `sessions_life`, `tries` from cgi->param. */
+/* Makes the state directory. `sessions_life`, `tries` from cgi->param. */
 int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err);
 void auth_close(struct auth *a); /* NULL is fine */
 
-/* The server has a person `admin`: this cgi's own password, sessions and tokens are over. */
+/* The server has a person `admin`, or this cgi never had one: its own password, sessions and tokens
+ * are over. */
 bool auth_is_handed_over(const struct cgi *cgi);
 /* Is this user this cgi's own `admin`, whom no server knows? */
 bool auth_is_own(const struct cgi *cgi, const char *user);
@@ -124,6 +125,10 @@ struct token_made {
  *   errors  E_EXISTS, E_INVALID name, E_IO */
 int auth_token_make(const char *state_dir, const struct token_made *t,
                     char ret_token[AUTH_TEXT_MAX], struct err *err);
+/* Would such a token let anybody in? Without a running daemon: looks into the store. Of a store that
+ * it cannot read it is said on standard error, and no refusal.
+ *   errors  E_CONFLICT the server keeps `admin`, or this cgi never had one */
+int auth_token_may(const struct cgi *cgi, struct err *err);
 bool auth_token_is_local(struct auth *a, const char *name, bool is_app);
 /* Those that admin made over the network while no server answered: a new password ends them. */
 int auth_tokens_end_logins(struct auth *a, struct err *err);

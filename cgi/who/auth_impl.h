@@ -51,7 +51,8 @@ struct tries {
 struct auth {
 	struct cgi *cgi;
 	pthread_mutex_t mu; /* guards all below */
-	char password[128]; /* as crypto_pwhash_str() writes it */
+	bool has_own;       /* an `admin` of its own, of an earlier release; set at the start */
+	char password[128]; /* his, as crypto_pwhash_str() writes it */
 	char dummy[128];    /* to spend the same time on unknown users */
 	struct local_token *tokens;
 	size_t tokens_n;
@@ -82,6 +83,8 @@ const char *session__cookie(const struct call *c);
 const char *session__via(const char *text); /* the same word, static, or NULL */
 /* Those of the last run that have not ended; a file that does not read is said and left. */
 void sessions__load(struct auth *a);
+/* Forget those of an `admin` of this cgi. Before any thread runs. */
+void sessions__drop_own(struct auth *a);
 /* Is a session over by its age? */
 bool session__over(const struct auth *a, const struct session *s, int64_t now_us);
 

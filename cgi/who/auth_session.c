@@ -453,6 +453,13 @@ int auth_sessions_end(struct auth *a, struct call *c, const char *user, const ch
 	return n;
 }
 
+void sessions__drop_own(struct auth *a)
+{
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (a->sessions[i].user[0] != '\0' && !a->sessions[i].of_server)
+			auth_session_drop(a, NULL, &a->sessions[i]);
+}
+
 /* --- shown -------------------------------------------------------------------------------- */
 
 /* Those of the server that are not here are shown as they began. */

@@ -1,6 +1,6 @@
-/* Tokens of this cgi alone, made on its machine (--make-token, --make-app): one small file each,
- * so that making one never rewrites another. All others are kept by the server (cgi/who/people.h).
- * */
+/* Tokens of this cgi alone, made on its machine (--make-token, --make-app) where an earlier release
+ * left it an `admin` of its own: one small file each, so that making one never rewrites another. All
+ * others are kept by the server (cgi/who/people.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include "cgi/who/auth.h"
 #include "cgi/who/auth_impl.h"
 #include "cgi/who/people.h"
+#include "store/read.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -37,6 +38,43 @@ void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[HAS
 	secret__new(is_app ? "sirdar_app_" : "sirdar_", ret_token);
 	secret__hash(ret_token, hash);
 	sodium_bin2hex(ret_hex, HASH_BYTES * 2 + 1, hash, sizeof hash);
+}
+
+static int admin_found(void *ctx, const struct store_doc *d)
+{
+	bool *is = ctx;
+
+	*is = !d->retired;
+	return 0;
+}
+
+int auth_token_may(const struct cgi *cgi, struct err *err)
+{
+	static const char hint[] = "ask the server: baseserver -c FILE admin token NAME, where it "
+				   "runs";
+	char *path = mem_fmt("%s/password", cgi->param.state_dir);
+	bool has_own = access(path, F_OK) == 0, is_kept = false;
+	struct reader *reader = NULL;
+	struct err why = { 0 };
+
+	free(path);
+	if (!has_own)
+		return err_set(err, E_CONFLICT, "this cgi has no administrator of its own: %s", hint);
+	int r = reader_open(cgi->param.store, &reader, &why);
+	if (r == 0)
+		r = read_doc(reader, &(struct read_which){ DOC_USER, "admin", 0, 0 }, admin_found,
+		             &is_kept, &why);
+	reader_close(reader);
+	if (is_kept)
+		return err_set(err, E_CONFLICT,
+		               "the server keeps `admin`, and tokens of a cgi let nobody in since: %s",
+		               hint);
+	if (r < 0 && r != E_NOT_FOUND)
+		fprintf(stderr,
+		        "sirdar-cgi: cannot see whether the server keeps `admin` (%s): if it does, "
+		        "this token lets nobody in; %s\n",
+		        why.text, hint);
+	return 0;
 }
 
 int auth_token_make(const char *state_dir, const struct token_made *t,

@@ -11,7 +11,6 @@ What a journey does to the servers themselves is a function marked @act here or 
 """
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -163,8 +162,7 @@ def serve_acts(site):
 
 
 def facts(site, now, port=None):
-    password = re.search(r"Password: (\S+)", site.cgi.text()).group(1)
-    return {"url": f"http://127.0.0.1:{port or site.http}", "password": password, "folder": str(site.dir / "data"), "acts": serve_acts(site),
+    return {"url": f"http://127.0.0.1:{port or site.http}", "password": site.first_password(), "folder": str(site.dir / "data"), "acts": serve_acts(site),
             "last": day_of(now, 1), "days": [day_of(now, b) for b in range(DAYS, 0, -1)], "profile": str(site.dir / "browser")}
 
 

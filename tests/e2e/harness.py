@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,10 @@ SLOW = 5 if "address" in B.name or "thread" in B.name else 1
 PROGRAMS = ("baseserver", "taskbroker", "taskrunner-loader", "jobkeeper", "sirdar-cgi", "sirdar-notifier", "sirdar")
 WAITS = float(os.environ.get("WAITS") or "inf")  # conditions that took longer (s) are told
 OVER = {"Succ", "StopSchedule", "Killed", "Skipped"}
+
+# The `admin` that a cgi of earlier releases has for itself: a password, and its argon2id hash.
+OWN_WORD = "the own word of a cgi"
+OWN_HASH = "$argon2id$v=19$m=19456,t=2,p=1$GDFj6upbmSabwWAvmkdi1w$XA2BF96vyYXKd8T8F45qjba8bBqn0CyBcmclaTDufFo"
 
 # Leases of tests: long enough for a busy machine, short enough to be waited for.
 LEASES = {"beat_ms": 300, "fence_ms": 20000, "kill_ms": 1000, "lose_ms": 30000}
@@ -102,6 +107,14 @@ def gone(pid):
             return f.read().rsplit(")", 1)[1].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def own_admin(folder):
+    """In the state directory of a cgi, as earlier releases left it: an `admin` of its own."""
+    folder.mkdir(0o700, exist_ok=True)
+    path = folder / "password"
+    path.touch(0o600)
+    path.write_text(OWN_HASH + "\n")
 
 
 class Daemon:
@@ -250,14 +263,49 @@ class Site:
 
     def start_cgi(self):
         self.cgi.start()
-        made = self.run([*self.cgi.argv, "--make-token", f"test-{os.getpid()}-{self.cgi.starts}"])
+        self.token = self.make_token(f"test-{os.getpid()}-{self.cgi.starts}")
+        until("the cgi is up", lambda: self.up())
+        self.use_token(self.token)  # the face knows it: who reads the file meanwhile still has the former one
+
+    def make_token(self, name, *words):
+        """A token of nobody's, of the server's own socket: whoever leads has it."""
+        made = self.run([*self.argv("baseserver", self.base_sets), "admin", "token", name, *words])
         assert made.returncode == 0, made.stderr
-        self.token = made.stdout.strip()
+        return made.stdout.strip()
+
+    def use_token(self, token):
+        self.token = token
         path = self.dir / "token"
         path.touch(0o600)
-        path.write_text(f"{self.token}\nhttp://127.0.0.1:{self.http}\n")
-        self.cgi.proc.send_signal(signal.SIGHUP)
+        path.write_text(f"{token}\nhttp://127.0.0.1:{self.http}\n")
+
+    def first_password(self):
+        """The one that the server drew for `admin` at its first start."""
+        return until("admin is made", lambda: self.base.has(r"admin\.first user=admin") and (self.dir / "base/first-password").read_text().strip())
+
+    def start_as_earlier(self, types=("shell:8", "noop:64"), **broker_sets):
+        """As start(), of an installation as earlier releases began it: `admin` is the cgi's, with the password OWN_WORD, so is the
+        token, and the server has nobody of that name."""
+        self.base.start()
+        self.first_password()
+        assert self.base.stop() == 0, self.base.tail()
+        with contextlib.closing(sqlite3.connect(self.dir / "base/sirdar.db")) as db, db:
+            assert db.execute("DELETE FROM lb_user WHERE name = 'admin'").rowcount == 1
+        (self.dir / "base/first-password").unlink()
+        own_admin(self.dir / "cgi")
+        self.base.start()
+        self.cgi.start()
+        self.use_token(self.own_token(f"test-{os.getpid()}"))
         until("the cgi is up", lambda: self.up())
+        if types:
+            self.add_broker("b1", types=types, **broker_sets)
+        return self
+
+    def own_token(self, name, *words, option="--make-token"):
+        """A token, or key, that this cgi alone knows: of its own `admin`."""
+        made = self.run([*self.cgi.argv, option, name, *words])
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
 
     def up(self):
         try:

@@ -21,6 +21,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import openapi  # noqa: E402
+from harness import OWN_WORD, own_admin  # noqa: E402
 from ports import free_port  # noqa: E402
 
 ROOT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2]))
@@ -44,6 +45,8 @@ class Cgi:
         self.sets = [f"listen=127.0.0.1:{self.port}", f"state_dir={self.dir}/state",
                      f"store=sqlite:{self.dir}/none", f"server={server}", *sets]
         self.dir.mkdir(exist_ok=True)
+        if not (self.dir / "state/password").exists():
+            own_admin(self.dir / "state")  # no server is here, and who lets himself in without one is the cgi's own
         self.log = open(self.dir / "log", "a+")
         self.ready_before = self.text().count("cgi.ready")
         self.proc = subprocess.Popen(self.command(), stdout=self.log, stderr=self.log)
@@ -64,7 +67,7 @@ class Cgi:
 
     @property
     def password(self):
-        return re.search(r"Password: (\S+)", self.text()).group(1)
+        return OWN_WORD
 
     def token(self, name, *role):
         return subprocess.run(self.command("--make-token", name, *role), check=True,
@@ -314,7 +317,7 @@ def a_new_password_ends_all_other_sessions_and_survives_a_restart():
     cgi = Cgi("password")
     assert cgi.ask("GET", "/api/v1/session", **jar)[0] == 200
     assert cgi.ask("GET", "/api/v1/session", **other)[0] == 401
-    assert cgi.text().count("Password:") == 1, "printed again"
+    assert "Password:" not in cgi.text()
     assert cgi.ask("POST", "/api/v1/login", {"user": "admin", "password": first})[0] == 401
     assert cgi.ask("POST", "/api/v1/login", {"user": "admin", "password": change["new"]})[0] == 200
     cgi.stop()

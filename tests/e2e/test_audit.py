@@ -144,8 +144,8 @@ def an_anchor_of_another_past_is_found(s):
 
 @test
 def a_viewer_may_not_read_it(s):
-    made = s.run([*s.cgi.argv, "--make-token", "viewer", "viewer"])
-    admin, s.token = s.token, made.stdout.strip()
+    admin, s.token = s.token, s.make_token("viewer", "--role", "viewer")
+    until("the face knows it", s.up)
     status, answer = s.ask("GET", "/api/v1/audit")[:2]
     s.token = admin
     assert status == 403, (status, answer)

@@ -207,12 +207,18 @@ def requests_at_once_are_limited_and_the_next_may_come_when_one_is_over(s):
         link.close()
 
 
+def new_app(s):
+    """-> what a program of jarvis2's signs with, once the face knows it."""
+    name = f"app-{os.urandom(3).hex()}"
+    key = s.make_token(name, "--role", "admin", "--app")
+    until("the face knows it", lambda: name in [a["name"] for a in s.get("/api/v1/apps")["apps"]])
+    return {"app_name": name, "app_key": key}
+
+
 @test
 def an_app_has_a_budget_and_settings_of_its_own(s):
     set_up(s, person_requests_max=5, app_requests_max=8, person_window_ms=DAY * 1000, jarvis2_project="jarvis2")
-    done = s.run([*s.cgi.argv, "--make-app", f"app-{os.urandom(3).hex()}", "admin"])
-    assert done.returncode == 0, done.stderr
-    app = {"app_name": done.args[-2], "app_key": done.stdout.strip()}
+    app = new_app(s)
     said = [ask(s, "GET", f"/api/job/status?{urllib.parse.urlencode({**app, 'job_id': 4000000})}")[0] for _ in range(10)]
     assert said == [404] * 8 + [429] * 2, said
     # in jarvis2's words, too
@@ -226,8 +232,7 @@ def an_app_has_a_budget_and_settings_of_its_own(s):
 @test
 def requests_of_an_app_at_once_are_limited_by_its_own_setting(s):
     set_up(s, app_running_max=2, person_running_max=1, jarvis2_project="jarvis2")
-    done = s.run([*s.cgi.argv, "--make-app", f"app-{os.urandom(3).hex()}", "admin"])
-    app = {"app_name": done.args[-2], "app_key": done.stdout.strip()}
+    app = new_app(s)
     stand_still(s.base.pid)  # what asks it waits
     links = [http.client.HTTPConnection("127.0.0.1", s.http, timeout=60) for _ in range(3)]
     try:
@@ -266,8 +271,7 @@ def who_has_read_for_too_long_waits_with_reading_and_nobody_else_does(s):
 @test
 def an_app_reads_within_a_time_of_its_own(s):
     set_up(s, app_reading_ms=1, person_window_ms=DAY * 1000, jarvis2_project="jarvis2")
-    done = s.run([*s.cgi.argv, "--make-app", f"app-{os.urandom(3).hex()}", "admin"])
-    status = f"/api/job/status?{urllib.parse.urlencode({'app_name': done.args[-2], 'app_key': done.stdout.strip(), 'job_id': 4000000})}"
+    status = f"/api/job/status?{urllib.parse.urlencode({**new_app(s), 'job_id': 4000000})}"
     assert ask(s, "GET", status)[0] == 404
     until("its reading is used up", lambda: ask(s, "GET", status)[0] == 429)
     assert counted(s, "app_reading_ms") >= 1 and counted(s, "person_reading_ms") == 0

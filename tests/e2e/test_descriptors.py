@@ -53,10 +53,7 @@ def a_cgi_out_of_descriptors_rests_and_answers_again(s):
     few(s.cgi)
     s.cgi.stop()
     few(s.cgi)
-    made = s.run([*s.cgi.argv, "--make-token", "few"])
-    assert made.returncode == 0, made.stderr
-    s.token = made.stdout.strip()
-    s.cgi.proc.send_signal(1)
+    s.token = s.make_token("few")
     until("the cgi is up", s.up)
     status, _ = s.ask("GET", "/api/v1/server")
     assert status == 200

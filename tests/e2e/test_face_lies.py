@@ -337,7 +337,7 @@ class LieSite(Site):
 
 
 def site():
-    return LieSite("lies").start().believe()
+    return LieSite("lies").start_as_earlier().believe()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import OWN_WORD, Site, main, own_admin, test, until  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD, OTHER = "a long enough word", "another long word"
@@ -30,7 +30,7 @@ def ask(s, method, path, body=None, at="127.0.0.1", **head):
 
 
 def admin_word(s):
-    return s.word if hasattr(s, "word") else re.search(r"Password: (\S+)", s.cgi.text()).group(1)
+    return s.word
 
 
 def session(s, name, word=WORD):
@@ -329,10 +329,17 @@ def taking_the_password_away_ends_the_sessions_that_it_let_in(s):
     hers = session(s, "mona")
     s.cgi.stop()
     path.unlink()
-    s.start_cgi()
-    s.word = re.findall(r"Password: (\S+)", s.cgi.text())[-1]
+    s.cgi.start()
+    until("the server answers", lambda: ask(s, "GET", "/api/v1/session", **hers)[0] == 200)
     assert ask(s, "GET", "/api/v1/session", **old)[0] == 401
-    assert ask(s, "GET", "/api/v1/session", **hers)[0] == 200
+    assert ask(s, "POST", "/api/v1/login", {"user": "admin", "password": s.word})[0] == 401
+    assert ask(s, "GET", "/api/v1/session", **bearer(s.token))[0] == 401, "tokens of the machine go on without who made them"
+    s.cgi.stop()
+    own_admin(s.dir / "cgi")
+    s.cgi.start()
+    until("the cgi is up", s.up)
+    s.word = OWN_WORD
+    assert ask(s, "GET", "/api/v1/session", **old)[0] == 401, "a session of before came back with the file"
     assert ask(s, "GET", "/api/v1/session", **session(s, "admin", s.word))[0] == 200
 
 
@@ -409,7 +416,8 @@ def made_here(s, role):
 def site():
     s = Site("face-trust")
     s.cgi.argv += [w for seed in ("chin", "jarvis2", "crontab", "ects") for w in ("--set", f"{seed}_project={seed}")]
-    return s.start().believe()
+    s.word = OWN_WORD
+    return s.start_as_earlier().believe()
 
 
 if __name__ == "__main__":

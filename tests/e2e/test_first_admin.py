@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""`admin` as a person of the server: made over its own socket, with the password that a cgi had or another one. From then on no cgi has an
+"""`admin` of a cgi, as earlier releases began an installation, becomes a person of the server: over its own socket, with the password that the cgi had or another one. From then on no cgi has an
 `admin` or tokens of its own, tokens of machines are asked of the server, and whoever has its machine always comes in again. TAP."""
 import http.client
 import json
 import os
-import re
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import OWN_WORD, Site, main, test, until  # noqa: E402
 
 FIRST, SECOND, WORD = "a first long word", "a second long word", "a long enough word"
 USAGE, REFUSED = 64, 1
@@ -22,9 +21,8 @@ class Installation(Site):
         self.cgi.argv += ["--set", "chin_project=chin"]
 
     def start(self, **_):
-        self.base.start()
-        self.start_cgi()
-        self.word = re.search(r"Password: (\S+)", self.cgi.text()).group(1)
+        self.start_as_earlier(types=())
+        self.word = OWN_WORD
         return self
 
 
@@ -75,7 +73,7 @@ def make_person(s, name, head, port=None):
 def until_the_server_has_him_admin_is_the_cgis_as_ever(s):
     s.own = session(s, s.word)
     assert make_person(s, "amy", s.own)[0] == 200
-    assert good(s, s.token)
+    assert good(s, s.token) and s.base.has(r"admin\.of_faces .*admin password admin") and s.cgi.has(r"admin\.own .*cgi/password")
     status, answer = ask(s, "POST", "/api/v1/users", {"user": "admin", "password": WORD, "role": "viewer"}, **s.own)
     assert status == 409 and "admin password admin" in answer["error"]["hint"], answer
     status, answer = signs_in(s, s.word, name="of-the-first-hour")
@@ -107,8 +105,11 @@ def the_password_goes_over_as_it_is_and_what_the_cgi_had_is_over(s):
         status, answer = ask(s, "GET", "/api/v1/session", port=port, **head)
         assert status == 200 and (answer["user"], answer["role"]) == ("admin", "admin"), answer
         assert make_person(s, f"of-{port}", head, port)[0] == 200
-    other = re.search(r"Password: (\S+)", s.brokers["cgi2"].text()).group(1)
-    assert signs_in(s, other, s.second)[0] == 401, "the other cgi's own admin comes in"
+    assert not s.brokers["cgi2"].has("Password") and not (s.dir / "cgi2/password").exists(), "a cgi draws a password"
+    for option in ("--make-token", "--make-app"):
+        done = s.run([*s.cgi.argv, option, "late", "admin"])
+        assert done.returncode == 78 and not done.stdout and "admin token" in done.stderr and "the server keeps" in done.stderr, done
+    assert not (s.dir / "cgi/tokens/late").exists()
     users = ask(s, "GET", "/api/v1/users", port=s.second, **head)[1]["users"]
     assert [u["user"] for u in users].count("admin") == 1, users
 

@@ -165,10 +165,13 @@ def each_daemon_starts_as_its_own_user_and_a_job_runs(s):
         assert os.stat(f"/proc/{d.pid}").st_uid == ids(s.root, user)[0]
         if user == "sirdar":
             enrol_as_the_manual_says(s)
-    made = s.run(as_user(s.root, "sirdar-cgi", BIN / "sirdar-cgi", "-c", s.root / "etc/sirdar/cgi.yaml", "--make-token", "test"))
+    made = s.run([BIN / "baseserver", "-c", s.root / "etc/sirdar/baseserver.yaml", "admin", "token", "test"])
     assert made.returncode == 0, made
     s.token = made.stdout.strip()
-    s.brokers["sirdar-cgi"].proc.send_signal(1)
+    first = s.root / "var/lib/sirdar/baseserver/first-password"
+    assert owner(first) == (ids(s.root, "sirdar")[0], "0600"), owner(first)
+    for user in ("sirdar-cgi", "sirdar-broker", "sirdar-notifier"):
+        assert s.run(as_user(s.root, user, "cat", first)).returncode != 0, user
     until("the cgi is up", s.up)
     s.wait_broker("broker", ["shell"])
     s.command("project-trust", project="p")  # new ones are not: packaged brokers give projects no users of their own

@@ -24,9 +24,7 @@ class Thief:
                 "key_file": s.dir / f"{name}.key", "state_dir": s.dir / f"thief-{self.http}",
                 "store": s.base_sets.get("store", f"sqlite:{s.dir}/base"), "web_dir": ""}
         argv = s.argv("sirdar-cgi", sets)
-        made = s.run([*argv, "--make-token", "thief"])
-        assert made.returncode == 0, made.stderr
-        self.token = made.stdout.strip()
+        self.token = s.token
         self.daemon = s.brokers[f"thief-{self.http}"] = Daemon(s, f"thief-{self.http}", argv, r"cgi\.ready")
         self.daemon.start()
         if until_up:

@@ -758,4 +758,4 @@ def the_command_line_does_it_too(s):
 
 if __name__ == "__main__":
     assert BIN
-    sys.exit(main(lambda: Site("people").start().believe()))
+    sys.exit(main(lambda: Site("people").start_as_earlier().believe()))
