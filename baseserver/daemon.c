@@ -33,6 +33,7 @@
 #include "baseserver/model/front.h"
 #include "baseserver/model/invites.h"
 #include "baseserver/model/params.h"
+#include "baseserver/model/turned.h"
 #include "baseserver/net/logkeeper.h"
 #include "baseserver/net/router.h"
 #include "baseserver/net/worker.h"
@@ -96,6 +97,7 @@ struct daemon {
 	struct logkeeper *logkeeper;
 	struct commander *commander;
 	struct invites *invites;
+	struct turned *turned;
 	struct forecaster *forecaster;
 	struct scrubber *scrubber;
 	struct worker *workers[WORKERS_MAX];
@@ -366,6 +368,7 @@ static void fill_front(struct daemon *d)
 	f->peer = worker_peer;
 	f->keys = d->site->keys;
 	f->invites = d->invites;
+	f->turned = d->turned;
 	f->first_over = admin_first_over;
 	f->admin = d->admin;
 	f->asks_trust = !d->p->trust_new_projects;
@@ -380,6 +383,7 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 	d->site = site;
 	d->p = site->p;
 	d->invites = invites_new();
+	d->turned = turned_new();
 	if (cluster_election(site->cluster))
 		d->revision = election_revision(cluster_election(site->cluster));
 	int r = make_core(d, err);
@@ -574,6 +578,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	forecaster_free(d->forecaster);
 	commander_free(d->commander);
 	invites_free(d->invites);
+	turned_free(d->turned);
 	logkeeper_free(d->logkeeper);
 	registry_free(d->registry);
 	registrar_free(d->registrar);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "baseserver/daemon.h"
+#include "baseserver/daemon_check.h"
 #include "baseserver/lead/admin.h"
 #include "baseserver/lead/cluster.h"
 #include "baseserver/lead/site.h"
@@ -242,6 +243,15 @@ static int main_run(struct param_baseserver *p, struct param_args *args)
 	return code;
 }
 
+/* Whose files the server reads is not whom root would be. */
+static int main_judge(const void *self, struct err *err)
+{
+	const struct param_baseserver *p = self;
+
+	trust_user(server_user(p));
+	return daemon_check(p, err);
+}
+
 int main(int argc, char **argv)
 {
 	struct param_baseserver p = { 0 };
@@ -251,7 +261,8 @@ int main(int argc, char **argv)
 	screen_open();
 	own_memory();
 	if (!param_main(&param_baseserver_table, &p,
-	                &(struct param_words){ argc, argv, "[" USES "]" }, &args, &code))
+	                &(struct param_words){ argc, argv, "[" USES "]", main_judge }, &args,
+	                &code))
 		; /* what it said is all */
 	else if (!args.rest[0])
 		code = main_run(&p, &args);

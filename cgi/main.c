@@ -40,6 +40,7 @@
 #include "util/log.h"
 #include "util/own.h"
 #include "util/screen.h"
+#include "wire/identity.h"
 
 #define PEM_BYTES_MAX 65536
 
@@ -325,6 +326,30 @@ static void signals_block(sigset_t *ret)
 	sigdelset(ret, SIGPIPE);
 }
 
+/* A start would end for each of these; nothing is made. */
+static int cgi_main_judge(const void *self, struct err *err)
+{
+	struct cgi cgi = { .param = *(const struct param_cgi *)self }; /* borrows the texts */
+	struct identity own = { 0 };
+	int r = face_check(&cgi, err);
+
+	if (r == 0)
+		r = identity_read(cgi.param.key_file, cgi.param.name, &own, err);
+	identity_wipe(&own);
+	if (r == 0)
+		r = certificates_read(&cgi, err);
+	buf_done(&cgi.certificate);
+	if (cgi.certificate_key.data)
+		sodium_memzero(cgi.certificate_key.data, cgi.certificate_key.cap);
+	buf_done(&cgi.certificate_key);
+	if (r == 0)
+		r = console_load(&cgi, err);
+	pages_free(cgi.pages);
+	pages_free(cgi.docs);
+	pages_free(cgi.schemas);
+	return r == 0 ? ways_check(&cgi, err) : r;
+}
+
 int main(int argc, char **argv)
 {
 	struct make_token token = { 0 };
@@ -343,7 +368,8 @@ int main(int argc, char **argv)
 	if (!param_main(&param_cgi_table, &cgi.param,
 	                &(struct param_words){
 				argc, argv,
-				"[--make-token|--make-app NAME [ROLE] | " NET_ENROL_USES "]" },
+				"[--make-token|--make-app NAME [ROLE] | " NET_ENROL_USES "]",
+				cgi_main_judge },
 	                &args, &code))
 		goto out;
 	if (sodium_init() < 0) {

@@ -25,6 +25,7 @@
 #include "util/own.h"
 #include "util/screen.h"
 #include "wire/enrol.h"
+#include "wire/identity.h"
 
 static int notifier_main_die(int code, const struct err *err)
 {
@@ -158,6 +159,21 @@ static int signals_open(void)
 	return fd;
 }
 
+static int notifier_main_judge(const void *self, struct err *err)
+{
+	const struct param_notifier *p = self;
+	struct channels *read = NULL;
+	struct identity own = { 0 };
+	int r = identity_read(p->key_file, p->name, &own, err);
+
+	identity_wipe(&own);
+	if (r < 0)
+		return r;
+	r = channels_read(p->channels_file, &read, err);
+	channels_free(read);
+	return r == E_NOT_FOUND ? 0 : r; /* documents of the server may be all there is */
+}
+
 int main(int argc, char **argv)
 {
 	struct notifier n = { 0 };
@@ -171,7 +187,8 @@ int main(int argc, char **argv)
 	argc = asked_take(argc, argv, &asked);
 	if (!param_main(&param_notifier_table, &n.param,
 	                &(struct param_words){ argc, argv,
-	                                       "[--test RECIPIENT | --status | " ENROL_USES "]" },
+	                                       "[--test RECIPIENT | --status | " ENROL_USES "]",
+	                                       notifier_main_judge },
 	                &args, &code))
 		goto out;
 	log_level_parse(n.param.log_level, &level);

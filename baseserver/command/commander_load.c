@@ -197,7 +197,7 @@ static void load_learn(struct commander *c, const struct store_doc *d)
 	else if (d->kind == DOC_PEER)
 		peer__tell(c, d);
 	else if (d->kind == DOC_USER)
-		person__tell(c, d->name);
+		person_tell(c, d->name);
 	else if ((d->kind == DOC_SERVER || d->kind == DOC_SETTING || d->kind == DOC_CHANNEL) &&
 	         c->front && c->front->params)
 		params_tell(c->front->params, d);

@@ -315,7 +315,7 @@ bool commander_admin(const struct commander *c, bool *ret_is_first)
 	return d != NULL;
 }
 
-void person__tell(const struct commander *c, const char *user)
+void person_tell(const struct commander *c, const char *user)
 {
 	bool is_first;
 

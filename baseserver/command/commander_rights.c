@@ -229,6 +229,23 @@ static int judge_own(const struct giver *g, struct refusal *f)
 	              "ten minutes");
 }
 
+/* Whoever may not set a priority does not start something with one either: the command wants the
+ * role that `priority` wants. */
+static int judge_priority(const struct giver *g, enum least role, enum least *least,
+                          struct refusal *f)
+{
+	enum least wants = command_least(CK_PRIORITY);
+
+	if (!g->o->priority || *least >= wants)
+		return 0;
+	*least = wants;
+	return role != LEAST_COUNT && role >= wants
+	               ? 0
+	               : refuse(f, E_FORBIDDEN, "args.priority", "leave the priority out",
+	                        "a priority needs the role %s, '%.128s' has %s", least_name(wants),
+	                        g->actor, role == LEAST_COUNT ? "none" : least_name(role));
+}
+
 static int judge_known(const struct giver *g, struct refusal *f)
 {
 	const struct order *o = g->o;
@@ -246,6 +263,8 @@ static int judge_known(const struct giver *g, struct refusal *f)
 		return refuse(f, E_FORBIDDEN, "kind", NULL, "%s needs the role %s, '%.128s' has %s",
 		              kind, least_name(least), g->actor,
 		              role == LEAST_COUNT ? "none" : least_name(role));
+	if (judge_priority(g, role, &least, f) < 0)
+		return f->code;
 	if (o->ops->wants_admin && o->ops->wants_admin(o) && role != LEAST_ADMIN)
 		return refuse(f, E_FORBIDDEN, "args", "ask an administrator",
 		              "only an administrator says where a secret is kept outside");

@@ -56,7 +56,7 @@ enum store_doc_kind person_kind_of(enum command_kind kind);
 /* The person's `since` when he, or who speaks for him, was let in; -1: it is not said. */
 int person_since(const struct order *o, int64_t *ret, struct refusal *f);
 /* A person has another document: who keeps a first password hears of it. */
-void person__tell(const struct commander *c, const char *user);
+void person_tell(const struct commander *c, const char *user);
 /* Letters, digits, . _ @ - */
 bool person_name_ok(const char *s);
 /* A value of a document, or of a command's record: there `secret` is not told. */

@@ -346,7 +346,8 @@ void admin_first(struct admin *a, bool is_new)
 		else
 			log_warn("admin.of_faces",
 			         "text=\"the server has no `admin`: it believes what faces say of "
-			         "theirs, in this release\" hint=\"baseserver -c FILE admin password "
+			         "theirs, in this release\" hint=\"baseserver -c FILE admin "
+			         "password "
 			         "admin [--from STATE_DIR_OF_THE_CGI/password]\"");
 	} else if (!is_first) {
 		first_forget(dir);

@@ -31,8 +31,8 @@ struct admin_settings {
 struct admin *admin_new(struct thread *th, const struct admin_settings *set);
 void admin_free(struct admin *a); /* its thread is stopped; NULL is fine */
 
-/* Who administers this installation? Where nothing was ever committed (is_new) `admin` is made, with
- * a password that stands in a file (first.h); where others administered it so far, the log says how
+/* Who administers this installation? Where nothing was ever committed (is_new) `admin` is made, and
+ * the password stands in a file (first.h); where others administered it so far, the log says how
  * the server gets him. Before any thread runs. */
 void admin_first(struct admin *a, bool is_new);
 /* Somebody changed what lets `admin` in: the file is removed. Thread: any. */

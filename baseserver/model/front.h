@@ -29,6 +29,7 @@ struct sorter;
 struct store_doc;
 struct thread;
 struct timing;
+struct turned;
 struct worker;
 
 /* Which version of a type's plugin runs where: the first that is meant for a broker. */
@@ -121,6 +122,7 @@ struct front {
 	                 void (*each)(void *ctx, const char *name, enum peer_kind kind), void *ctx);
 	struct keys *keys;
 	struct invites *invites; /* NULL: nobody can be invited */
+	struct turned *turned;   /* NULL: nobody keeps who was turned away */
 	bool asks_trust;         /* a project that nobody has said anything of is not trusted */
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);

@@ -170,6 +170,8 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	log_info("session.end", "peer=%s name=%s session=%u code=%s text=\"%s\"", c->peer,
 	         c->identity, c->number, err_name(err->code), err->text);
 	c->session = NULL;
+	if (!c->greeted && !c->is_refused && err->code == E_AUTH) /* no key that is known */
+		worker__turned(c, err->code, err->text);
 	if (c->role == ROLE_CLIENT) {
 		worker__client_gone(c);
 		worker__notifier_gone(c);

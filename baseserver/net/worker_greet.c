@@ -103,6 +103,7 @@ static void welcome(struct conn *c)
 	worker__key_used(c);
 	session_greeted(c->session);
 	c->greeted = true;
+	worker__let_in(c);
 	log_info("session.greeted",
 	         "peer=%s name=%s role=%d type=%s lane=%u session=%u held=%zu protocol=%u", c->peer,
 	         c->name, (int)c->role, c->type, c->lane, c->number, c->n_held, c->protocol);

@@ -216,6 +216,9 @@ struct claim { /* what a peer says that it is; borrowed */
 	size_t n_groups;
 	const char *type;
 };
+/* It is kept for who asks why a peer is not here: turned.h. */
+void worker__turned(const struct conn *c, int code, const char *why);
+void worker__let_in(const struct conn *c);                                   /* and is over */
 void worker__refuse(struct conn *c, int code, bool final, const char *text); /* and it ends */
 /* E_PEER; E_DELEGATION: as a loader that its machine does not let in, or not any more. */
 int worker__judge(struct conn *c, const struct claim *as, struct err *err);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "baseserver/model/command.h"
+#include "baseserver/model/front.h"
+#include "baseserver/model/turned.h"
 #include "baseserver/net/worker_client.h"
 #include "baseserver/net/worker_impl.h"
 #include "baseserver/sort/registrar.h"
@@ -207,6 +209,21 @@ int worker__judge(struct conn *c, const struct claim *as, struct err *err)
 
 /* --- sent away --------------------------------------------------------------------------- */
 
+static struct turned *turned_of(const struct conn *c)
+{
+	return c->w->peers.front ? c->w->peers.front->turned : NULL;
+}
+
+void worker__turned(const struct conn *c, int code, const char *why)
+{
+	turned_note(turned_of(c), c->identity, c->peer, code, why, actor_wall_us(c->w->me));
+}
+
+void worker__let_in(const struct conn *c)
+{
+	turned_over(turned_of(c), c->identity, c->peer);
+}
+
 void worker__refuse(struct conn *c, int code, bool final, const char *text)
 {
 	Sirdar__Refuse m = SIRDAR__REFUSE__INIT;
@@ -217,6 +234,7 @@ void worker__refuse(struct conn *c, int code, bool final, const char *text)
 	m.final = final;
 	log_warn("session.refused", "peer=%s name=%s code=%s text=\"%s\"", c->peer, c->identity,
 	         err_name(code), text);
+	worker__turned(c, code, text);
 	session_send(c->session, FR_REFUSE, &m, NULL);
 	session_end(c->session, code, text);
 }

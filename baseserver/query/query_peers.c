@@ -7,6 +7,7 @@
 #include "baseserver/model/front.h"
 #include "baseserver/model/grants.h"
 #include "baseserver/model/peers.h"
+#include "baseserver/model/turned.h"
 #include "baseserver/query/query_impl.h"
 #include "sched/when.h"
 #include "util/alloc.h"
@@ -111,6 +112,28 @@ static void peers_print(struct query *q, const char *name, const struct peer *p,
 	put_close(out, '}');
 }
 
+static void turned_list(struct query *q)
+{
+	struct turned_row *rows = mem_array(TURNED_MAX, sizeof *rows);
+	const struct front *f = commander_front(q->c);
+	int n = turned_copy(f ? f->turned : NULL, rows);
+
+	put_open(&q->out, "refused", '[');
+	for (int i = 0; i < n; i++) {
+		put_open(&q->out, NULL, '{');
+		put_text(&q->out, "peer", rows[i].name[0] ? rows[i].name : NULL);
+		put_text(&q->out, "address", rows[i].address);
+		put_text(&q->out, "code", err_name(rows[i].code));
+		put_text(&q->out, "why", rows[i].why);
+		put_int(&q->out, "times", (int64_t)rows[i].times);
+		put_time_us(&q->out, "first", rows[i].first_us);
+		put_time_us(&q->out, "last", rows[i].last_us);
+		put_close(&q->out, '}');
+	}
+	put_close(&q->out, ']');
+	free(rows);
+}
+
 static void peers_list(struct query *q, const struct docs *docs, const struct keyring *keys)
 {
 	put_open(&q->out, NULL, '{');
@@ -122,6 +145,7 @@ static void peers_list(struct query *q, const struct docs *docs, const struct ke
 		if (!keyring_find(keys, docs->items[i].name))
 			peers_print(q, docs->items[i].name, docs->items[i].means, NULL);
 	put_close(&q->out, ']');
+	turned_list(q);
 	put_close(&q->out, '}');
 }
 

@@ -64,8 +64,7 @@ int directories_ask(struct directories *d, struct directory_question *q)
 
 static const struct actor_ops ops = { .name = "directories", .letters_max = 16 };
 
-int directories_new(struct thread *th, const struct param_baseserver *p, struct directories **ret,
-                    struct err *err)
+static int directory_new(const struct param_baseserver *p, struct directory **ret, struct err *err)
 {
 	const struct directory_settings set = { p->ldap_url,
 		                                p->ldap_ca_file,
@@ -81,8 +80,24 @@ int directories_new(struct thread *th, const struct param_baseserver *p, struct 
 		                                p->ldap_name_attribute,
 		                                p->ldap_mail_attribute,
 		                                p->ldap_timeout_ms };
+
+	return directory_open(&set, ret, err);
+}
+
+int directories_check(const struct param_baseserver *p, struct err *err)
+{
 	struct directory *directory = NULL;
-	int r = directory_open(&set, &directory, err);
+	int r = directory_new(p, &directory, err);
+
+	directory_close(directory);
+	return r;
+}
+
+int directories_new(struct thread *th, const struct param_baseserver *p, struct directories **ret,
+                    struct err *err)
+{
+	struct directory *directory = NULL;
+	int r = directory_new(p, &directory, err);
 
 	if (r < 0)
 		return r;

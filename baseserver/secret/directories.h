@@ -33,6 +33,8 @@ void directory_question_done(struct directory_question *q);
  *   errors  E_INVALID, E_FORBIDDEN settings; E_NOT_FOUND, E_ABI the module that asks */
 int directories_new(struct thread *th, const struct param_baseserver *p, struct directories **ret,
                     struct err *err);
+/* Would directories_new() take these settings? errors as its */
+int directories_check(const struct param_baseserver *p, struct err *err);
 void directories_free(struct directories *d); /* its thread is stopped; NULL is fine */
 /*   owns    on 0 the question is on its way; on error it is the caller's
  *   errors  E_BUSY, E_CLOSED

@@ -61,15 +61,30 @@ int outsiders_ask(struct outsiders *o, struct outsider_question *q)
 
 static const struct actor_ops ops = { .name = "outsiders", .letters_max = 256 };
 
-int outsiders_new(struct thread *th, const struct param_baseserver *p, struct outsiders **ret,
-                  struct err *err)
+static int provider_new(const struct param_baseserver *p, struct provider **ret, struct err *err)
 {
 	struct provider_settings set = { p->oidc_issuer,     p->oidc_client_id,
 		                         p->oidc_user_claim, p->oidc_groups_claim,
 		                         p->oidc_ca_file,    p->oidc_skew_ms,
 		                         p->oidc_timeout_ms };
-	struct provider *provider;
-	int r = provider_open(&set, &provider, err);
+
+	return provider_open(&set, ret, err);
+}
+
+int outsiders_check(const struct param_baseserver *p, struct err *err)
+{
+	struct provider *provider = NULL;
+	int r = provider_new(p, &provider, err);
+
+	provider_close(provider);
+	return r;
+}
+
+int outsiders_new(struct thread *th, const struct param_baseserver *p, struct outsiders **ret,
+                  struct err *err)
+{
+	struct provider *provider = NULL;
+	int r = provider_new(p, &provider, err);
 
 	if (r < 0)
 		return r;

@@ -32,6 +32,8 @@ void outsider_question_done(struct outsider_question *q);
  *   errors  E_INVALID, E_FORBIDDEN settings; E_NOT_FOUND, E_ABI the module that asks */
 int outsiders_new(struct thread *th, const struct param_baseserver *p, struct outsiders **ret,
                   struct err *err);
+/* Would outsiders_new() take these settings? errors as its */
+int outsiders_check(const struct param_baseserver *p, struct err *err);
 void outsiders_free(struct outsiders *o); /* its thread is stopped; NULL is fine */
 /*   owns    on 0 the question is on its way; on error it is the caller's
  *   errors  E_BUSY, E_CLOSED

@@ -486,24 +486,40 @@ static const struct actor_ops ops = {
 	.name = "secrets", .letters_max = 4096, .alarm = secrets_alarm, .fini = secrets_fini
 };
 
-int secrets_new(struct thread *th, const struct param_baseserver *p, struct secrets **ret,
-                struct err *err)
-{
-	static const char *const names[] = {
+static const char *const source_list[] = {
 #define SOURCE(name) #name,
 #include "baseserver/secret/sources.def"
 #undef SOURCE
-	};
+};
+enum { SOURCE_COUNT = sizeof source_list / sizeof source_list[0] };
+
+int secrets_check(const struct param_baseserver *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < SOURCE_COUNT && r == 0; i++) {
+		const struct source *source = source_find(source_list[i]);
+		void *self = NULL;
+
+		r = source->open(p, &self, err);
+		source->close(self);
+	}
+	return r;
+}
+
+int secrets_new(struct thread *th, const struct param_baseserver *p, struct secrets **ret,
+                struct err *err)
+{
 	struct secrets *s = mem_new(sizeof *s);
 	int r = 0;
 
 	s->p = p;
 	s->end = &s->first;
-	for (size_t i = 0; i < sizeof names / sizeof names[0] && r == 0; i++) {
+	for (size_t i = 0; i < SOURCE_COUNT && r == 0; i++) {
 		struct open_source *o = &s->sources[s->n_sources++];
 
 		CHECK(i < SOURCES_MAX);
-		o->source = source_find(names[i]);
+		o->source = source_find(source_list[i]);
 		r = o->source->open(p, &o->self, err);
 	}
 	if (r < 0) {

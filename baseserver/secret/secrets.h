@@ -44,6 +44,8 @@ void secret_question_done(struct secret_question *q);
  *   errors  E_NOT_FOUND, E_ABI the module for a vault */
 int secrets_new(struct thread *th, const struct param_baseserver *p, struct secrets **ret,
                 struct err *err);
+/* Would secrets_new() take these settings? errors as its */
+int secrets_check(const struct param_baseserver *p, struct err *err);
 void secrets_free(struct secrets *s); /* NULL is fine */
 /*   owns    on 0 the question is on its way; on error it is the caller's
  *   errors  E_BUSY, E_CLOSED

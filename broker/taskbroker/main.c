@@ -25,6 +25,7 @@
 #include "util/own.h"
 #include "util/screen.h"
 #include "wire/enrol.h"
+#include "wire/identity.h"
 
 struct process {
 	struct param_taskbroker settings;
@@ -118,7 +119,7 @@ static int main_join(struct broker *b, struct err *err)
 	return member_open(&set, &b->member, err);
 }
 
-/* Not when settings are checked: who checks may be another user. */
+/* By the user who starts it, or asks: --check-config is for the service's user. */
 static int users_check(const struct param_taskbroker *p, struct err *err)
 {
 	bool is_landlocked = strcmp(p->isolation, "landlock") == 0;
@@ -232,6 +233,23 @@ static bool take_flag(int *argc, char **argv, const char *name)
 	return false;
 }
 
+/* A map that does not read keeps a broker from no other work, but is nothing to begin with. */
+static int taskbroker_main_judge(const void *self, struct err *err)
+{
+	const struct param_taskbroker *p = self;
+	struct identity own = { 0 };
+	char name[KEY_NAME_MAX + 1];
+	int r = users_check(p, err);
+
+	link_name_read(p, name, sizeof name);
+	if (r == 0)
+		r = identity_read(p->key_file, name, &own, err);
+	identity_wipe(&own);
+	if (r == 0 && p->job_users_file[0])
+		r = tenant_check(p->job_users_file, err);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	struct process *p = mem_new(sizeof *p);
@@ -245,7 +263,8 @@ int main(int argc, char **argv)
 	if (param_main(&param_taskbroker_table, &p->settings,
 	               &(struct param_words){ argc, argv,
 	                                      "[--with-jobs | " ENROL_USES "]\n"
-	                                      " (--with-jobs: end the jobs too when told to end)" },
+	                                      " (--with-jobs: end the jobs too when told to end)",
+	                                      taskbroker_main_judge },
 	               &p->args, &code))
 		code = p->args.rest[0] ? taskbroker_main_enrol(p) : taskbroker_main_run(p);
 	param_args_done(&p->args);

@@ -3,9 +3,9 @@
  * People and their tokens are the server's (cgi/who/people.h). Of an installation that an earlier
  * release began, the state directory has besides `password` (argon2id), an `admin` of this cgi, and
  * `tokens/NAME` (role, SHA-256, created) of those made on this machine, all 0600: they count until
- * the server has a person `admin`. `sessions`: who is signed in, by the SHA-256 of the secret, so that a restart
- * ends nobody's and the file lets nobody in. A mutex guards the state: the HTTP thread asks, the
- * hash thread changes.
+ * the server has a person `admin`. `sessions`: who is signed in, by the SHA-256 of the secret, so
+ * that a restart ends nobody's and the file lets nobody in. A mutex guards the state: the HTTP thread
+ * asks, the hash thread changes.
  */
 #ifndef CGI_AUTH_H
 #define CGI_AUTH_H
@@ -125,8 +125,8 @@ struct token_made {
  *   errors  E_EXISTS, E_INVALID name, E_IO */
 int auth_token_make(const char *state_dir, const struct token_made *t,
                     char ret_token[AUTH_TEXT_MAX], struct err *err);
-/* Would such a token let anybody in? Without a running daemon: looks into the store. Of a store that
- * it cannot read it is said on standard error, and no refusal.
+/* Would such a token let anybody in? Without a running daemon: looks into the store. A store that
+ * it cannot read is told on standard error, and refuses nothing.
  *   errors  E_CONFLICT the server keeps `admin`, or this cgi never had one */
 int auth_token_may(const struct cgi *cgi, struct err *err);
 bool auth_token_is_local(struct auth *a, const char *name, bool is_app);

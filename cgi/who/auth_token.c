@@ -1,6 +1,6 @@
 /* Tokens of this cgi alone, made on its machine (--make-token, --make-app) where an earlier release
- * left it an `admin` of its own: one small file each, so that making one never rewrites another. All
- * others are kept by the server (cgi/who/people.h). */
+ * left it an `admin` of its own: one small file each, so that making one never rewrites another.
+ * All others are kept by the server (cgi/who/people.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -50,8 +50,8 @@ static int admin_found(void *ctx, const struct store_doc *d)
 
 int auth_token_may(const struct cgi *cgi, struct err *err)
 {
-	static const char hint[] = "ask the server: baseserver -c FILE admin token NAME, where it "
-				   "runs";
+	static const char hint[] =
+		"ask the server: baseserver -c FILE admin token NAME, where it runs";
 	char *path = mem_fmt("%s/password", cgi->param.state_dir);
 	bool has_own = access(path, F_OK) == 0, is_kept = false;
 	struct reader *reader = NULL;
@@ -59,7 +59,8 @@ int auth_token_may(const struct cgi *cgi, struct err *err)
 
 	free(path);
 	if (!has_own)
-		return err_set(err, E_CONFLICT, "this cgi has no administrator of its own: %s", hint);
+		return err_set(err, E_CONFLICT, "this cgi has no administrator of its own: %s",
+		               hint);
 	int r = reader_open(cgi->param.store, &reader, &why);
 	if (r == 0)
 		r = read_doc(reader, &(struct read_which){ DOC_USER, "admin", 0, 0 }, admin_found,
@@ -67,7 +68,8 @@ int auth_token_may(const struct cgi *cgi, struct err *err)
 	reader_close(reader);
 	if (is_kept)
 		return err_set(err, E_CONFLICT,
-		               "the server keeps `admin`, and tokens of a cgi let nobody in since: %s",
+		               "the server keeps `admin`, and tokens of a cgi let nobody in "
+		               "since: %s",
 		               hint);
 	if (r < 0 && r != E_NOT_FOUND)
 		fprintf(stderr,

@@ -64,7 +64,8 @@ static int ldap_open(struct ways *w, struct err *err)
 	return r == 0 ? directory_open(&set, &w->directory, err) : r;
 }
 
-int ways_open(struct cgi *cgi, struct ways **ret, struct err *err)
+/* *ret: NULL where there is no such way; without its thread. */
+static int ways_read(struct cgi *cgi, struct ways **ret, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
 	struct ways *w;
@@ -82,7 +83,24 @@ int ways_open(struct cgi *cgi, struct ways **ret, struct err *err)
 		if (r == 0)
 			r = oidc_open(cgi, &w->oidc, err);
 	}
-	if (r < 0)
+	return r;
+}
+
+int ways_check(struct cgi *cgi, struct err *err)
+{
+	struct ways *w = NULL;
+	int r = ways_read(cgi, &w, err);
+
+	ways_close(w);
+	return r;
+}
+
+int ways_open(struct cgi *cgi, struct ways **ret, struct err *err)
+{
+	int r = ways_read(cgi, ret, err);
+	struct ways *w = *ret;
+
+	if (r < 0 || !w)
 		return r;
 	w->thread = thread_new("ways", &clock_machine);
 	w->actor = hash_new(w->thread, "ways");

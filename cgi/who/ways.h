@@ -17,6 +17,8 @@ struct ways;
 
 /* *ret NULL: none is set. Starts the thread.
  *   errors  E_INVALID, E_FORBIDDEN settings; of the modules and the secrets */
+/* Would ways_open() take these settings? errors as its */
+int ways_check(struct cgi *cgi, struct err *err);
 int ways_open(struct cgi *cgi, struct ways **ret, struct err *err);
 void ways_stop(struct ways *w);  /* every call is given back; NULL is fine */
 void ways_close(struct ways *w); /* after the face has stopped; NULL is fine */

@@ -33,6 +33,14 @@ static int ops_of(const char *url, const struct store_ops **ret_ops, const char 
 		"store url '%s': want sqlite:DIRECTORY, mysql://USER@HOST/DATABASE or mem:", url);
 }
 
+int store_check(const char *url, struct err *err)
+{
+	const struct store_ops *ops = NULL;
+	const char *rest = NULL;
+
+	return ops_of(url, &ops, &rest, err);
+}
+
 int store_open(const char *url, struct store **ret_store, struct err *err)
 {
 	const struct store_ops *ops = NULL;

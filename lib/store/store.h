@@ -235,6 +235,8 @@ struct store_batch {
  *         DIRECTORY/sirdar.db); migrates up.
  * errors  E_IO, E_FULL, E_CORRUPT, E_VERSION (newer than this program), E_BUSY (a
  *         second writer has it) */
+/* Is that an address of a kind there is? E_INVALID as store_open() */
+int store_check(const char *url, struct err *err);
 int store_open(const char *url, struct store **ret_store, struct err *err);
 void store_close(struct store *s); /* NULL is fine */
 

@@ -134,6 +134,9 @@ struct param_words {
 	int argc;
 	char **argv;
 	const char *synopsis; /* of --help, after "usage: <program> [options]"; NULL: nothing */
+	/* What a start judges besides, files that must be there included, for --check-config; it
+	 * leaves nothing behind. NULL: nothing. */
+	int (*judge)(const void *p, struct err *err);
 };
 
 /* Everything a daemon does with its command line before it starts: --help, --version,

@@ -142,6 +142,8 @@ bool param_main(const struct param_table *t, void *p, const struct param_words *
 		return param_print(t, p, stdout), false;
 	if (r == 0)
 		r = param_check(t, p, &err);
+	if (r == 0 && wish.check && words->judge)
+		r = words->judge(p, &err);
 	if (r < 0) {
 		fprintf(stderr, "%s: %s\n", program, err.text);
 		*ret_exit = EX_CONFIG;

@@ -20,8 +20,10 @@ static void dial_tell(struct db *db, const char *at, unsigned port, const char *
 		snprintf(wants, sizeof wants, " %u", port);
 	}
 	snprintf(db->refused, sizeof db->refused,
-	         "%.107s%s is a%s %s%s: wants \"allow %.107s%s\" in this machine's egress file", at,
-	         ends, strchr("aeiou", *why) ? "n" : "", why, port ? " address" : "", at, wants);
+	         "%.107s%s is a%s %s%s: wants \"allow %.107s%s\" in this machine's egress file, "
+	         "%.100s",
+	         at, ends, strchr("aeiou", *why) ? "n" : "", why, port ? " address" : "", at, wants,
+	         db->guard.file);
 }
 
 static int may_local(struct db *db, const struct sockaddr *to, uint32_t len)
@@ -32,7 +34,8 @@ static int may_local(struct db *db, const struct sockaddr *to, uint32_t len)
 	if (!local.sun_path[0]) {
 		snprintf(db->refused, sizeof db->refused,
 		         "a local socket without a path: no line of this machine's egress file "
-		         "allows one");
+		         "allows one (%.100s)",
+		         db->guard.file);
 		return 0;
 	}
 	const char *why = guard_refuses_local(&db->guard, local.sun_path);

@@ -23,7 +23,7 @@
 struct fetcher {
 	CURLM *multi;
 	struct guard guard;
-	char refused[200]; /* what the guard said last */
+	char refused[400]; /* what the guard said last */
 };
 
 /* One exchange; lives on the stack. */
@@ -94,9 +94,10 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
 		/* The port of IPv6 lies where that of IPv4 does. */
 		snprintf(f->refused, sizeof f->refused,
 		         "%.46s is a%s %.30s address: wants \"allow %.46s %u\" in this machine's "
-		         "egress file",
+		         "egress file, %.100s",
 		         text, strchr("aeiou", *why) ? "n" : "", why, text,
-		         ntohs(((const struct sockaddr_in *)(const void *)&to->addr)->sin_port));
+		         ntohs(((const struct sockaddr_in *)(const void *)&to->addr)->sin_port),
+		         f->guard.file);
 		return CURL_SOCKET_BAD;
 	}
 	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);

@@ -20,6 +20,7 @@
 
 #define FILE_DEFAULT   "/etc/sirdar/egress.conf"
 #define FILE_BYTES_MAX 65536
+#define FILE_MARK      "#file " /* the first line of what guard_text() gives: where it is from */
 
 /* What is not the public internet, after the IANA special-purpose registries. */
 static const struct block {
@@ -316,13 +317,16 @@ int guard_text(char **ret_text, char *ret_why, size_t why_bytes)
 {
 	const char *named = getenv("SIRDAR_EGRESS"), *path = named ? named : FILE_DEFAULT;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), r = -1;
-	char *text = calloc(1, FILE_BYTES_MAX);
+	size_t head = strlen(FILE_MARK) + strlen(path) + 1;
+	char *text = calloc(1, head + FILE_BYTES_MAX);
 
+	if (text) /* with its NUL, which what is read replaces */
+		snprintf(text, head + 1, FILE_MARK "%s\n", path);
 	snprintf(ret_why, why_bytes, "%s: cannot be read", path);
 	if (fd < 0 && errno == ENOENT && !named && text) {
 		r = 0;
 	} else if (fd >= 0 && !is_open(path, ret_why, why_bytes)) {
-		r = text ? read_whole(fd, text, FILE_BYTES_MAX) : -1;
+		r = text ? read_whole(fd, text + head, FILE_BYTES_MAX) : -1;
 		if (r < 0)
 			snprintf(ret_why, why_bytes, "%s: cannot be read whole, or is too long",
 			         path);
@@ -337,13 +341,20 @@ int guard_text(char **ret_text, char *ret_why, size_t why_bytes)
 
 int guard_read(struct guard *g, const struct run *r, char *ret_why, size_t why_bytes)
 {
-	const char *named = getenv("SIRDAR_EGRESS");
 	char *text = run_param(r, RUNNER_APART_EGRESS);
 	int code = text ? 0 : guard_text(&text, ret_why, why_bytes);
+	bool is_marked = text && strncmp(text, FILE_MARK, strlen(FILE_MARK)) == 0;
+	const char *said = is_marked ? text + strlen(FILE_MARK) : FILE_DEFAULT;
+	size_t length = strcspn(said, "\n");
 
+	snprintf(g->file, sizeof g->file, "%.*s", (int)length, said);
 	g->n = 0;
 	if (code == 0)
-		code = guard_parse(g, text, named ? named : FILE_DEFAULT, ret_why, why_bytes);
+		code = guard_parse(g,
+		                   is_marked ? text + strlen(FILE_MARK) + length +
+		                                       (said[length] == '\n')
+		                             : text,
+		                   g->file, ret_why, why_bytes);
 	free(text);
 	return code;
 }

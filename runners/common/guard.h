@@ -29,13 +29,14 @@ struct guard_rule {
 struct guard {
 	struct guard_rule rules[GUARD_RULES_MAX];
 	size_t n;
+	char file[200]; /* where the rules are, for refusals */
 };
 
 /* Read the machine's file, or what the host says of it to a process of the job's own (apart.h); no
  * file at the usual place is an empty one.
  * -1: it is not right, *ret_why says where; nothing is allowed then. */
 int guard_read(struct guard *g, const struct run *r, char *ret_why, size_t why_bytes);
-/* The file's text alone, not judged; the caller's. */
+/* The file's text alone, not judged, below a line that says which file it is; the caller's. */
 int guard_text(char **ret_text, char *ret_why, size_t why_bytes);
 /* The lines of such a file. `name` is for *ret_why. */
 int guard_parse(struct guard *g, char *text, const char *name, char *ret_why, size_t why_bytes);

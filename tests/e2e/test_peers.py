@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Peers: what the kind of a key allows, what its document narrows, and how a session ends whose peer is
 revoked, has run out, or lost its key. The attackers are our own programs under a stolen key. TAP."""
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Daemon, Site, free_port, main, test, until  # noqa: E402
+from peer import Gone, Peer  # noqa: E402
 
 
 class Thief:
@@ -349,6 +351,42 @@ def revoking_a_broker_ends_the_sessions_of_its_loaders_too_and_it_is_off_line(s)
         until("the session ends", lambda n=number: s.base.has(rf"session\.end .*name=gone session={n} code=PEER", mark))
     until("it is off line", lambda: not next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "gone")["online"])
     s.brokers["gone"].stop()
+
+
+def turned(s, name):
+    return [r for r in s.get("/api/v1/peers")["refused"] if r["peer"] == name]
+
+
+@test
+def who_was_turned_away_and_never_let_in_is_listed_with_why_and_from_where(s):
+    assert not turned(s, "stranger") and not turned(s, "odd")
+    (s.dir / "stranger.key").touch(0o600)
+    (s.dir / "stranger.key").write_text("stranger:" + "ab" * 32 + "\n")
+    s.add_broker_of("stranger")  # a key that the server has not
+    row = until("it is listed", lambda: [r for r in s.get("/api/v1/peers")["refused"] if "stranger" in r["why"]])[0]
+    assert row["address"] == "127.0.0.1" and row["code"] == "AUTH" and row["times"] >= 1, row
+    s.brokers["stranger"].stop()
+    s.sirdar("peer", "set", "odd", "--kind", "client")
+    s.add_key("odd", "client")
+    s.add_broker_of("odd")  # a key of another kind
+    row = until("it is listed", lambda: turned(s, "odd"))[0]
+    assert row["code"] == "PEER" and "kind client" in row["why"] and "peer set odd --kind broker" in row["why"], row
+    until("each time counts, in one row", lambda: turned(s, "odd")[0]["times"] >= 3)
+    assert len(turned(s, "odd")) == 1
+    shown = s.sirdar("peer", "list").stdout
+    assert "Turned away" in shown and "peer set odd --kind broker" in shown, shown
+    s.sirdar("peer", "set", "odd", "--kind", "broker")
+    until("it is let in, and nothing is said of it any more", lambda: not turned(s, "odd"))
+    s.brokers["odd"].stop()
+
+
+@test
+def no_number_of_strangers_makes_the_list_longer(s):
+    for i in range(80):
+        with contextlib.suppress(Gone):
+            Peer(s, f"nobody{i}", psk=bytes(32)).close()
+    rows = s.get("/api/v1/peers")["refused"]
+    assert 1 <= len(rows) <= 64, len(rows)
 
 
 @test

@@ -121,6 +121,24 @@ def a_quota_is_an_operators_whether_a_document_says_it_or_the_command(s):
 
 
 @test
+def who_may_not_set_a_priority_starts_nothing_with_one_either(s):
+    user(s, "pdev", role="developer", projects=["retail"])
+    user(s, "pops", role="operator", projects=["retail"])
+    user(s, "pboth", role="developer", projects=["retail"])
+    assert ask(s, None, "POST", "/api/v1/groups", {"name": "fin-ops", "role": "operator", "projects": ["finance"], "members": ["pboth"]})[0] == 200
+    dev, ops, both = token(s, "pdev"), token(s, "pops"), token(s, "pboth")
+    select = {"selection": {"tasks": ["retail/w/a"], "dates": [DAY]}}
+    for kind in ("run-start", "redo"):
+        status, answer = command(s, dev, kind, dry=True, priority=10, **select)
+        assert status == 403 and answer["error"]["place"] == "args.priority" and "operator" in answer["error"]["message"], (kind, status, answer)
+        assert command(s, dev, kind, dry=True, **select)[0] != 403, kind
+        assert command(s, ops, kind, dry=True, priority=10, **select)[0] != 403, kind
+        # An operator of another project is none of this one.
+        assert command(s, both, kind, dry=True, priority=10, **select)[0] == 403, kind
+        assert command(s, both, kind, dry=True, **select)[0] != 403, kind
+
+
+@test
 def who_asks_for_more_than_his_projects_gets_no_more(s):
     """`within` of the body narrows, and never widens."""
     ann = token(s, "ann")

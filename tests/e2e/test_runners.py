@@ -116,7 +116,7 @@ def http_the_machine_decides_which_addresses_may_be_reached(site):
                 "http://100.64.1.1/", f"http://[64:ff9b::7f00:2]:{port}/",
                 site.web.url + "/inside", site.web.url + "/metadata"):
         done = http(site, url)
-        assert done.status == 1 and done.fatal and "in this machine's egress file" in done.err, (url, done)
+        assert done.status == 1 and done.fatal and "in this machine's egress file, /" in done.err, (url, done)
     assert "file" in http(site, "/file").err and "root:" not in http(site, "/file").out
     # A proxy of the environment is not asked: it would connect for us.
     done = http(site, "/json", env={"http_proxy": "http://127.0.0.9:1"})

@@ -234,8 +234,27 @@ const struct verb verb_peer_approve = { ask,
 	                                .call = "POST /api/v1/peers/{}/approve",
 	                                .prepare = approve_begin,
 	                                .show = approve_show };
+static const struct column refused_columns[] = {
+	{ "Turned away", "peer" },     { "From", "address" }, { "Times", "times" },
+	{ "Last", "last", cell_time }, { "Why", "why" },      { 0 },
+};
+
+/* Below the peers: who was here and was not let in, which no document may tell of. */
+static int peers_show(struct online *o, const struct asked *q, const cJSON *answer)
+{
+	const cJSON *refused = json_get(answer, "refused");
+
+	(void)o;
+	rows_show(q->verb->columns, json_get(answer, "peers"));
+	if (cJSON_GetArraySize(refused) > 0) {
+		putchar('\n');
+		rows_show(refused_columns, refused);
+	}
+	return CLI_OK;
+}
+
 const struct verb verb_peer_list = { ask, .most = WORDS_NONE, .call = "GET /api/v1/peers",
-	                             .member = "peers", .columns = columns };
+	                             .columns = columns, .show = peers_show };
 const struct verb verb_peer_show = {
 	ask, NULL, 1, 1, .call = "GET /api/v1/peers/{}", .columns = columns, .show = peer_show
 };
