@@ -40,7 +40,6 @@
 #include "util/log.h"
 #include "util/own.h"
 #include "util/screen.h"
-#include "wire/identity.h"
 
 #define PEM_BYTES_MAX 65536
 
@@ -330,12 +329,10 @@ static void signals_block(sigset_t *ret)
 static int cgi_main_judge(const void *self, struct err *err)
 {
 	struct cgi cgi = { .param = *(const struct param_cgi *)self }; /* borrows the texts */
-	struct identity own = { 0 };
 	int r = face_check(&cgi, err);
 
 	if (r == 0)
-		r = identity_read(cgi.param.key_file, cgi.param.name, &own, err);
-	identity_wipe(&own);
+		r = net_check(&cgi.param, err);
 	if (r == 0)
 		r = certificates_read(&cgi, err);
 	buf_done(&cgi.certificate);

@@ -141,6 +141,18 @@ int site_open(struct site *s, const struct param_baseserver *p, struct err *err)
 	return r;
 }
 
+int site_check(const struct param_baseserver *p, struct err *err)
+{
+	struct keys *keys = NULL;
+	int r = store_check(p->store, err);
+
+	if (r == 0)
+		r = keys_open(p->keys_file, &keys, err);
+	if (r == 0)
+		keys_close(keys);
+	return r;
+}
+
 void site_close(struct site *s)
 {
 	cluster_close(s->cluster);

@@ -19,6 +19,7 @@
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "wire/enrol.h"
+#include "wire/identity.h"
 
 #define ROUND_US    (250 * US_PER_MS)
 #define SILENCE_MS  10000
@@ -320,6 +321,15 @@ static void net_fini(void *self)
 	client_drop(n->client);
 	asks_fail(n, E_CLOSED, NULL);
 	net__followers_end(n);
+}
+
+int net_check(const struct param_cgi *p, struct err *err)
+{
+	struct identity own = { 0 };
+	int r = identity_read(p->key_file, p->name, &own, err);
+
+	identity_wipe(&own);
+	return r;
 }
 
 int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err)

@@ -23,6 +23,8 @@ struct sight;
 struct param_cgi;
 struct thread;
 
+/* Does its key read? errors as of identity_read() */
+int net_check(const struct param_cgi *p, struct err *err);
 /* Names are resolved here, so this blocks. errors  E_INVALID, E_NOT_FOUND, of the key file */
 int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err);
 void net_free(struct net *n); /* after the thread has stopped; NULL is fine */

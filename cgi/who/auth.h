@@ -4,8 +4,8 @@
  * release began, the state directory has besides `password` (argon2id), an `admin` of this cgi, and
  * `tokens/NAME` (role, SHA-256, created) of those made on this machine, all 0600: they count until
  * the server has a person `admin`. `sessions`: who is signed in, by the SHA-256 of the secret, so
- * that a restart ends nobody's and the file lets nobody in. A mutex guards the state: the HTTP thread
- * asks, the hash thread changes.
+ * that a restart ends nobody's and the file lets nobody in. A mutex guards the state: the HTTP
+ * thread asks, the hash thread changes.
  */
 #ifndef CGI_AUTH_H
 #define CGI_AUTH_H
