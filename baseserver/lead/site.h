@@ -36,7 +36,8 @@ struct site {
  *   errors  E_BUSY another server runs on this directory; E_INVALID, E_IO, those of keys_open()
  *           and cluster_open() */
 int site_open(struct site *s, const struct param_baseserver *p, struct err *err);
-/* Would site_open() take the store's address and the keys? Makes and locks nothing. errors as its */
+/* Would site_open() take the store's address and the keys? It makes and locks nothing. errors
+ * as its */
 int site_check(const struct param_baseserver *p, struct err *err);
 /* The pair that is kept in state_dir; drawn when there is none. errors  E_INVALID, E_IO */
 int site_pair(const struct param_baseserver *p, struct pair *ret, struct err *err);
