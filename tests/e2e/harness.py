@@ -272,8 +272,8 @@ class Site:
         said = []
 
         def ask():
-            for d in (self.base, *self.brokers.values()):
-                if os.path.basename(d.argv[0]) != "baseserver" or d.proc is None or d.proc.poll() is not None:
+            for d in (*vars(self).values(), *self.brokers.values()):
+                if not isinstance(d, Daemon) or os.path.basename(d.argv[0]) != "baseserver" or d.proc is None or d.proc.poll() is not None:
                     continue
                 made = self.run([*d.argv, "admin", "token", name, *words])
                 if made.returncode == 0:
