@@ -35,6 +35,7 @@
 #include "baseserver/model/params.h"
 #include "baseserver/model/turned.h"
 #include "baseserver/net/logkeeper.h"
+#include "baseserver/net/logkeeper_carrier.h"
 #include "baseserver/net/router.h"
 #include "baseserver/net/worker.h"
 #include "baseserver/net/worker_client.h"
@@ -95,6 +96,7 @@ struct daemon {
 	struct outsiders *outsiders;     /* NULL: no provider is set */
 	struct directories *directories; /* NULL: no directory is set */
 	struct logkeeper *logkeeper;
+	struct carrier *shipper, *fetcher; /* NULL: logs have no home */
 	struct commander *commander;
 	struct invites *invites;
 	struct turned *turned;
@@ -207,6 +209,27 @@ static int make_judges(struct daemon *d, struct commander_settings *set, struct 
 	return r;
 }
 
+/* The logkeeper, and who goes to the home of its logs. */
+static int make_logs(struct daemon *d, struct err *err)
+{
+	const struct param_baseserver *p = d->p;
+	struct logkeeper_settings set = settings_of_logkeeper(p);
+	struct carrier_settings cset = { .name = "shipper",
+		                         .url = p->log_home,
+		                         .ca_file = p->log_home_ca_file,
+		                         .secret = p->log_home_secret,
+		                         .timeout_ms = p->log_home_timeout_ms,
+		                         .secrets = d->secrets };
+	int r = p->log_home[0] ? carrier_new(place_of(d, "shipper"), &cset, &d->shipper, err) : 0;
+
+	cset.name = "fetcher";
+	if (r == 0 && p->log_home[0])
+		r = carrier_new(place_of(d, "fetcher"), &cset, &d->fetcher, err);
+	set.ships = d->shipper;
+	set.reads = d->fetcher;
+	return r < 0 ? r : logkeeper_new(place_of(d, "logkeeper"), &set, &d->logkeeper, err);
+}
+
 static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
@@ -215,7 +238,6 @@ static int make_core(struct daemon *d, struct err *err)
 	struct maintainer_settings mset = settings_of_maintainer(p);
 	struct commander_settings cset = settings_of_commander(p);
 	cset.guests = &query_guests;
-	struct logkeeper_settings lset = settings_of_logkeeper(p);
 	int r = definitions_load(d->site->store, p->timezone, p->types_dir, (int)p->infra_max,
 	                         &d->defs, err);
 
@@ -257,7 +279,7 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0)
 		r = make_registrar(d, err);
 	if (r == 0)
-		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
+		r = make_logs(d, err);
 	if (r == 0)
 		r = commander_new(place_of(d, "commander"), d->ledger, d->site->store, &cset,
 		                  &d->commander, err);
@@ -316,7 +338,8 @@ static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 {
 	static const char *const slow[] = { "store",     "registry",  "lead",        "scrub",
 		                            "scrubber",  "forecast",  "forecaster",  "secrets",
-		                            "passwords", "outsiders", "directories", NULL };
+		                            "passwords", "outsiders", "directories", "ship",
+		                            "shipper",   "fetch",     "fetcher",     NULL };
 
 	return p->stall_ms * US_PER_MS * (near_is_one(thread, slow) ? STALL_SLOW : 1);
 }
@@ -335,6 +358,7 @@ static void fill_front(struct daemon *d)
 	f->logkeeper = d->logkeeper;
 	f->logs = d->logkeeper ? logkeeper_actor(d->logkeeper) : NULL;
 	f->survey_logs = logkeeper_survey;
+	f->log_home = logkeeper_home;
 	f->lead = d->lead;
 	f->step_down = lead_step_down;
 	f->scrubber = d->scrubber;
@@ -415,8 +439,9 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 
 static int64_t abort_us(const char *thread)
 {
-	static const char *const waits[] = { "store",     "registry",    "secrets",
-		                             "outsiders", "directories", NULL };
+	static const char *const waits[] = { "store",       "registry", "secrets", "outsiders",
+		                             "directories", "ship",     "shipper", "fetch",
+		                             "fetcher",     NULL };
 
 	return near_is_one(thread, waits) ? ABORT_STORE_US : ABORT_US;
 }
@@ -566,6 +591,8 @@ int daemon_stop(struct daemon *d, struct err *err)
 	if (!d)
 		return 0;
 	registry_halt(d->registry);
+	carrier_stop(d->shipper);
+	carrier_stop(d->fetcher);
 	for (size_t i = d->n_started; i-- > 0;)
 		thread_stop(d->threads[i]);
 	int r = leave_store(d, err);
@@ -580,6 +607,8 @@ int daemon_stop(struct daemon *d, struct err *err)
 	invites_free(d->invites);
 	turned_free(d->turned);
 	logkeeper_free(d->logkeeper);
+	carrier_free(d->shipper);
+	carrier_free(d->fetcher);
 	registry_free(d->registry);
 	registrar_free(d->registrar);
 	params_free(d->params);

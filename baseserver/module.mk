@@ -6,5 +6,5 @@ $(eval $(call objects,core,$(BASESERVER_CORE)))
 # For tests of the worker: what is linked comes from here but for what the test has itself.
 $(eval $(call objects,net,$(filter-out baseserver/main.c baseserver/daemon%,$(BASESERVER_NET))))
 ifneq ($(wildcard baseserver/net/worker_client.c),)
-$(eval $(call program,baseserver,$(BASESERVER_NET),core openid directory etcd wire store logs rt sched util,-lev -lgnutls -lprotobuf-c -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lzstd -lm))
+$(eval $(call program,baseserver,$(BASESERVER_NET),core openid directory etcd wire store logs home rt sched util,-lev -lgnutls -lprotobuf-c -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lzstd -lm))
 endif

@@ -51,7 +51,12 @@ struct logkeeper_settings settings_of_logkeeper(const struct param_baseserver *p
 {
 	return (struct logkeeper_settings){ .dir = p->log_dir,
 		                            .job_bytes_max = p->log_job_bytes_max,
-		                            .retention_us = p->log_retention_days * DAY_US };
+		                            .retention_us = p->log_retention_days * DAY_US,
+		                            .segment_us = p->log_segment_ms * US_PER_MS,
+		                            .home = p->log_home[0] ? p->log_home : NULL,
+		                            .here_us = p->log_here_ms * US_PER_MS,
+		                            .wait_bytes_max = (uint64_t)p->log_home_wait_bytes_max,
+		                            .cache_bytes = (uint64_t)p->log_cache_bytes_max };
 }
 
 struct maintainer_settings settings_of_maintainer(const struct param_baseserver *p)

@@ -78,6 +78,16 @@ struct command_news {
 	enum command_state state;
 };
 
+/* The home of logs (baseserver/net/logkeeper_home.h). */
+struct log_home_figures {
+	bool is_set;
+	int code;                        /* below 0: it is away, for that reason */
+	uint64_t waiting, waiting_bytes; /* segments that are closed and not there */
+	int64_t oldest_us;               /* wall, the last byte of the oldest of them; 0: none */
+	uint64_t far;                    /* segments there */
+	uint64_t shipped, dropped, failures; /* since the start; dropped: lost */
+};
+
 struct front {
 	struct commander *commander;
 	struct ledger *ledger;
@@ -127,6 +137,8 @@ struct front {
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
 	struct actor *logs;
+	/* logkeeper_home(), or NULL. Thread: any. */
+	void (*log_home)(const struct logkeeper *k, struct log_home_figures *ret);
 	struct front_thread {
 		const char *name;
 		struct thread *thread;

@@ -20,6 +20,7 @@
 #include "baseserver/model/front.h"
 #include "baseserver/net/logkeeper_executions.h"
 #include "baseserver/net/logkeeper_files.h"
+#include "baseserver/net/logkeeper_home.h"
 #include "logs/logs.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -28,13 +29,19 @@
 #include "util/log.h"
 #include "util/own.h"
 
-enum { READ_MAX = 262144, TURN_BYTES_MAX = 4 << 20 };
+enum { READ_MAX = 262144, TURN_BYTES_MAX = 4 << 20, PARKED_MAX = 256, PARKED_TIMES_MAX = 8192 };
 #define RETAIN_EVERY_US (3600 * US_PER_S)
+#define TEND_EVERY_US   (60 * US_PER_S)
 
 struct follower {
 	struct follower *next;
 	struct log_get *get; /* its offset moves on; its name is whole */
 	bool is_due;         /* there may be more for it */
+};
+
+struct parked {
+	struct parked *next;
+	struct log_get *get;
 };
 
 struct logkeeper {
@@ -43,7 +50,13 @@ struct logkeeper {
 	int dir_fd;
 	bool has_files; /* of an earlier release */
 	struct logs *logs;
+	struct keeper_home *home;   /* NULL: there is none */
+	int64_t alarm_us, files_us; /* mono: the next alarm; the next look at files of before */
 	struct follower *followers;
+	struct parked *parked; /* questions that wait for the home */
+	size_t n_parked;
+	int unread_code; /* below 0: what is missed now cannot be had, unread_text says why */
+	char unread_text[128];
 	struct log_put *waiting, **waiting_tail; /* for the sync of this turn */
 	size_t waiting_bytes;
 	bool has_claims; /* that nobody waits for */
@@ -62,6 +75,12 @@ uint32_t log_stream_of(uint32_t number)
 	}
 }
 
+/* Something that stands in the home alone was wanted since the last question. */
+static bool keeper_missed(struct logkeeper *k)
+{
+	return k->home && keeper_home_miss(k->home);
+}
+
 static struct log_id id_of(const struct log_name *n)
 {
 	return (struct log_id){ n->key, n->generation, n->attempt, n->token, n->stream };
@@ -74,45 +93,6 @@ static bool same_attempt(const struct log_name *a, const struct log_name *b)
 }
 
 /* --- chunks in --- */
-
-/* Files of an earlier release become logs of the execution that printed them. What a crash left of
- * both is moved once more, and changes nothing. */
-static int move_files(struct logkeeper *k, const struct log_name *name)
-{
-	struct log_files_owner owner;
-	struct log_name n = *name;
-	uint8_t *data;
-	int r = 0;
-
-	if (!k->has_files || !log_files_has(k->dir_fd, name, &owner))
-		return 0;
-	data = mem_new(READ_MAX);
-	n.token = owner.token;
-	for (n.stream = 1; r == 0 && n.stream <= 2; n.stream++) {
-		struct log_facts f = { .bytes = 0 };
-		struct log_id id = id_of(&n);
-		uint64_t offset = logs_find(k->logs, &id, &f) == 0 ? f.bytes : 0;
-		size_t bytes = 1;
-		bool is_end = false;
-
-		while (r == 0 && bytes > 0) {
-			r = log_files_read(k->dir_fd, &n, &offset,
-			                   (struct log_room){ data, READ_MAX }, &bytes, &is_end);
-			struct log_piece p = { id,     owner.broker,        offset, data, bytes,
-				               is_end, actor_wall_us(k->me) };
-			if (r == 0 && (bytes || is_end))
-				r = logs_append(k->logs, &p);
-			offset += bytes;
-		}
-		r = r == E_NOT_FOUND ? 0 : r; /* it printed nothing there */
-	}
-	free(data);
-	if (r == 0)
-		r = logs_commit(k->logs);
-	if (r == 0)
-		log_files_remove(k->dir_fd, name);
-	return r;
-}
 
 /* Whether that broker has begun a log of this execution. */
 static bool has_begun(struct logkeeper *k, const struct log_put *p)
@@ -174,11 +154,14 @@ static int take_chunk(struct logkeeper *k, struct log_put *p)
 
 static int judge_put(struct logkeeper *k, const struct log_put *p)
 {
-	int r = move_files(k, &p->name);
+	int r = k->has_files ? log_files_move(k->dir_fd, k->logs, &p->name, actor_wall_us(k->me))
+	                     : 0;
 
 	if (r < 0)
 		return r;
-	return p->rule == LOG_TAIL && !has_begun(k, p) ? E_STALE : 0;
+	if (p->rule != LOG_TAIL || has_begun(k, p))
+		return 0;
+	return keeper_missed(k) ? E_AGAIN : E_STALE;
 }
 
 static void answer_put(struct log_put *p)
@@ -264,6 +247,8 @@ static void on_put(struct letter *l, void *self)
 		log_debug("log.refused", "token=%" PRIx64 " code=%s", p->token, err_name(p->code));
 	else if (r == E_FULL || r == E_IO)
 		lose_turn(k, r);
+	else if (p->code == E_AGAIN)
+		keeper_missed(k); /* it is fetched: the sender comes again */
 	log_debug("logkeeper.put", "task=%u run_date=%lld end=%d code=%d", p->name.key.task,
 	          (long long)p->name.key.run_date, p->end, p->code);
 	if (p->code == 0)
@@ -362,13 +347,23 @@ static void read_range(struct logkeeper *k, struct log_get *g)
 		snprintf(g->text, sizeof g->text, "%.*s", (int)sizeof g->text - 1,
 		         g->code == E_NOT_FOUND || !err.text[0] ? "no log of this attempt"
 		                                                : err.text);
-	if (g->code < 0 && g->code != E_NOT_FOUND)
+	if (g->code < 0 && g->code != E_NOT_FOUND && g->code != E_AGAIN)
 		log_error("log.unread", "task=%u code=%s text=\"%s\"", g->name.key.task,
 		          err_name(g->code), g->text);
 }
 
-/* One answer; a follower keeps its request, with the offset moved on. */
-static void logkeeper_give(struct logkeeper *k, struct log_get *g)
+/* What it wants stands in the home alone. True: it is not answered, it is on its way here. */
+static bool is_away(struct logkeeper *k, struct log_get *a)
+{
+	if (a->code != E_AGAIN || !keeper_missed(k))
+		return false;
+	snprintf(a->text, sizeof a->text, "%s", k->unread_text);
+	return k->unread_code == 0;
+}
+
+/* One answer; a follower keeps its request, with the offset moved on. False: what comes next is on
+ * its way from the home. */
+static bool logkeeper_give(struct logkeeper *k, struct log_get *g)
 {
 	bool more = true;
 
@@ -378,6 +373,10 @@ static void logkeeper_give(struct logkeeper *k, struct log_get *g)
 
 		*a = *g;
 		read_range(k, a);
+		if (is_away(k, a)) {
+			log_get_free(a);
+			return false;
+		}
 		g->end = a->end || a->code < 0;
 		g->offset = a->offset + a->bytes;
 		more = a->bytes == READ_MAX && g->follow && !g->end;
@@ -387,14 +386,14 @@ static void logkeeper_give(struct logkeeper *k, struct log_get *g)
 		    actor_post_credit(a->reply_to, &a->letter) < 0)
 			log_get_free(a);
 	}
+	return true;
 }
 
 static void feed_followers(struct logkeeper *k)
 {
 	for (struct follower **at = &k->followers, *f; (f = *at);) {
 		if (f->is_due)
-			logkeeper_give(k, f->get);
-		f->is_due = false;
+			f->is_due = !logkeeper_give(k, f->get);
 		if (!f->get->end) {
 			at = &f->next;
 			continue;
@@ -415,6 +414,16 @@ static void on_turn(void *self)
 
 static void logkeeper_cancel(struct logkeeper *k, uint32_t session, uint64_t id)
 {
+	for (struct parked **at = &k->parked, *p; (p = *at);) {
+		if (p->get->session == session && (id == 0 || p->get->id == id)) {
+			*at = p->next;
+			k->n_parked--;
+			log_get_free(p->get);
+			free(p);
+		} else {
+			at = &p->next;
+		}
+	}
 	for (struct follower **at = &k->followers, *f; (f = *at);) {
 		if (f->get->session == session && (id == 0 || f->get->id == id)) {
 			*at = f->next;
@@ -462,6 +471,36 @@ static void files_known(struct logkeeper *k, struct log_get *g)
 	}
 }
 
+static void answer_none(struct log_get *g)
+{
+	g->letter.deliver = g->answered;
+	if (actor_post_credit(g->reply_to, &g->letter) < 0)
+		log_get_free(g);
+}
+
+/* Until what it wants is here. */
+static void park(struct logkeeper *k, struct log_get *g)
+{
+	bool is_over = g->parked++ >= PARKED_TIMES_MAX;
+
+	if (k->unread_code < 0 || k->n_parked == PARKED_MAX || is_over) {
+		g->code = is_over ? E_LIMIT : E_AGAIN;
+		g->end = true;
+		snprintf(g->text, sizeof g->text, "%s",
+		         k->unread_code < 0 ? k->unread_text
+		         : is_over          ? "this log stands in more segments of the home than "
+		                              "log_cache_bytes_max has room for"
+		                            : "too many ask for logs of the home, try again");
+		answer_none(g);
+		return;
+	}
+	struct parked *p = mem_new(sizeof *p);
+	p->get = g;
+	p->next = k->parked;
+	k->parked = p;
+	k->n_parked++;
+}
+
 /* Asked by an execution's number, or for the list of them. False: it is answered. */
 static bool executions_asked(struct logkeeper *k, struct log_get *g)
 {
@@ -469,6 +508,11 @@ static bool executions_asked(struct logkeeper *k, struct log_get *g)
 	size_t n = logs_of(k->logs, g->name.key, &all);
 	bool found = g->execution == 0;
 
+	if (keeper_missed(k)) { /* executions in the home may be left out */
+		free(all);
+		park(k, g);
+		return false;
+	}
 	if (g->list)
 		g->n_known = log_executions_list(all, n, &g->name, &g->known);
 	else if (g->execution)
@@ -481,14 +525,48 @@ static bool executions_asked(struct logkeeper *k, struct log_get *g)
 		return true;
 	if (!found) {
 		g->code = E_NOT_FOUND;
-		snprintf(g->text, sizeof g->text, "no execution %u is kept of this attempt",
-		         g->execution);
+		snprintf(g->text, sizeof g->text, "no execution %u is kept of this attempt", g->execution);
 	}
 	g->end = true;
-	g->letter.deliver = g->answered;
-	if (actor_post_credit(g->reply_to, &g->letter) < 0)
-		log_get_free(g);
+	answer_none(g);
 	return false;
+}
+
+static void answer_get(struct logkeeper *k, struct log_get *g)
+{
+	bool is_asked = !g->is_judged && (g->execution || g->list);
+
+	if (is_asked && !executions_asked(k, g))
+		return;
+	if (!g->is_judged)
+		g->is_of_one = g->name.token != 0;
+	g->is_judged = true;
+	struct log_name name = g->name;
+	bool is_found = find_log(k, &name);
+
+	if (keeper_missed(k)) { /* what was found may not be the last one */
+		park(k, g);
+		return;
+	}
+	if (!is_found) {
+		say_none(k, g);
+		g->end = g->name.generation && g->name.attempt;
+		answer_none(g);
+		return;
+	}
+	g->name = name;
+	if (!logkeeper_give(k, g)) {
+		park(k, g);
+		return;
+	}
+	if (!g->follow || g->end) {
+		log_get_free(g);
+		return;
+	}
+	struct follower *f = mem_new(sizeof *f);
+	f->get = g;
+	f->next = k->followers;
+	k->followers = f;
 }
 
 /* Is anything of it not synced yet? Only then a reader has the turn synced: one that reads much,
@@ -506,35 +584,40 @@ static void on_get(struct letter *l, void *self)
 {
 	struct logkeeper *k = self;
 	struct log_get *g = (struct log_get *)l;
+	struct logs_miss before;
 
 	CHECK(actor_here(k->me));
 	if (is_waiting(k, g->name.key)) /* what is read is on the disk */
 		settle(k);
+	logs_miss(k->logs, &before);
 	if (g->cancel) {
 		logkeeper_cancel(k, g->session, g->id);
 		log_get_free(g);
 		return;
 	}
-	if ((g->execution || g->list) && !executions_asked(k, g))
-		return;
-	g->is_of_one = g->name.token != 0;
-	if (!find_log(k, &g->name)) {
-		say_none(k, g);
-		g->end = g->name.generation && g->name.attempt;
-		g->letter.deliver = g->answered;
-		if (actor_post_credit(g->reply_to, l) < 0)
-			log_get_free(g);
-		return;
+	answer_get(k, g);
+}
+
+/* Something came from the home, or cannot be had now: who waits asks again. */
+static void on_fetched(void *ctx, int code, const char *text)
+{
+	struct logkeeper *k = ctx;
+	struct parked *all = k->parked, *next;
+
+	k->unread_code = code;
+	if (code < 0)
+		snprintf(k->unread_text, sizeof k->unread_text,
+		         "the home of logs does not give it: %.90s",
+		         text[0] ? text : err_text(code));
+	k->parked = NULL;
+	k->n_parked = 0;
+	for (struct parked *p = all; p; p = next) {
+		next = p->next;
+		answer_get(k, p->get);
+		free(p);
 	}
-	logkeeper_give(k, g);
-	if (!g->follow || g->end) {
-		log_get_free(g);
-		return;
-	}
-	struct follower *f = mem_new(sizeof *f);
-	f->get = g;
-	f->next = k->followers;
-	k->followers = f;
+	feed_followers(k);
+	k->unread_code = 0;
 }
 
 void log_get_free(struct log_get *g)
@@ -563,18 +646,43 @@ int logkeeper_get(struct logkeeper *k, struct log_get *g)
 
 /* --- retention --- */
 
+static void alarm_by(void *ctx, int64_t at_us)
+{
+	struct logkeeper *k = ctx;
+
+	if (at_us >= k->alarm_us)
+		return;
+	k->alarm_us = at_us;
+	actor_alarm(k->me, at_us);
+}
+
 static void on_alarm(void *self)
 {
 	struct logkeeper *k = self;
+	int64_t mono_us = actor_mono_us(k->me);
 	int64_t now_us = actor_wall_us(k->me), before_us = now_us - k->set.retention_us;
+	int64_t every_us = k->home ? TEND_EVERY_US : RETAIN_EVERY_US;
 
 	settle(k);
 	logs_tend(k->logs, now_us);
 	logs_retain(k->logs, before_us);
-	if (log_files_any(k->dir_fd))
-		log_files_retain(k->dir_fd, before_us / US_PER_S);
-	k->has_files = log_files_any(k->dir_fd);
-	actor_alarm(k->me, actor_mono_us(k->me) + RETAIN_EVERY_US);
+	if (mono_us >= k->files_us) {
+		if (log_files_any(k->dir_fd))
+			log_files_retain(k->dir_fd, before_us / US_PER_S);
+		k->has_files = log_files_any(k->dir_fd);
+		k->files_us = mono_us + RETAIN_EVERY_US;
+	}
+	k->alarm_us = ALARM_OFF;
+	alarm_by(k, mono_us + (k->set.segment_us < every_us ? k->set.segment_us : every_us));
+	if (k->home)
+		keeper_home_tend(k->home);
+}
+
+void logkeeper_home(const struct logkeeper *k, struct log_home_figures *ret)
+{
+	*ret = (struct log_home_figures){ .is_set = false };
+	if (k->home)
+		keeper_home_figures(k->home, ret);
 }
 
 void logkeeper_survey(void *self, struct log_survey *ret)
@@ -609,9 +717,11 @@ static void on_told(void *ctx, const char *what, const char *text)
 
 static int logkeeper_init(void *self, struct actor *me, struct err *err)
 {
-	(void)self;
+	struct logkeeper *k = self;
+
 	(void)err;
-	actor_alarm(me, actor_mono_us(me) + 60 * US_PER_S);
+	k->alarm_us = ALARM_OFF;
+	alarm_by(k, actor_mono_us(me) + (k->home ? 0 : 60 * US_PER_S));
 	return 0;
 }
 
@@ -632,20 +742,29 @@ int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,
 	if (fd < 0)
 		return err_sys(err, E_IO, errno, "%s", set->dir);
 	struct logkeeper *k = mem_new(sizeof *k);
-	char *dir = mem_fmt("%s/segments", set->dir);
-	struct logs_settings lset = { .dir = dir, .told = on_told, .ctx = k };
+	char *dir = mem_fmt("%s/segments", set->dir), *cache = mem_fmt("%s/cache", set->dir);
+	struct logs_settings lset = { .dir = dir,
+		                      .segment_age_us = set->segment_us,
+		                      .told = on_told,
+		                      .ctx = k,
+		                      .cache_dir = set->home ? cache : NULL,
+		                      .cache_bytes = set->cache_bytes };
 	k->set = *set;
 	k->dir_fd = fd;
 	k->has_files = log_files_any(fd);
 	waiting_clear(k);
 	r = logs_open(&lset, &k->logs, err);
 	free(dir);
+	free(cache);
 	if (r < 0) {
 		close(fd);
 		free(k);
 		return r;
 	}
 	k->me = actor_new(th, &ops, k);
+	const struct keeper_home_start hs = { k->me, k->logs, &k->set, k, on_fetched, alarm_by };
+	if (set->home)
+		k->home = keeper_home_new(&hs);
 	*ret_keeper = k;
 	return 0;
 }
@@ -664,6 +783,12 @@ void logkeeper_free(struct logkeeper *k)
 		next = p->next;
 		free(p);
 	}
+	for (struct parked *p = k->parked, *next; p; p = next) {
+		next = p->next;
+		log_get_free(p->get);
+		free(p);
+	}
+	keeper_home_free(k->home);
 	logs_close(k->logs);
 	close(k->dir_fd);
 	free(k);

@@ -16,6 +16,8 @@
 #include "sched/instance.h"
 
 struct err;
+struct carrier;
+struct log_home_figures;
 struct logkeeper;
 struct thread;
 
@@ -23,6 +25,13 @@ struct logkeeper_settings {
 	const char *dir;       /* borrowed; made with 0700 */
 	int64_t job_bytes_max; /* of records, or of each stream; what is beyond is dropped */
 	int64_t retention_us;
+	int64_t segment_us; /* a segment is closed when it is so old */
+	/* The home of closed segments; NULL: they stay here. */
+	const char *home;              /* its address */
+	struct carrier *ships, *reads; /* borrowed */
+	int64_t here_us;               /* how long what is there stays here, too */
+	uint64_t wait_bytes_max;       /* of closed segments that are not there */
+	uint64_t cache_bytes;          /* of what is fetched from there */
 };
 
 /* Which output: one stream of one execution of an attempt. */
@@ -91,8 +100,10 @@ struct log_get {
 	bool list;               /* no bytes: which executions there are */
 	struct log_known *known; /* answer of `list`: heap, n_known */
 	size_t n_known;
-	bool is_of_one; /* the logkeeper's: it named an execution, and stays with it */
-	bool end;       /* answer: nothing follows what was given */
+	bool is_of_one;  /* the logkeeper's: it named an execution, and stays with it */
+	uint32_t parked; /* the logkeeper's: how often it waited for the home */
+	bool is_judged;  /* the logkeeper's: which execution is meant is known */
+	bool end;        /* answer: nothing follows what was given */
 	int code;
 	char text[128];
 	uint8_t *data; /* answer: heap */
@@ -117,6 +128,8 @@ struct log_survey;
  * `self`: the logkeeper. Thread: its own. */
 enum { LOGKEEPER_SURVEY_MS = 2000 };
 void logkeeper_survey(void *self, struct log_survey *ret);
+/* What is in the home and what waits for it; is_set false: there is none. Thread: any. */
+void logkeeper_home(const struct logkeeper *k, struct log_home_figures *ret);
 int logkeeper_put(struct logkeeper *k, struct log_put *p); /* thread: any */
 int logkeeper_get(struct logkeeper *k, struct log_get *g); /* thread: any */
 

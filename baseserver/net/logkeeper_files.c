@@ -16,6 +16,7 @@
 #include "baseserver/model/front.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/alloc.h"
 #include "util/err.h"
 
 enum { PATH_BYTES = 160, TOKEN_HEX = 16, OWNER_BYTES = 32 };
@@ -267,4 +268,48 @@ void log_files_survey(int dir_fd, int64_t until_us, struct log_survey *s)
 	}
 	if (d)
 		closedir(d);
+}
+
+enum { MOVE_BYTES = 262144 };
+
+/* Files of an earlier release become logs of the execution that printed them. What a crash left of
+ * both is moved once more, and changes nothing. */
+int log_files_move(int dir_fd, struct logs *logs, const struct log_name *name, int64_t now_us)
+{
+	struct log_files_owner owner;
+	struct log_name n = *name;
+	uint8_t *data;
+	int r = 0;
+
+	if (!log_files_has(dir_fd, name, &owner))
+		return 0;
+	data = mem_new(MOVE_BYTES);
+	n.token = owner.token;
+	for (n.stream = 1; r == 0 && n.stream <= 2; n.stream++) {
+		struct log_facts f = { .bytes = 0 };
+		struct log_id id = { n.key, n.generation, n.attempt, n.token, n.stream };
+		int found = logs_find(logs, &id, &f);
+		uint64_t offset = found == 0 ? f.bytes : 0;
+		size_t bytes = 1;
+		bool is_end = false;
+
+		r = found == E_AGAIN ? found : 0;
+		while (r == 0 && bytes > 0) {
+			r = log_files_read(dir_fd, &n, &offset,
+			                   (struct log_room){ data, MOVE_BYTES }, &bytes, &is_end);
+			struct log_piece p = {
+				id, owner.broker, offset, data, bytes, is_end, now_us
+			};
+			if (r == 0 && (bytes || is_end))
+				r = logs_append(logs, &p);
+			offset += bytes;
+		}
+		r = r == E_NOT_FOUND ? 0 : r; /* it printed nothing there */
+	}
+	free(data);
+	if (r == 0)
+		r = logs_commit(logs);
+	if (r == 0)
+		log_files_remove(dir_fd, name);
+	return r;
 }

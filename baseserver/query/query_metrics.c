@@ -15,6 +15,7 @@
 #include "baseserver/sort/broker.h"
 #include "baseserver/sort/sorter.h"
 #include "rt/thread.h"
+#include "util/clock.h"
 #include "util/json_put.h"
 #include "util/self.h"
 
@@ -251,6 +252,24 @@ static void put_workers(const struct front *f, struct buf *out)
 	meter_one(out, M_UNPROVEN, (int64_t)unproven);
 }
 
+static void put_log_home(const struct front *f, struct buf *out)
+{
+	struct log_home_figures h = { .is_set = false };
+	int64_t now_us = clock_wall_us(&clock_machine);
+
+	if (f->log_home)
+		f->log_home(f->logkeeper, &h);
+	meter_one(out, M_LOG_HOME_UP, h.code == 0);
+	meter_one(out, M_LOG_HOME_WAITING, (int64_t)h.waiting);
+	meter_one(out, M_LOG_HOME_WAITING_BYTES, (int64_t)h.waiting_bytes);
+	meter_one(out, M_LOG_HOME_WAITING_AGE,
+	          h.oldest_us && h.oldest_us < now_us ? now_us - h.oldest_us : 0);
+	meter_one(out, M_LOG_HOME_SEGMENTS, (int64_t)h.far);
+	meter_one(out, M_LOG_HOME_SHIPPED, (int64_t)h.shipped);
+	meter_one(out, M_LOG_HOME_FAILURES, (int64_t)h.failures);
+	meter_one(out, M_LOG_HOME_LOST, (int64_t)h.dropped);
+}
+
 static void put_ledger(const struct query *q, struct buf *out)
 {
 	const struct ledger_timings *t = ledger_timings(commander_ledger(q->c));
@@ -318,6 +337,7 @@ void query__metrics(struct query *q)
 			          LABELS("state", state_name((enum state)s)));
 	meter_close(out);
 	put_workers(f, out);
+	put_log_home(f, out);
 	put_threads(f, actor_mono_us(commander_actor(q->c)), out);
 	for (enum meter m = M_DISK_FREE; m <= M_DISK; m++) {
 		meter_open(out, m);

@@ -209,6 +209,35 @@ static bool print_aside(const struct patient *p, struct buf *out)
 }
 
 /* What is wrong, a line each. Returns what it amounts to. */
+/* Logs of jobs wait for their home, or were lost for want of it. */
+static bool print_log_home(const struct front *f, struct buf *out)
+{
+	struct log_home_figures h = { .is_set = false };
+	char text[200];
+
+	if (f && f->log_home)
+		f->log_home(f->logkeeper, &h);
+	if (!h.is_set || (h.code == 0 && h.dropped == 0))
+		return false;
+	if (h.code < 0) {
+		snprintf(text, sizeof text,
+		         "the home of jobs' logs does not take or give them (%s): %llu segments "
+		         "wait, "
+		         "%llu bytes",
+		         err_text(h.code), (unsigned long long)h.waiting,
+		         (unsigned long long)h.waiting_bytes);
+		put_text(out, NULL, text);
+	}
+	if (h.dropped) {
+		snprintf(text, sizeof text,
+		         "%llu segments of jobs' logs are lost: more than log_home_wait_bytes_max "
+		         "waited for their home",
+		         (unsigned long long)h.dropped);
+		put_text(out, NULL, text);
+	}
+	return true;
+}
+
 static const char *print_problems(const struct patient *p, struct buf *out)
 {
 	uint64_t room = free_bytes(p->front);
@@ -240,11 +269,12 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 	if (p->keeperless)
 		print_keeperless(p, out);
 	bool unsaid = print_unsaid(p, out), aside = print_aside(p, out);
-	bool unasked = print_unasked(p, out);
+	bool unasked = print_unasked(p, out), homeless = print_log_home(p->front, out);
 	put_close(out, ']');
 	if (fig.store_down || stalls || scrub.is_damaged)
 		return "failing";
-	return low || off || fig.lacks_days || p->keeperless || unsaid || aside || unasked
+	return low || off || fig.lacks_days || p->keeperless || unsaid || aside || unasked ||
+	                       homeless
 	               ? "degraded"
 	               : "ok";
 }

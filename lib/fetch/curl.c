@@ -1,8 +1,10 @@
-/* libcurl's home: pages of an OpenID provider, answers of a vault. What it is sent and told may be
- * secret: nothing is logged, and the caller wipes its own. */
+/* libcurl's home: pages of an OpenID provider, answers of a vault, objects of a store of objects.
+ * What it is sent and told may be secret: nothing is logged, and the caller wipes its own. A
+ * session keeps connections, and nothing else: each call sets all options anew. */
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "fetch/fetch.h"
@@ -25,6 +27,38 @@ static size_t curl_take(char *data, size_t size, size_t n, void *ctx)
 	}
 	buf_put(t->to, data, size * n);
 	return size * n;
+}
+
+/* One line of the answer's head. A redirect or an interim answer has a head of its own before. */
+static size_t curl_head(char *line, size_t size, size_t n, void *ctx)
+{
+	static const char name[] = "etag:";
+	struct fetch_said *said = ctx;
+	size_t bytes = size * n, at = sizeof name - 1;
+
+	if (bytes > 5 && strncasecmp(line, "HTTP/", 5) == 0)
+		said->etag[0] = '\0';
+	if (bytes <= at || strncasecmp(line, name, at) != 0)
+		return bytes;
+	while (at < bytes && (line[at] == ' ' || line[at] == '"'))
+		at++;
+	size_t len = 0;
+	while (at + len < bytes && !strchr("\"\r\n", line[at + len]))
+		len++;
+	if (len < sizeof said->etag) {
+		memcpy(said->etag, line + at, len);
+		said->etag[len] = '\0';
+	}
+	return bytes;
+}
+
+static int curl_stops(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	(void)a;
+	(void)b;
+	(void)c;
+	(void)d;
+	return atomic_load((const atomic_bool *)ctx);
 }
 
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
@@ -50,6 +84,21 @@ static int headers_make(const struct fetch_ask *ask, struct curl_slist **ret, st
 	return 0;
 }
 
+static void set_method(CURL *easy, const struct fetch_ask *ask)
+{
+	if (!ask->method)
+		return;
+	if (strcmp(ask->method, "HEAD") == 0) {
+		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+		return;
+	}
+	if (ask->body) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body_bytes);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body);
+	}
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, ask->method);
+}
+
 static void set_all(CURL *easy, const struct fetch_ask *ask, struct taking *t, char *error)
 {
 	curl_easy_setopt(easy, CURLOPT_URL, ask->url);
@@ -68,8 +117,22 @@ static void set_all(CURL *easy, const struct fetch_ask *ask, struct taking *t, c
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
 	if (ask->form)
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->form);
+	set_method(easy, ask);
+	if (ask->stop) {
+		curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, curl_stops);
+		curl_easy_setopt(easy, CURLOPT_XFERINFODATA, (void *)(uintptr_t)ask->stop);
+	}
+	if (ask->said) {
+		*ask->said = (struct fetch_said){ .length = -1 };
+		curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, curl_head);
+		curl_easy_setopt(easy, CURLOPT_HEADERDATA, ask->said);
+	}
 	if (ask->user) {
-		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		if (ask->sign)
+			curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, ask->sign);
+		else
+			curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		curl_easy_setopt(easy, CURLOPT_USERNAME, ask->user);
 		curl_easy_setopt(easy, CURLOPT_PASSWORD, ask->secret);
 	}
@@ -84,6 +147,8 @@ static int code_of(CURLcode code)
 	switch (code) {
 	case CURLE_OPERATION_TIMEDOUT:
 		return E_TIMEOUT;
+	case CURLE_ABORTED_BY_CALLBACK:
+		return E_CLOSED;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_CACERT_BADFILE:
@@ -93,26 +158,48 @@ static int code_of(CURLcode code)
 	}
 }
 
+static void *session_open(void)
+{
+	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_easy_init() : NULL;
+}
+
+static void session_close(void *session)
+{
+	curl_easy_cleanup(session);
+}
+
 static int curl_fetch(const struct fetch_ask *ask, long *ret_status, struct buf *ret_body,
                       struct err *err)
 {
 	struct taking t = { ret_body, ask->max, false };
 	char error[CURL_ERROR_SIZE] = "";
 	struct curl_slist *headers;
-	CURL *easy;
 	CURLcode code;
 	int r = headers_make(ask, &headers, err);
 
 	if (r < 0)
 		return r;
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(easy = curl_easy_init()))
+	CURL *easy = ask->session ? ask->session : session_open();
+	if (!easy) {
+		curl_slist_free_all(headers);
 		return err_set(err, E_NOMEM, "libcurl does not start");
+	}
+	if (ask->session)
+		curl_easy_reset(easy); /* what it keeps are connections */
 	set_all(easy, ask, &t, error);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 	code = curl_easy_perform(easy);
 	if (code == CURLE_OK)
 		curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, ret_status);
-	curl_easy_cleanup(easy);
+	if (code == CURLE_OK && ask->said) {
+		curl_off_t length = -1;
+		curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+		ask->said->length = length;
+	}
+	if (ask->session)
+		curl_easy_reset(easy); /* it points to nothing of this call, its secret is gone */
+	else
+		session_close(easy);
 	curl_slist_free_all(headers);
 	if (t.is_too_big)
 		return err_set(err, E_TOO_BIG, "the answer has more than %zu bytes", ask->max);
@@ -127,4 +214,6 @@ __attribute__((visibility("default"))) const struct fetch_ops sirdar_fetch = {
 	.abi = FETCH_ABI,
 	.ask_size = sizeof(struct fetch_ask),
 	.fetch = curl_fetch,
+	.session_open = session_open,
+	.session_close = session_close,
 };

@@ -1,4 +1,5 @@
-/* The segments of a directory: NUMBER.seg and beside each its index, NUMBER.idx.
+/* The segments of a directory: NUMBER.seg and beside each its index, NUMBER.idx; of those that are
+ * in a home a NAME.top (far.c).
  *
  * At the start each index is held against its segment (size, number, checksums of head and
  * filter); where it does not fit the segment is read again. The last one may end torn, and is
@@ -26,11 +27,12 @@
 
 /* --- opening --- */
 
-static int by_number(const void *a, const void *b)
+static struct segment *own_segment(struct logs *l, uint32_t number)
 {
-	const struct segment *x = *(struct segment *const *)a, *y = *(struct segment *const *)b;
-
-	return x->number < y->number ? -1 : x->number > y->number;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->segments[i]->origin == l->origin && l->segments[i]->number == number)
+			return l->segments[i];
+	return NULL;
 }
 
 static void list_segments(struct logs *l, DIR *d)
@@ -43,17 +45,17 @@ static void list_segments(struct logs *l, DIR *d)
 		/* An index that a crash left half written. */
 		if (!l->set.is_read_only && n > 4 && strcmp(e->d_name + n - 4, ".tmp") == 0)
 			unlinkat(dirfd(d), e->d_name, 0);
-		if (end != e->d_name + 8 || strcmp(end, ".seg") != 0)
+		if (logs__far_list(l, e->d_name) || end != e->d_name + 8 ||
+		    strcmp(end, ".seg") != 0)
 			continue;
-		struct segment *s = mem_new(sizeof *s);
-		s->number = (uint32_t)number;
-		l->segments = mem_room(l->segments, &l->cap, l->n + 1, sizeof *l->segments);
-		l->segments[l->n++] = s;
-		if (s->number >= l->next)
-			l->next = s->number + 1;
+		struct segment *s = own_segment(l, (uint32_t)number);
+		if (!s)
+			logs__segment_add(l, s = logs__segment_new(l, l->origin, (uint32_t)number));
+		s->is_here = true;
 	}
-	if (l->n)
-		qsort(l->segments, l->n, sizeof *l->segments, by_number);
+	for (size_t i = 0; i < l->n; i++)
+		if (l->segments[i]->origin == l->origin && l->segments[i]->number >= l->next)
+			l->next = l->segments[i]->number + 1;
 }
 
 static int remake(struct logs *l, struct segment *s, int fd, int64_t made_us, bool is_last)
@@ -78,7 +80,8 @@ static int remake(struct logs *l, struct segment *s, int fd, int64_t made_us, bo
 
 static bool index_fits(struct logs *l, struct segment *s)
 {
-	int fd = logs__file(l, s->number, true);
+	disk_index_done(&s->disk); /* of its top, when it is in a home */
+	int fd = logs__file(l, s, true);
 
 	if (fd < 0 || disk_index_load(fd, &s->disk) < 0)
 		return false;
@@ -91,8 +94,10 @@ static bool index_fits(struct logs *l, struct segment *s)
 /* False: nothing of it can be used. */
 static bool load_segment(struct logs *l, struct segment *s, bool is_last)
 {
+	if (!s->is_here)
+		return true;
 	uint8_t head[SEGMENT_HEAD_BYTES];
-	int fd = logs__file(l, s->number, false);
+	int fd = logs__file(l, s, false);
 	uint32_t number = 0;
 	int64_t made_us = 0;
 	struct stat st;
@@ -111,17 +116,6 @@ static bool load_segment(struct logs *l, struct segment *s, bool is_last)
 	return index_fits(l, s) || remake(l, s, fd, made_us, is_last) == 0;
 }
 
-static void remove_files(struct logs *l, uint32_t number)
-{
-	char path[PATH_MAX_BYTES];
-
-	logs__forget(l, number);
-	logs__path(l, number, true, path);
-	unlink(path);
-	logs__path(l, number, false, path);
-	unlink(path);
-}
-
 static void load_segments(struct logs *l)
 {
 	size_t kept = 0;
@@ -136,7 +130,7 @@ static void load_segments(struct logs *l)
 		}
 		/* Made and never written to. */
 		if (s->bytes <= SEGMENT_HEAD_BYTES && !l->set.is_read_only)
-			remove_files(l, s->number);
+			logs__remove_files(l, s);
 		logs__segment_free(s);
 	}
 	l->n = kept;
@@ -165,11 +159,17 @@ int logs_open(const struct logs_settings *set, struct logs **ret, struct err *er
 	l->fd = -1;
 	for (size_t i = 0; i < FILES_OPEN; i++)
 		l->files[i].fd = -1;
-	list_segments(l, d);
+	r = logs__far_open(l, err);
+	if (r == 0) {
+		list_segments(l, d);
+		load_segments(l);
+	}
 	closedir(d);
-	load_segments(l);
-	*ret = l;
-	return 0;
+	if (r < 0)
+		logs_close(l);
+	else
+		*ret = l;
+	return r;
 }
 
 void logs_close(struct logs *l)
@@ -190,16 +190,12 @@ void logs_close(struct logs *l)
 	packer_free(l->packer);
 	free(l->was);
 	free(l->segments);
+	free(l->cache);
 	free(l->dir);
 	free(l);
 }
 
 /* --- as a whole --- */
-
-static const struct index_head *head_of(const struct segment *s)
-{
-	return s->mem ? &s->mem->head : &s->disk.head;
-}
 
 size_t logs_retain(struct logs *l, int64_t before_us)
 {
@@ -208,24 +204,17 @@ size_t logs_retain(struct logs *l, int64_t before_us)
 	for (size_t i = 0; i < l->n; i++) {
 		struct segment *s = l->segments[i];
 
-		if (s == l->open || head_of(s)->last_us >= before_us) {
+		if (s == l->open || logs__head(s)->last_us >= before_us || (s->far && l->cache)) {
 			l->segments[kept++] = s;
 			continue;
 		}
-		remove_files(l, s->number);
+		logs__top_remove(l, s); /* of a home that there was */
+		logs__remove_files(l, s);
 		logs__segment_free(s);
 		gone++;
 	}
 	l->n = kept;
 	return gone;
-}
-
-static uint64_t index_bytes(const struct segment *s)
-{
-	const struct index_head *h = head_of(s);
-
-	return sizeof *h + h->filter_bytes + (uint64_t)h->entries * ENTRY_BYTES +
-	       (uint64_t)h->extents * EXTENT_BYTES;
 }
 
 void logs_size(struct logs *l, int64_t before_us, struct logs_size *ret_all,
@@ -234,15 +223,17 @@ void logs_size(struct logs *l, int64_t before_us, struct logs_size *ret_all,
 	*ret_all = *ret_old = (struct logs_size){ 0 };
 	for (size_t i = 0; i < l->n; i++) {
 		const struct segment *s = l->segments[i];
-		const struct index_head *h = head_of(s);
+		const struct index_head *h = logs__head(s);
 		struct logs_size *to[] = { ret_all, h->last_us < before_us ? ret_old : NULL };
 
 		for (size_t j = 0; j < 2 && to[j]; j++) {
 			to[j]->segments++;
 			to[j]->instances += h->instances;
 			to[j]->logs += h->entries;
-			to[j]->bytes += (s == l->open ? l->end : s->bytes) +
-			                (s->mem ? 0 : index_bytes(s));
+			if (s->is_here)
+				to[j]->bytes += (s == l->open ? l->end : s->bytes) +
+				                (s->mem ? 0 : logs__index_bytes(h));
+			to[j]->far += s->far != NULL;
 			to[j]->printed += h->printed;
 		}
 	}
@@ -260,11 +251,11 @@ void logs_each(struct logs *l, logs_each_fn *each, void *ctx)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		struct segment *s = l->segments[i];
-		uint32_t n = head_of(s)->entries;
+		uint32_t n = logs__head(s)->entries;
 
 		for (uint32_t j = 0; j < n; j++) {
 			struct entry e;
-			int fd = s->mem ? -1 : logs__file(l, s->number, true);
+			int fd = s->mem || !s->is_here ? -1 : logs__file(l, s, true);
 
 			if (s->mem)
 				e = s->mem->logs[j].e;
@@ -285,8 +276,10 @@ size_t logs_verify(struct logs *l)
 	for (size_t i = 0; i < l->n; i++) {
 		struct segment *s = l->segments[i];
 		uint64_t end = s == l->open ? l->kept : s->bytes, at = SEGMENT_HEAD_BYTES, next;
-		int fd = s == l->open ? l->fd : logs__file(l, s->number, false);
+		int fd = s == l->open ? l->fd : logs__file(l, s, false);
 
+		if (!s->is_here)
+			continue; /* the home keeps it */
 		for (; fd >= 0 && at < end; at = next) {
 			int r = block_get(fd, at, end, &raw, &next);
 			if (r == 0)

@@ -32,6 +32,10 @@ struct logs_settings {
 	uint32_t segment_logs;  /* or at so many logs or pieces; 0: SEGMENT_LOGS */
 	int64_t segment_age_us; /* or when it is so old; 0: SEGMENT_AGE_US */
 	bool is_read_only;      /* nothing is cut, made or written */
+	/* Segments that are closed may stand in a home, too (below). The directory of what is
+	 * fetched from there, emptied at the start, and what it may hold; NULL: no home. */
+	const char *cache_dir;
+	uint64_t cache_bytes;
 	/* What a person should know, NULL: nobody. `what` is a word: damaged (bytes that do not
 	 * read back), cut (a torn end), index (made anew), unread (a file that cannot be read). */
 	void (*told)(void *ctx, const char *what, const char *text);
@@ -104,8 +108,71 @@ int logs_read(struct logs *l, const struct log_id *id, uint64_t offset, struct l
 int logs_line(struct logs *l, const struct log_id *id, uint64_t n, uint64_t *ret_offset,
               struct err *err);
 
-/* Remove segments whose last byte is older than that (wall, us). How many were removed. */
+/* Remove segments whose last byte is older than that (wall, us). How many were removed. Where there
+ * is a home, those that are in it are left to logs_overdue(). */
 size_t logs_retain(struct logs *l, int64_t before_us);
+
+/* --- in a home ---
+ *
+ * A closed segment and its index are carried to a home by the caller, and are known from then on
+ * by a NAME.top: its index's head and filter. What is read of one whose files are not here is
+ * missed: the call answers E_AGAIN (logs_of(): leaves it out), and logs_miss() says what to fetch
+ * before the same is asked again. Names are unique among all directories that ship to one home. */
+
+enum { LOGS_NAME_BYTES = 32, LOGS_TOP_BYTES_MAX = 1 << 26 };
+
+/* A file of a segment: NAME.seg or NAME.idx. */
+struct logs_miss {
+	char name[LOGS_NAME_BYTES];
+	bool is_index;
+	uint64_t from;
+	size_t n;
+};
+/* What the calls since the last question missed first. */
+bool logs_miss(struct logs *l, struct logs_miss *ret);
+/* It was fetched. E_NOT_FOUND no such segment any more, E_FULL, E_IO. */
+int logs_fetched(struct logs *l, const struct logs_miss *m, const uint8_t *data);
+
+/* The next segment that is to be shipped. */
+struct logs_ship {
+	char name[LOGS_NAME_BYTES];
+	char seg_path[4096], idx_path[4096];
+	uint64_t seg_bytes, idx_bytes;
+};
+bool logs_to_ship(struct logs *l, struct logs_ship *ret);
+/* Both are in the home, and were verified. E_NOT_FOUND, E_FULL, E_IO. */
+int logs_shipped(struct logs *l, const struct logs_ship *s, struct err *err);
+/* What waits for the home: closed segments. oldest_us: wall, the last byte of the oldest; 0: none
+ * waits. */
+struct logs_waiting {
+	uint64_t segments, bytes;
+	int64_t oldest_us;
+};
+void logs_waiting(struct logs *l, struct logs_waiting *ret);
+/* What waits is no more than that: the oldest go. How many. */
+size_t logs_drop_waiting(struct logs *l, uint64_t bytes_max);
+
+/* A list of the home begins; each name with an index is said; it is over: what it did not have is
+ * in the home no more, and is shipped again if it is here. Of unknown ones logs_learn() is told the
+ * first bytes of the index: E_AGAIN it needs *ret_want of them, E_CORRUPT, E_FULL, E_IO. */
+void logs_list_begin(struct logs *l);
+/* `bytes`: of the segment, of its index, as they are there. False: unknown. */
+bool logs_list_seen(struct logs *l, const char *name, const uint64_t bytes[2]);
+void logs_list_over(struct logs *l);
+struct logs_top {
+	const char *name;
+	uint64_t seg_bytes, idx_bytes;
+	const uint8_t *data; /* of the index, from its beginning */
+	size_t n;
+};
+int logs_learn(struct logs *l, const struct logs_top *t, size_t *ret_want, struct err *err);
+bool logs_name_ok(const char *name); /* of a segment's */
+
+/* Files here go whose segment is in the home and has nothing younger. How many. */
+size_t logs_retain_here(struct logs *l, int64_t before_us);
+/* A segment in the home that is to go there; once it is gone, all of it is forgotten. */
+bool logs_overdue(struct logs *l, int64_t before_us, char ret_name[LOGS_NAME_BYTES]);
+void logs_gone(struct logs *l, const char *name);
 
 /* Close the open segment when it is old, and write indexes that a full disk kept from it. */
 void logs_tend(struct logs *l, int64_t now_us);
@@ -113,6 +180,7 @@ void logs_tend(struct logs *l, int64_t now_us);
 /* How much is here: bytes on disk. An instance that stands in two segments counts twice. */
 struct logs_size {
 	uint64_t segments, instances, logs, bytes, printed;
+	uint64_t far; /* segments that are in the home, whether here or not */
 };
 void logs_size(struct logs *l, int64_t before_us, struct logs_size *ret_all,
                struct logs_size *ret_old);

@@ -15,25 +15,39 @@
 
 enum { EXTENTS_AT_ONCE = 64 };
 
+size_t logs__group(const struct logs *l, size_t hi)
+{
+	size_t lo = l->segments[0]->origin == l->origin ? 0 : hi - 1;
+
+	while (lo > 0 && l->segments[lo - 1]->origin == l->segments[hi - 1]->origin)
+		lo--;
+	return lo;
+}
+
 int logs_find(struct logs *l, const struct log_id *id, struct log_facts *ret)
 {
 	struct log_facts f = { .id = *id };
 	struct place p = { 0 };
 	bool is_there = false;
 
-	/* The newest part says how long it is. One that was taken back has neither. */
-	for (size_t i = l->n; i > 0 && p.e.n == 0; i--) {
-		int r = logs__place(l, l->segments[i - 1], id, &p);
-		if (r < 0) {
-			p.e.n = 0;
-			if (r != E_NOT_FOUND)
-				return r;
-			continue;
+	/* The newest part says how long it is, of each directory that has some. One that was taken
+	 * back has neither. */
+	for (size_t hi = l->n, lo; hi > 0; hi = lo) {
+		lo = logs__group(l, hi);
+		p.e.n = 0;
+		for (size_t i = hi; i > lo && p.e.n == 0; i--) {
+			int r = logs__place(l, l->segments[i - 1], id, &p);
+			if (r < 0) {
+				p.e.n = 0;
+				if (r != E_NOT_FOUND)
+					return r;
+				continue;
+			}
+			is_there |= p.e.n > 0 || p.e.is_ended || id->stream == 0;
+			f.broker = p.e.broker;
+			f.is_ended |= p.e.is_ended;
+			f.bytes = p.e.length > f.bytes ? p.e.length : f.bytes;
 		}
-		is_there |= p.e.n > 0 || p.e.is_ended || id->stream == 0;
-		f.broker = p.e.broker;
-		f.is_ended |= p.e.is_ended;
-		f.bytes = p.e.length > f.bytes ? p.e.length : f.bytes;
 	}
 	if (!is_there)
 		return E_NOT_FOUND;
@@ -68,10 +82,12 @@ size_t logs_of(struct logs *l, struct inst_key key, struct log_facts **ret_facts
 	struct listing all = { 0 };
 	size_t n = 0;
 
-	for (size_t i = 0; i < l->n; i++)
-		if (logs__each_of(l, l->segments[i], key, list_one, &all) < 0)
+	for (size_t i = 0; i < l->n; i++) {
+		int r = logs__each_of(l, l->segments[i], key, list_one, &all);
+		if (r < 0 && r != E_AGAIN)
 			logs__tell(l, "unread", "segment %08" PRIx32 " cannot be read",
 			           l->segments[i]->number);
+	}
 	if (all.n)
 		qsort(all.items, all.n, sizeof *all.items, by_id);
 	for (size_t i = 0; i < all.n; i++) {
@@ -116,18 +132,48 @@ struct reading {
 	uint64_t from; /* where its bytes begin to be new */
 };
 
+/* The first segment of lo..hi, all of one directory, where the log reaches beyond `offset`: a later
+ * one never has less of it. Few are looked into, for each of those may have to be fetched. */
+static int seek_group(struct logs *l, const struct log_id *id, uint64_t offset, size_t lo,
+                      size_t hi, struct place *ret)
+{
+	bool is_found = false;
+
+	while (lo < hi) {
+		struct place p = { 0 };
+		size_t mid = lo + (hi - lo) / 2, at = mid;
+		int r = E_NOT_FOUND;
+
+		for (; at < hi && (r == E_NOT_FOUND || (r == 0 && p.e.n == 0)); at++)
+			r = logs__place(l, l->segments[at], id, &p);
+		if (r < 0 && r != E_NOT_FOUND)
+			return r;
+		if (r == 0 && p.e.n && p.e.length <= offset) {
+			lo = at;
+			continue;
+		}
+		if (r == 0 && p.e.n) {
+			*ret = p;
+			is_found = true;
+		}
+		hi = mid;
+	}
+	return is_found ? 0 : E_NOT_FOUND;
+}
+
 /* The segment with the byte at `offset`, or with the next one behind it; E_NOT_FOUND. */
 static int seek_offset(struct logs *l, const struct log_id *id, uint64_t offset,
                        struct reading *ret)
 {
 	struct reading best = { .from = UINT64_MAX };
 
-	for (size_t i = l->n; i > 0 && best.from > offset; i--) {
+	for (size_t hi = l->n, lo; hi > 0 && best.from > offset; hi = lo) {
 		struct reading at = { 0 };
 		struct extent e;
-		int r = logs__place(l, l->segments[i - 1], id, &at.p);
 
-		if (r == E_NOT_FOUND || (r == 0 && (at.p.e.n == 0 || at.p.e.length <= offset)))
+		lo = logs__group(l, hi);
+		int r = seek_group(l, id, offset, lo, hi, &at.p);
+		if (r == E_NOT_FOUND)
 			continue;
 		r = r < 0 ? r : first_beyond(l, &at.p, offset, &at.i, &e);
 		if (r == 0 && at.i == at.p.e.n)

@@ -43,7 +43,7 @@ static int take_back(struct logs *l, int code)
 		mem_index_undo(l->open->mem, &l->was[--l->n_was]);
 	buf_clear(&l->raw);
 	l->end = l->kept;
-	logs__forget(l, l->open->number);
+	logs__forget(l, l->open);
 	if (ftruncate(l->fd, (off_t)l->kept) < 0 || code != E_FULL)
 		l->is_spent = true;
 	return code;
@@ -116,12 +116,11 @@ static int open_segment(struct logs *l, int64_t now_us)
 		unlink(path);
 		return r;
 	}
-	struct segment *s = mem_new(sizeof *s);
-	s->number = l->next++;
+	struct segment *s = logs__segment_new(l, l->origin, l->next++);
+	s->is_here = true;
 	s->bytes = sizeof head;
 	s->mem = mem_index_new(s->number, now_us);
-	l->segments = mem_room(l->segments, &l->cap, l->n + 1, sizeof *l->segments);
-	l->segments[l->n++] = s;
+	logs__segment_add(l, s);
 	l->open = s;
 	l->fd = fd;
 	l->end = l->kept = sizeof head;

@@ -19,73 +19,90 @@
 #include "util/check.h"
 #include "util/err.h"
 
-void logs__tell(struct logs *l, const char *what, const char *fmt, ...)
-{
-	va_list ap;
+/* --- the list of segments --- */
 
-	if (!l->set.told)
-		return;
-	va_start(ap, fmt);
-	char *text = mem_vfmt(fmt, ap);
-	va_end(ap);
-	l->set.told(l->set.ctx, what, text);
-	free(text);
+struct segment *logs__segment_new(struct logs *l, uint64_t origin, uint32_t number)
+{
+	struct segment *s = mem_new(sizeof *s);
+
+	s->slot = ++l->slots;
+	s->origin = origin;
+	s->number = number;
+	return s;
 }
 
-void logs__path(const struct logs *l, uint32_t number, bool is_index, char to[PATH_MAX_BYTES])
+/* Ours are last: what is looked for is in the newest most often. */
+static bool goes_before(const struct logs *l, const struct segment *x, const struct segment *y)
 {
-	snprintf(to, PATH_MAX_BYTES, "%s/%08" PRIx32 ".%s", l->dir, number,
-	         is_index ? "idx" : "seg");
+	bool is_own = x->origin == l->origin;
+
+	if (is_own != (y->origin == l->origin))
+		return !is_own;
+	return x->origin != y->origin ? x->origin < y->origin : x->number < y->number;
 }
 
-/* --- files and blocks that are held --- */
-
-int logs__file(struct logs *l, uint32_t number, bool is_index)
+void logs__segment_add(struct logs *l, struct segment *s)
 {
-	struct file_slot *oldest = &l->files[0];
+	size_t at = l->n;
+
+	l->segments = mem_room(l->segments, &l->cap, l->n + 1, sizeof *l->segments);
+	for (; at > 0 && goes_before(l, s, l->segments[at - 1]); at--)
+		l->segments[at] = l->segments[at - 1];
+	l->segments[at] = s;
+	l->n++;
+}
+
+const struct index_head *logs__head(const struct segment *s)
+{
+	return s->mem ? &s->mem->head : &s->disk.head;
+}
+
+uint64_t logs__index_bytes(const struct index_head *h)
+{
+	return sizeof *h + h->filter_bytes + (uint64_t)h->entries * ENTRY_BYTES +
+	       (uint64_t)h->extents * EXTENT_BYTES;
+}
+
+void logs__remove_files(struct logs *l, struct segment *s)
+{
 	char path[PATH_MAX_BYTES];
 
-	for (struct file_slot *f = l->files; f < l->files + FILES_OPEN; f++) {
-		if (f->fd >= 0 && f->number == number && f->is_index == is_index) {
-			f->used = ++l->used;
-			return f->fd;
-		}
-		if (f->fd < 0 || (oldest->fd >= 0 && f->used < oldest->used))
-			oldest = f;
-	}
-	logs__path(l, number, is_index, path);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return errno == ENOENT ? E_NOT_FOUND : E_IO;
-	if (oldest->fd >= 0)
-		close(oldest->fd);
-	*oldest = (struct file_slot){ number, is_index, fd, ++l->used };
-	return fd;
+	logs__forget(l, s);
+	if (!s->is_here)
+		return;
+	logs__path(l, s->number, true, path);
+	unlink(path);
+	logs__path(l, s->number, false, path);
+	unlink(path);
+	s->is_here = false;
 }
 
-void logs__forget(struct logs *l, uint32_t number)
+/* --- blocks --- */
+
+static int read_block(struct logs *l, struct segment *s, uint32_t at, struct buf *raw)
 {
-	for (struct file_slot *f = l->files; f < l->files + FILES_OPEN; f++)
-		if (f->fd >= 0 && f->number == number) {
-			close(f->fd);
-			f->fd = -1;
-		}
-	for (struct block_slot *b = l->blocks; b < l->blocks + BLOCKS_HELD; b++)
-		if (b->number == number)
-			b->is_there = false;
+	uint64_t bytes = s == l->open ? l->end : s->bytes, next;
+	int r = logs__have(l, s, false, at, BLOCK_HEAD_BYTES + BLOCK_RAW_MAX);
+
+	if (r < 0)
+		return r;
+	int fd = s == l->open ? l->fd : logs__file(l, s, false);
+	r = fd < 0 ? fd : block_get(fd, at, bytes, raw, &next);
+	if (r == E_NOT_FOUND)
+		r = E_CORRUPT;
+	return r == E_CORRUPT && !s->is_here ? logs__far_bad(l, s) : r;
 }
 
 int logs__block(struct logs *l, struct segment *s, uint32_t at, const struct buf **ret)
 {
 	struct block_slot *oldest = &l->blocks[0];
-	uint64_t next;
 
 	if (s == l->open && at == l->end) { /* not written yet */
 		*ret = &l->raw;
 		return 0;
 	}
 	for (struct block_slot *b = l->blocks; b < l->blocks + BLOCKS_HELD; b++) {
-		if (b->is_there && b->number == s->number && b->at == at) {
+		if (b->is_there && b->slot == s->slot && b->at == at) {
 			b->used = ++l->used;
 			*ret = &b->raw;
 			return 0;
@@ -93,13 +110,11 @@ int logs__block(struct logs *l, struct segment *s, uint32_t at, const struct buf
 		if (!b->is_there || (oldest->is_there && b->used < oldest->used))
 			oldest = b;
 	}
-	int fd = s == l->open ? l->fd : logs__file(l, s->number, false);
-	uint64_t bytes = s == l->open ? l->end : s->bytes;
 	oldest->is_there = false;
-	int r = fd < 0 ? fd : block_get(fd, at, bytes, &oldest->raw, &next);
+	int r = read_block(l, s, at, &oldest->raw);
 	if (r < 0)
-		return r == E_NOT_FOUND ? E_CORRUPT : r;
-	oldest->number = s->number;
+		return r;
+	oldest->slot = s->slot;
 	oldest->at = at;
 	oldest->is_there = true;
 	oldest->used = ++l->used;
@@ -174,8 +189,8 @@ int logs__write_index(struct logs *l, struct segment *s, struct err *err)
 	int r = mem_index_write(s->mem, path, err);
 	if (r < 0)
 		return r;
-	logs__forget(l, s->number); /* the former index, if it is open */
-	int fd = logs__file(l, s->number, true);
+	logs__forget(l, s); /* the former index, if it is open */
+	int fd = logs__file(l, s, true);
 	r = fd < 0 ? fd : disk_index_load(fd, &s->disk);
 	if (r < 0)
 		return err_set(err, r, "%s does not read back", path);
@@ -187,7 +202,9 @@ int logs__write_index(struct logs *l, struct segment *s, struct err *err)
 /* The index does not read back. */
 static int make_anew(struct logs *l, struct segment *s)
 {
-	int fd = logs__file(l, s->number, false);
+	if (!s->is_here)
+		return logs__far_bad(l, s);
+	int fd = logs__file(l, s, false);
 	struct mem_index *x = mem_index_new(s->number, s->disk.head.first_us);
 	uint64_t bytes = s->bytes;
 
@@ -214,10 +231,11 @@ static int disk_place(struct logs *l, struct segment *s, const struct log_id *id
 	if (id->token < s->disk.head.min_token || id->token > s->disk.head.max_token ||
 	    !disk_index_may_have(&s->disk, id->key))
 		return E_NOT_FOUND;
-	int fd = logs__file(l, s->number, true);
-	int r = fd == E_NOT_FOUND ? E_CORRUPT
-	        : fd < 0          ? fd
-	                          : disk_index_lower(fd, &s->disk, id, &i);
+	int r = logs__have_index(l, s);
+	if (r < 0)
+		return r;
+	int fd = logs__file(l, s, true);
+	r = fd == E_NOT_FOUND ? E_CORRUPT : fd < 0 ? fd : disk_index_lower(fd, &s->disk, id, &i);
 	if (r < 0)
 		return r;
 	if (i == s->disk.head.entries)
@@ -259,10 +277,11 @@ static int disk_each_of(struct logs *l, struct segment *s, struct inst_key key,
 
 	if (!disk_index_may_have(&s->disk, key))
 		return 0;
-	int fd = logs__file(l, s->number, true);
-	int r = fd == E_NOT_FOUND ? E_CORRUPT
-	        : fd < 0          ? fd
-	                          : disk_index_lower(fd, &s->disk, &id, &i);
+	int r = logs__have_index(l, s);
+	if (r < 0)
+		return r;
+	int fd = logs__file(l, s, true);
+	r = fd == E_NOT_FOUND ? E_CORRUPT : fd < 0 ? fd : disk_index_lower(fd, &s->disk, &id, &i);
 	/* Looked at whole first: one that does not read back is begun anew. */
 	for (int pass = 0; r == 0 && pass < 2; pass++)
 		for (uint32_t j = i; r == 0 && j < s->disk.head.entries; j++) {
@@ -304,7 +323,8 @@ static int extents_of(struct logs *l, const struct place *p, uint32_t from, uint
 		memcpy(ret, p->mem->extents + from, n * sizeof *ret);
 		return 0;
 	}
-	int fd = logs__file(l, p->s->number, true);
+	int r = logs__have_index(l, p->s);
+	int fd = r < 0 ? r : logs__file(l, p->s, true);
 	return fd < 0 ? fd : disk_index_extents(fd, &p->s->disk, &p->e, from, n, ret);
 }
 
@@ -318,12 +338,13 @@ int logs__extents(struct logs *l, struct place *p, uint32_t from, uint32_t n, st
 	r = make_anew(l, p->s);
 	if (r == 0)
 		r = place_of(l, p->s, &id, p);
-	return r < 0 ? E_CORRUPT : extents_of(l, p, from, n, ret);
+	return r == E_AGAIN ? r : r < 0 ? E_CORRUPT : extents_of(l, p, from, n, ret);
 }
 
 void logs__segment_free(struct segment *s)
 {
 	mem_index_free(s->mem);
 	disk_index_done(&s->disk);
+	logs__far_free(s->far);
 	free(s);
 }

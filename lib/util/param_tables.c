@@ -177,6 +177,26 @@ static int vault_check(const struct param_baseserver *p, struct err *err)
 	return 0;
 }
 
+/* What goes there are logs, with a signature: in the clear on this machine at most. */
+static int log_home_check(const struct param_baseserver *p, struct err *err)
+{
+	const char *home = p->log_home, *secret = p->log_home_secret;
+
+	if (!home[0])
+		return secret[0] ? err_set(err, E_INVALID,
+		                           "log_home_secret is set and log_home is not")
+		                 : 0;
+	if (strncmp(home, "s3:", 3) != 0)
+		return err_set(err, E_INVALID,
+		               "log_home is '%.100s', want s3:https://HOST[:PORT]/BUCKET[/PREFIX]",
+		               home);
+	if (!strchr(secret, ':'))
+		return err_set(err, E_INVALID,
+		               "log_home wants log_home_secret, FROM:PATH[#KEY] of file, env, exec "
+		               "or vault");
+	return url_check("log_home", home + 3, err);
+}
+
 static int listen_check(const struct param_baseserver *p, struct err *err)
 {
 	for (size_t i = 0; i < p->listen.n; i++)
@@ -259,6 +279,8 @@ static int baseserver_check(const void *self, struct err *err)
 		               ": it doubles up to that",
 		               p->start_pause_ms, p->start_pause_max_ms);
 	int r = listen_check(p, err);
+	if (r == 0)
+		r = log_home_check(p, err);
 	if (r < 0)
 		return r;
 	if (strcmp(p->placement, "few") != 0 && strcmp(p->placement, "each") != 0)

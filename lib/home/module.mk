@@ -1,0 +1,1 @@
+$(eval $(call library,home,lib/home))
