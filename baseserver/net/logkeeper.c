@@ -525,7 +525,8 @@ static bool executions_asked(struct logkeeper *k, struct log_get *g)
 		return true;
 	if (!found) {
 		g->code = E_NOT_FOUND;
-		snprintf(g->text, sizeof g->text, "no execution %u is kept of this attempt", g->execution);
+		snprintf(g->text, sizeof g->text, "no execution %u is kept of this attempt",
+		         g->execution);
 	}
 	g->end = true;
 	answer_none(g);
@@ -534,9 +535,7 @@ static bool executions_asked(struct logkeeper *k, struct log_get *g)
 
 static void answer_get(struct logkeeper *k, struct log_get *g)
 {
-	bool is_asked = !g->is_judged && (g->execution || g->list);
-
-	if (is_asked && !executions_asked(k, g))
+	if (!g->is_judged && (g->execution || g->list) && !executions_asked(k, g))
 		return;
 	if (!g->is_judged)
 		g->is_of_one = g->name.token != 0;
