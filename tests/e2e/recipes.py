@@ -4,13 +4,16 @@ A recipe is a section of a page. Its ```yaml NAME blocks are files (NAME may be 
 language). Its ```console blocks are a session: `$ ` begins a command, which goes on as long as a line ends with a
 backslash; what follows is what the command prints. Each line that stands there is printed, in that order; a line may
 stand for more than it says with `...`, blanks count as one. A line of one word in capitals (CODE, KEY) is what the command
-printed: later commands have it in the place of that word. A command ends with 0, unless `; echo $?` shows how it ends."""
+printed: later commands have it in the place of that word. A command ends with 0, unless `; echo $?` shows how it ends.
+What a recipe wants of another it says before its first block, in a line "After [that one](#place)": that is run before it."""
 import re
 import subprocess
 import time
 from dataclasses import dataclass, field
 
 HEAD = re.compile(r'^(#+) (?:<a id="([^"]+)"></a>)?(.*)$')
+AFTER = re.compile(r"^(?:After|接在) ?\[")
+LINK = re.compile(r"\]\((?:[\w-]+\.md)?#([\w-]+)\)")
 FENCE = re.compile(r"^```(\w*) ?(\S*)$")
 LOOKS = re.compile(r"sirdar (logs|why|failures|baselines|(run|alert|broker|peer|type|plugin|pool|audit) (list|show|history))\b")
 CAPTURED = re.compile(r"^[A-Z]{3,}$")
@@ -28,6 +31,7 @@ class Recipe:
     place: str
     title: str
     steps: list = field(default_factory=list)  # ("file", name, text) or ("run", Step)
+    after: list = field(default_factory=list)  # places of recipes: "how-backfill"
 
 
 def steps_of(lines, number):
@@ -59,6 +63,8 @@ def recipes(text):
             elif fence[2]:
                 found[-1].steps.append(("file", fence[2], "\n".join(body) + "\n"))
             i = end
+        elif found and not found[-1].steps and AFTER.match(lines[i]):
+            found[-1].after += LINK.findall(lines[i])
         i += 1
     return [r for r in found if r.steps]
 

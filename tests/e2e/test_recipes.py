@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -28,10 +29,7 @@ class Installation(AlertSite):
         super().__init__("recipes")
         for folder in ("etc", "backup", "plugins", "etl-3"):
             (self.dir / folder).mkdir(0o700)
-        secrets = self.dir / "etc/secrets.keys"
-        secrets.touch(0o600)
-        secrets.write_text(f"k1:{os.urandom(32).hex()}\n")
-        self.base_sets |= {"types_dir": self.types(), "secrets_key_file": secrets, "baseline_every_ms": 1000}
+        self.base_sets |= {"types_dir": self.types(), "baseline_every_ms": 1000}
         self.base = self.daemon("baseserver", self.base_sets, r"baseserver\.up", "baseserver")
         self.cgi = self.daemon("sirdar-cgi", self.sets_of(self.cgi), r"cgi\.ready", "cgi")
         self.notifier = self.daemon("sirdar-notifier", {**self.sets_of(self.make(**FAST))}, r"notifier\.ready", "notifier")
@@ -138,25 +136,71 @@ def an_answer_without_a_stated_line_or_in_another_order_is_a_fault(_):
     assert (name, text, one.command, one.prints, three.prints) == ("f.yaml", "a: 1\n", "one \\\n  two", ["said"], ["CODE"])
 
 
-SESSIONS = {}
+@test
+def what_a_recipe_wants_of_others_it_links_to(_):
+    """A file, or a workflow, that it neither makes nor is made by one that it links to."""
+    faults = []
+    for page, recipe in RECIPES.values():
+        own = [r for _, r in (RECIPES[p] for p in wanted(recipe))]
+        made = {w[0] for r in own for kind, *w in r.steps if kind == "file"}
+        foreign = [w for p, (_, r) in RECIPES.items() if p not in wanted(recipe) for w in workflows(r) if w not in {x for r in own for x in workflows(r)}]
+        said = "\n".join(w[0].command for r in own for kind, *w in r.steps if kind == "run")
+        for kind, *what in recipe.steps:
+            for name in foreign if kind == "run" else ():
+                if re.search(r"(?<![\w/-])" + re.escape(name) + r"(?![\w-])", what[0].command):
+                    faults.append(f"{recipe.place}, line {what[0].line}: {name}")
+            for name in re.findall(r"[\w-]+\.(?:yaml|txt)\b", what[0].command) if kind == "run" and "/etc/" not in what[0].command else ():
+                if name not in made and not re.search(r"(> ?|-o |>> )\S*" + re.escape(name), said):
+                    faults.append(f"{recipe.place}, line {what[0].line}: {name}")
+    assert not faults, "of which recipes?\n" + "\n".join(faults)
+
+
+def workflows(recipe):
+    """PROJECT/WORKFLOW of its files."""
+    texts = [t for kind, *w in recipe.steps if kind == "file" for t in w[1].split("\n---\n")]
+    heads = [dict(re.findall(r"^(workflow|project): (\S+)", t, re.M)) for t in texts]
+    return [f"{h['project']}/{h['workflow']}" for h in heads if len(h) == 2]
+
+
+def wanted(recipe):
+    """It, and before it those that it links to, and theirs."""
+    found = []
+    for place in recipe.after:
+        found += [p for p in (wanted(RECIPES[place][1]) if place in RECIPES else ()) if p not in found]
+    return [*found, recipe.place]
+
+
+DONE = {}
+
+
+def do(s, place):
+    """Once in an installation; a folder has the files of a recipe and of those that it links to."""
+    page, recipe = RECIPES[place]
+    before = wanted(recipe)[:-1]
+    for p in before:
+        if p not in DONE:
+            do(s, p)
+    DONE[place] = session = s.session(place)
+    for p in before:
+        shutil.copytree(DONE[p].folder, session.folder, dirs_exist_ok=True)
+        session.said |= DONE[p].said
+    for kind, *what in recipe.steps:
+        if kind == "file":
+            session.write(*what)
+        else:
+            session.take(what[0])
 
 
 def as_it_stands(page, recipe):
     def run(s):
-        if page not in SESSIONS:
-            SESSIONS[page] = s.session(page)
-        for kind, *what in recipe.steps:
-            if kind == "file":
-                SESSIONS[page].write(*what)
-            else:
-                SESSIONS[page].take(what[0])
+        if recipe.place not in DONE:
+            do(s, recipe.place)
     run.__name__ = f"{page}: {recipe.place}"
     return run
 
 
-for page in PAGES:
-    path = Path(BOOK / f"{page}.md")
-    TESTS.extend(as_it_stands(page, r) for r in recipes(path.read_text("utf-8")))
+RECIPES = {r.place: (page, r) for page in PAGES for r in recipes(Path(BOOK / f"{page}.md").read_text("utf-8"))}
+TESTS.extend(as_it_stands(page, r) for page, r in RECIPES.values())
 
 if __name__ == "__main__":
     sys.exit(main(lambda: Installation().begin()))
