@@ -36,7 +36,7 @@ static int parse_prune(struct order *o, struct refusal *f)
 
 	for (const struct jval *v = r == 0 && o->prune ? o->prune->first : NULL; v; v = v->next) {
 		if (v->kind != JV_TEXT)
-			return refuse(f, E_INVALID, "args.prune", "[\"retail\"]",
+			return refuse(f, E_INVALID, "args.prune", "for example [\"retail\"]",
 			              "args.prune: a project's name is expected, found %s",
 			              jv_kind_name(v));
 		if (name_wrong(v->text, why))

@@ -135,6 +135,8 @@ void apply__put_plan(struct apply *a, const struct task *t, const struct store_t
 	if (!is_new && t->state == TS_ONLINE &&
 	    (row->state == TS_OFFLINE || row->state == TS_DETACHED))
 		put_bool(out, "stays_offline", true);
+	if (!is_new && was->row.state == TS_ONLINE && row->state == TS_DRAFT)
+		put_bool(out, "out_of_force", true);
 	begin_print(&a->c->cat, &(struct beginning){ was, t, t->plan, row },
 	            a->cmd->o.now_us / US_PER_S, out);
 }

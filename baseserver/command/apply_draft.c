@@ -35,10 +35,11 @@ int order__check_draft(const struct order *o, int r, struct refusal *f)
 	if (r < 0)
 		return r;
 	if (s->n_tasks != 1 || s->has_instances)
-		return refuse(f, E_INVALID, "args.selection", "{\"tasks\": [\"p/w/load\"]}",
+		return refuse(f, E_INVALID, "args.selection",
+		              "for example {\"tasks\": [\"p/w/load\"]}",
 		              "args.selection: with a document exactly one task is expected");
 	if (s->has_from || s->has_to || s->has_states || s->n_dates > 1)
-		return refuse(f, E_INVALID, "args.selection.dates", "[\"2026-03-01\"]",
+		return refuse(f, E_INVALID, "args.selection.dates", "for example [\"2026-03-01\"]",
 		              "args.selection: with a document one date, or none, is expected");
 	return 0;
 }

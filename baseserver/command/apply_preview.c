@@ -300,7 +300,7 @@ static int preview_ask(struct preview *p)
 		return 0;
 	if (!when_parse(q.from, p->from, &w))
 		return refuse(f, E_INVALID, "args.preview.from",
-		              "2026-03-01, or 2026-03-01T02:30:00Z",
+		              "for example 2026-03-01, or 2026-03-01T02:30:00Z",
 		              "args.preview.from: an instant is expected, found '%.40s'", q.from);
 	p->from = when_instant(&w, p->tz, false);
 	return 0;

@@ -45,12 +45,14 @@ static const char *last_part(const char *name)
 
 int trial_resolve(const struct commander *c, struct order *o, struct refusal *f)
 {
+	char no_day[WHEN_TEXT];
 	struct when w;
 
 	(void)c;
 	if (o->date && !when_parse(o->date, o->now_us / US_PER_S, &w))
-		return refuse(f, E_INVALID, "args.date", "2026-03-01",
-		              "args.date: '%.60s' is no date", o->date);
+		return refuse(f, E_INVALID, "args.date", "for example 2026-03-01",
+		              "args.date: '%.60s' is no date%s", o->date,
+		              when_no_day(o->date, no_day));
 	if (o->up_to && !name_ok(last_part(o->up_to)))
 		return refuse(f, E_INVALID, "args.up_to", NULL,
 		              "args.up_to: '%.200s' is no task's name", o->up_to);

@@ -283,7 +283,9 @@ void begin_print(const struct catalog *cat, const struct beginning *of, int64_t 
 		put_bool(out, "no_dates", true);
 	if (!in_force(was) && next != PLAN_NEVER)
 		put_date(out, plan, "begins", next);
-	if (of->row->state == TS_ONLINE)
+	if (of->row->state == TS_ONLINE && of->row->frozen)
+		put_bool(out, "frozen", true);
+	else if (of->row->state == TS_ONLINE)
 		put_fires(out, was, plan, next, now);
 	struct due_now due = { .keep = keep };
 	if (next != PLAN_NEVER && plan_due(plan, next) <= now)

@@ -46,7 +46,8 @@ struct beginning {
  * once: how many (`run_dates`; `left_out`: of those what def's catch-up skips), `first` and
  * `last`; `no_dates` when none is left to come; of what is online the first date that comes due
  * from now on (`fires`), when (`fires_due`, by the clock of its `zone` `fires_local`), and whether
- * that is another than before (`fires_anew`). Nothing of what was put offline. */
+ * that is another than before (`fires_anew`), or that it is `frozen`. Nothing of what was put
+ * offline. */
 void begin_print(const struct catalog *cat, const struct beginning *of, int64_t now,
                  struct buf *out);
 /* The same of all tasks that a command would put online. */

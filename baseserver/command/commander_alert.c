@@ -110,7 +110,7 @@ static int read_id(const struct jval *v, const char *key, uint64_t *ret, struct 
 
 	if (r == 0 && (!text || !*text || text[strspn(text, "0123456789")] ||
 	               (*ret = strtoull(text, NULL, 10)) == 0 || *ret > INT64_MAX))
-		return refuse(f, E_INVALID, key, "\"12\"",
+		return refuse(f, E_INVALID, key, "for example \"12\"",
 		              "args.%s: a number in quotes is expected, from 1 on", key);
 	return r;
 }

@@ -22,7 +22,7 @@ static int order_parse_brokers(struct order *o, bool needed, struct refusal *f)
 	if (r < 0)
 		return r;
 	if (needed && (!o->brokers || o->brokers->len == 0))
-		return refuse(f, E_INVALID, "args.brokers", "[\"etl-1\"]",
+		return refuse(f, E_INVALID, "args.brokers", "for example [\"etl-1\"]",
 		              "args.brokers: names of brokers are expected");
 	for (const struct jval *v = o->brokers ? o->brokers->first : NULL; v; v = v->next)
 		if (v->kind != JV_TEXT || v->len == 0 || v->len > 63)

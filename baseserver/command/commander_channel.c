@@ -269,7 +269,7 @@ static int next_secrets(struct commander *c, const struct cmd *cmd, const struct
 			r = next_seal(c, cmd->o.told, channel_secrets[i], text, &n->sealed[i], f);
 	}
 	if (r == 0 && is_mail(n) && n->ref[0])
-		r = refuse(f, E_INVALID, "args.url", "smtp://relay.example.org:25",
+		r = refuse(f, E_INVALID, "args.url", "for example smtp://relay.example.org:25",
 		           "args.url: the address of a relay is no secret");
 	return r;
 }

@@ -671,6 +671,7 @@ int order__parse_reading(struct order *o, struct refusal *f);
 int reading__begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
+extern const char *const order__faces_keys[]; /* which faces write, no person */
 int order__parse_within(struct order *o, struct refusal *f);
 bool within__covers(const struct order *o, const char *name);
 int within__refuse(const struct order *o, const char *place, const char *name, struct refusal *f);

@@ -139,7 +139,7 @@ static int each_command(void *ctx, const struct store_command *s)
 	cmd->id = s->id;
 	cmd->state = (enum command_state)s->state;
 	cmd->ended_us = s->ended_us;
-	cmd->total = s->total == UINT32_MAX ? -1 : (int64_t)s->total;
+	cmd->total = s->total == COMMAND_UNCOUNTED ? -1 : (int64_t)s->total;
 	cmd->done = s->done;
 	cmd->failed = s->failed;
 	cmd->message = mem_str("");

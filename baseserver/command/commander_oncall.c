@@ -44,11 +44,11 @@ static int parse_from(const struct order *o, struct refusal *f)
 	if (r == 0)
 		r = arg_text(o->args, "args", "zone", ZONE_BYTES, &zone, f);
 	if (r == 0 && zone && *zone && zones_get(zone, &tz, &err) < 0)
-		return refuse(f, E_INVALID, "args.zone", "Asia/Shanghai", "args.zone: %s",
-		              err.text);
+		return refuse(f, E_INVALID, "args.zone", "for example Asia/Shanghai",
+		              "args.zone: %s", err.text);
 	if (r == 0 && text && *text &&
 	    (!when_parse(text, WHEN_NO_NOW, &w) || w.kind != WHEN_LOCAL || w.copy))
-		return refuse(f, E_INVALID, at, "2026-03-02 09:00",
+		return refuse(f, E_INVALID, at, "for example 2026-03-02 09:00",
 		              "%s: the local time of the first handover is expected, found %.60s",
 		              at, text);
 	return r;
@@ -100,7 +100,7 @@ static int print_turns(const struct cmd *cmd, const struct jval *was, struct buf
 	bool turns = *every && strcmp(every, "all") != 0;
 
 	if (turns && !*start)
-		return refuse(f, E_INVALID, "args.start", "2026-03-02 09:00",
+		return refuse(f, E_INVALID, "args.start", "for example 2026-03-02 09:00",
 		              "args.start: is missing: when is the first handover?");
 	put_text(out, "every", turns ? every : "all");
 	if (turns)
@@ -115,7 +115,7 @@ static int oncall_print(const struct cmd *cmd, const struct jval *was, struct bu
 	const struct jval *people = oncall_member(cmd, was, "people");
 
 	if (!people)
-		return refuse(f, E_INVALID, "args.people", "[\"user:ann\"]",
+		return refuse(f, E_INVALID, "args.people", "for example [\"user:ann\"]",
 		              "args.people: is missing");
 	put_open(out, NULL, '{');
 	print_people(people, out);

@@ -24,6 +24,7 @@ enum { MESSAGE_MAX = 1000 };
 static int parse_from(struct order *o, struct refusal *f)
 {
 	const char *text = NULL;
+	char no_day[WHEN_TEXT];
 	struct when w;
 	int r = arg_text(o->args, "args", "from", 60, &text, f);
 
@@ -31,8 +32,9 @@ static int parse_from(struct order *o, struct refusal *f)
 	if (r < 0 || !text)
 		return r;
 	if (!when_parse(text, o->now_us / US_PER_S, &w))
-		return refuse(f, E_INVALID, "args.from", "2026-03-01T02:30:00Z",
-		              "args.from: '%.60s' is no instant", text);
+		return refuse(f, E_INVALID, "args.from", "for example 2026-03-01T02:30:00Z",
+		              "args.from: '%.60s' is no instant%s", text,
+		              when_no_day(text, no_day));
 	o->has_from = true;
 	o->from = w;
 	return 0;
@@ -76,7 +78,7 @@ static int parse_params(struct order *o, struct refusal *f)
 	if (!v)
 		return 0;
 	if (v->kind != JV_OBJECT)
-		return refuse(f, E_INVALID, "args.params", "{\"keep_days\": \"7\"}",
+		return refuse(f, E_INVALID, "args.params", "for example {\"keep_days\": \"7\"}",
 		              "args.params: an object of texts is expected, not %s",
 		              jv_kind_name(v));
 	buf_init(&out);
@@ -250,7 +252,7 @@ static void default_dates(const struct commander *c, struct order *o)
 int order__parse(const struct commander *c, const struct order_text *text, struct order *ret,
                  struct refusal *f)
 {
-	const char *keys[KEYS_MAX + 5];
+	const char *keys[KEYS_MAX + 2];
 	struct err err = { 0 };
 	size_t n = 0;
 
@@ -263,11 +265,8 @@ int order__parse(const struct commander *c, const struct order_text *text, struc
 	for (; n < KEYS_MAX && ret->ops->keys[n]; n++)
 		keys[n] = ret->ops->keys[n];
 	keys[n++] = "message";
-	keys[n++] = "within";
-	keys[n++] = "unsafe_within";
-	keys[n++] = "quota_within";
 	keys[n] = NULL;
-	int r = arg_object(ret->args, "args", keys, f);
+	int r = arg_object_of(ret->args, "args", keys, order__faces_keys, f);
 	if (r == 0)
 		r = order__parse_within(ret, f);
 	if (r == 0)

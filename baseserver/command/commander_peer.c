@@ -37,7 +37,7 @@ static int parse_words(const struct order *o, const char *key, struct refusal *f
 	snprintf(at, sizeof at, "args.%s", key);
 	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next)
 		if (v->kind != JV_TEXT)
-			r = refuse(f, E_INVALID, at, "[\"etl\"], or [] for any",
+			r = refuse(f, E_INVALID, at, "for example [\"etl\"], or [] for any",
 			           "%s: a name is expected, not %s", at, jv_kind_name(v));
 		else if (word_wrong(v->text, why))
 			r = refuse_name(f, at, v->text, why);
@@ -353,7 +353,7 @@ int peer__within(const struct order *o, const char *projects, struct refusal *f)
 	if (!projects)
 		return 0;
 	if (!o->within)
-		return refuse(f, E_FORBIDDEN, "args.within", "[\"retail\"]",
+		return refuse(f, E_FORBIDDEN, "args.within", "for example [\"retail\"]",
 		              "args.within: this peer acts on some projects only, which of them is "
 		              "missing");
 	JV_EACH(v, o->within)

@@ -22,8 +22,9 @@ static int parse_type(struct order *o, struct refusal *f)
 	int r = arg_text(o->args, "args", "type", 60, &o->type, f);
 
 	if (r == 0 && (!o->type || !fs_name_ok(o->type, 60)))
-		return refuse(f, E_INVALID, "args.type", "shell", "args.type: %s%.60s%s",
-		              o->type ? "'" : "", o->type ? o->type : "is missing",
+		return refuse(f, E_INVALID, "args.type", "for example shell",
+		              "args.type: %s%.60s%s", o->type ? "'" : "",
+		              o->type ? o->type : "is missing",
 		              o->type ? "' is no task type's name" : "");
 	return r;
 }
@@ -33,7 +34,7 @@ static int parse_version(struct order *o, bool needed, struct refusal *f)
 	int r = arg_text(o->args, "args", "version", VERSION_BYTES_MAX, &o->version, f);
 
 	if (r == 0 && (o->version ? !fs_name_ok(o->version, VERSION_BYTES_MAX) : needed))
-		return refuse(f, E_INVALID, "args.version", "1.2",
+		return refuse(f, E_INVALID, "args.version", "for example 1.2",
 		              "args.version: %s: letters, digits, . _ -, as in TYPE-VERSION.so",
 		              o->version ? o->version : "is missing");
 	return r;
@@ -56,7 +57,7 @@ static int parse_groups(struct order *o, struct refusal *f)
 
 	for (const struct jval *v = r == 0 && o->groups ? o->groups->first : NULL; v; v = v->next)
 		if (v->kind != JV_TEXT || !fs_name_ok(v->text, 63))
-			return refuse(f, E_INVALID, "args.groups", "[\"etl\"]",
+			return refuse(f, E_INVALID, "args.groups", "for example [\"etl\"]",
 			              "args.groups: a broker group's name is expected, not %s",
 			              jv_kind_name(v));
 	return r;

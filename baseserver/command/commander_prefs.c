@@ -41,7 +41,7 @@ static int parse_preferences(struct order *o, struct refusal *f)
 	     doc->kind == JV_OBJECT;
 	jv_free(doc);
 	return ok ? 0
-	          : refuse(f, E_INVALID, "args.value", "\"{}\"",
+	          : refuse(f, E_INVALID, "args.value", "for example \"{}\"",
 	                   "args.value: a text is expected that is a JSON object");
 }
 
@@ -80,7 +80,7 @@ static int parse_sign(const struct jval *v, struct refusal *f)
 	    arg_number(v, at, (struct arg_range){ "count", 1, INT32_MAX }, &count, f) < 0)
 		return f->code;
 	return outcome >= 0 && count > 0 ? 0
-	                                 : refuse(f, E_INVALID, at, "\"in\"",
+	                                 : refuse(f, E_INVALID, at, "for example \"in\"",
 	                                          "args.rows: outcome, count: is missing");
 }
 

@@ -43,7 +43,10 @@ void face_print(const struct face *f, struct buf *out)
 	put_bool(out, "dry_run", false);
 	put_time_us(out, "created", f->created_us);
 	put_time_us(out, "ended", s->ended_us);
-	put_int(out, "total", s->total);
+	if (s->total < 0) /* not counted yet */
+		put_null(out, "total");
+	else
+		put_int(out, "total", s->total);
 	put_int(out, "done", s->done);
 	put_int(out, "failed", s->failed);
 	put_text(out, "message", f->message);

@@ -86,8 +86,9 @@ static void recorded(struct letter *l, void *self)
 		CHECK(cmd->records > 0);
 		cmd->records--;
 		cmd->shown = (struct shown){ .state = (enum command_state)s->state,
-			                     .total = s->total == UINT32_MAX ? -1
-			                                                     : (int64_t)s->total,
+			                     .total = s->total == COMMAND_UNCOUNTED
+			                                      ? -1
+			                                      : (int64_t)s->total,
 			                     .done = s->done,
 			                     .failed = s->failed,
 			                     .ended_us = s->ended_us };
@@ -243,7 +244,7 @@ void cmd__record(struct commander *c, struct cmd *cmd, struct store_command_item
 		                             .state = (uint8_t)cmd->state,
 		                             .created_us = cmd->created_us,
 		                             .ended_us = over ? cmd->ended_us : 0,
-		                             .total = cmd->total < 0 ? UINT32_MAX
+		                             .total = cmd->total < 0 ? COMMAND_UNCOUNTED
 		                                                     : (uint32_t)cmd->total,
 		                             .done = (uint32_t)cmd->done,
 		                             .failed = (uint32_t)cmd->failed,

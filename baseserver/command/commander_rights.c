@@ -194,7 +194,7 @@ static int judge_projects(const struct giver *g, const struct jval *in, const ch
 	if (!in && grants_have(&g->has, NULL, least, right))
 		return 0;
 	if (!in)
-		return refuse(f, E_FORBIDDEN, at, "[\"retail\"]",
+		return refuse(f, E_FORBIDDEN, at, "for example [\"retail\"]",
 		              "%s: '%.64s' acts in some projects only, which of them is missing",
 		              at, g->actor);
 	JV_EACH(v, in)

@@ -89,7 +89,7 @@ int rule__recipient(const char *place, const char *text, bool of_list, struct re
 	if (strlen(text) <= RECIPIENT_BYTES && !strpbrk(text, "\r\n") && text[n] && text[n + 1] &&
 	    is_among(types, text, n) && !(of_list && strncmp(text, "oncall:", 7) == 0))
 		return 0;
-	return refuse(f, E_INVALID, place, "mail:me@example.org, user:ann, webhook:ops",
+	return refuse(f, E_INVALID, place, "for example mail:me@example.org, user:ann, webhook:ops",
 	              "%s: '%.80s' is nobody to tell: want mail:ADDRESS, user:NAME, a kind and the "
 	              "name of a channel (webhook:ops)%s",
 	              place, text, of_list ? "" : ", oncall:LIST or owner");
@@ -136,7 +136,7 @@ static int parse_covers(const struct order *o, const char *key, struct refusal *
 	snprintf(at, sizeof at, "args.%s", key);
 	for (const unsigned char *p = (const unsigned char *)(r == 0 && text ? text : ""); *p; p++)
 		if (*p <= 0x20 || *p == 0x7f)
-			return refuse(f, E_INVALID, at, "retail/daily",
+			return refuse(f, E_INVALID, at, "for example retail/daily",
 			              "%s: a name is expected, without blanks", at);
 	return r;
 }
@@ -156,7 +156,7 @@ int rule_parse(struct order *o, struct refusal *f)
 		r = arg_text(o->args, "args", "after", 40, &after, f);
 	if (r == 0 && after && *after &&
 	    (!duration_parse_us(after, &us) || us < 0 || us > AFTER_US_MAX))
-		return refuse(f, E_INVALID, "args.after", "30m",
+		return refuse(f, E_INVALID, "args.after", "for example 30m",
 		              "args.after: a duration of at most 7 days is expected, such as 30m");
 	return r < 0 ? r : told__parse_name(o, "rule", f);
 }
@@ -180,10 +180,10 @@ static int check_rule(const struct commander *c, const struct rule_next *n, stru
 	int r = 0;
 
 	if (!jv_first(n->when))
-		return refuse(f, E_INVALID, "args.when", "[\"failed\", \"late\"]",
+		return refuse(f, E_INVALID, "args.when", "for example [\"failed\", \"late\"]",
 		              "args.when: is missing");
 	if (!jv_first(n->to))
-		return refuse(f, E_INVALID, "args.to", "[\"mail:me@example.org\"]",
+		return refuse(f, E_INVALID, "args.to", "for example [\"mail:me@example.org\"]",
 		              "args.to: is missing");
 	for (const struct jval *v = jv_first(n->when); v; v = v->next) {
 		of_others = of_others || is_other(v->text);

@@ -106,12 +106,12 @@ static int parse_until(struct order *o, struct refusal *f)
 	if (r < 0)
 		return r;
 	if (!text || !when_parse(text, WHEN_NO_NOW, &w) || when_is_local(&w))
-		return refuse(f, E_INVALID, at, "2026-03-01T02:30:00Z",
+		return refuse(f, E_INVALID, at, "for example 2026-03-01T02:30:00Z",
 		              "%s: %s%.60s: an instant is expected, in UTC or with an offset", at,
 		              text ? "found " : "is missing", text ? text : "");
 	o->until_us = w.at * US_PER_S;
 	if (when_is_local(&o->from))
-		return refuse(f, E_INVALID, "args.from", "2026-03-01T02:30:00Z",
+		return refuse(f, E_INVALID, "args.from", "for example 2026-03-01T02:30:00Z",
 		              "args.from: an instant in UTC or with an offset is expected");
 	if (w.at <= o->from.at)
 		return refuse(f, E_INVALID, at, NULL, "%s: is not after its beginning", at);
@@ -130,7 +130,7 @@ int order__parse_silence(const struct commander *c, struct order *o, struct refu
 		const char *text = NULL;
 		r = arg_text(o->args, "args", "silence", 19, &text, f);
 		if (r == 0 && (!text || !*text || text[strspn(text, "0123456789")]))
-			return refuse(f, E_INVALID, "args.silence", "\"12\"",
+			return refuse(f, E_INVALID, "args.silence", "for example \"12\"",
 			              "args.silence: a silence's number in quotes is expected");
 		o->silence = r == 0 ? strtoull(text, NULL, 10) : 0;
 		return r;
@@ -143,7 +143,7 @@ int order__parse_silence(const struct commander *c, struct order *o, struct refu
 		return refuse(f, E_INVALID, "args", "project, workflow, task, kind",
 		              "args: what nobody is to be told of is missing");
 	if (!*o->note)
-		return refuse(f, E_INVALID, "args.reason", "moving the warehouse",
+		return refuse(f, E_INVALID, "args.reason", "for example moving the warehouse",
 		              "args.reason: is missing: others must know why they hear nothing");
 	return 0;
 }

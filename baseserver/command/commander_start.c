@@ -183,12 +183,14 @@ int start__dates(struct order *o, const struct task *const *tasks, size_t n, str
 {
 	struct selection *s = &o->sel;
 	int64_t now = o->now_us / US_PER_S, lo = now, hi = now + 1;
+	char no_day[WHEN_TEXT];
 	struct when w;
 	int r = 0;
 
 	if (o->date && !when_parse(o->date, now, &w))
-		return refuse(f, E_INVALID, "args.date", "2026-03-01",
-		              "args.date: '%.60s' is no date", o->date);
+		return refuse(f, E_INVALID, "args.date", "for example 2026-03-01",
+		              "args.date: '%.60s' is no date%s", o->date,
+		              when_no_day(o->date, no_day));
 	o->own_second = !o->date && !last_period(tasks, n, now, &lo, &hi);
 	s->has_instances = true;
 	/* Of a period that has not ended those that have begun. */

@@ -24,7 +24,7 @@ int steer_parse(struct order *o, struct refusal *f)
 		o->command = strtoull(v->text, &end, 10);
 		return 0;
 	}
-	return refuse(f, E_INVALID, "args.command", "\"12\"",
+	return refuse(f, E_INVALID, "args.command", "for example \"12\"",
 	              "args.command: a command's number in quotes is expected, not %s",
 	              jv_kind_name(v));
 }
@@ -119,7 +119,7 @@ int node_parse(struct order *o, struct refusal *f)
 	int r = arg_text(o->args, "args", "node", NODE_NAME_MAX, &o->node, f);
 
 	return r == 0 && (!o->node || (unsigned char)o->node[0] <= ' ')
-	               ? refuse(f, E_INVALID, "args.node", "\"etl-1\"",
+	               ? refuse(f, E_INVALID, "args.node", "for example \"etl-1\"",
 	                        "args.node: the name or the id of a node is expected")
 	               : r;
 }

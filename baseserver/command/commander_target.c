@@ -93,7 +93,7 @@ int secret__parse_projects(const struct order *o, struct refusal *f)
 	for (const struct jval *v = jv_first(list); v && r == 0; v = v->next) {
 		if (v->kind != JV_TEXT)
 			r = refuse(f, E_INVALID, "args.projects",
-			           "[\"retail\"], or [\"*\"] for all",
+			           "for example [\"retail\"], or [\"*\"] for all",
 			           "args.projects: a project's name is expected, not %s",
 			           jv_kind_name(v));
 		else if (strcmp(v->text, "*") != 0 && name_wrong(v->text, why))

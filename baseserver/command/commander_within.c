@@ -25,7 +25,7 @@ static int parse_projects(const struct order *o, const char *key, const char *at
 
 	for (const struct jval *v = r == 0 && *ret ? (*ret)->first : NULL; v; v = v->next) {
 		if (v->kind != JV_TEXT)
-			return refuse(f, E_INVALID, at, "[\"retail\"]",
+			return refuse(f, E_INVALID, at, "for example [\"retail\"]",
 			              "%s: a project's name is expected, not %s", at,
 			              jv_kind_name(v));
 		if (name_wrong(v->text, why))
@@ -33,6 +33,8 @@ static int parse_projects(const struct order *o, const char *key, const char *at
 	}
 	return r;
 }
+
+const char *const order__faces_keys[] = { "within", "unsafe_within", "quota_within", NULL };
 
 int order__parse_within(struct order *o, struct refusal *f)
 {

@@ -13,6 +13,7 @@
 #include "baseserver/lead/admin.h"
 #include "util/buf.h"
 #include "util/clock.h"
+#include "util/diag.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/json_put.h"
@@ -54,9 +55,8 @@ struct typed {
 
 static int admin_usage(const char *what, const char *why)
 {
-	fprintf(stderr, "baseserver: %s%s%s%s", why, what ? " '" : "", what ? what : "",
-	        what ? "'\n" : "\n");
-	fputs(usage, stderr);
+	fprintf(stderr, "baseserver: %s '%s'; `baseserver admin --help` tells what there is\n", why,
+	        what);
 	return EX_USAGE;
 }
 
@@ -453,6 +453,20 @@ static const struct word *word_find(const char *name)
 	return NULL;
 }
 
+static int word_unknown(const char *said)
+{
+	struct nearest near = nearest_to(said);
+	char hint[NEAREST_HINT_BYTES];
+
+	for (size_t i = 0; i < sizeof words_known / sizeof words_known[0]; i++)
+		nearest_try(&near, words_known[i].name);
+	const char *meant = nearest_hint(&near, hint);
+	if (!meant)
+		return admin_usage(said, "there is no command");
+	fprintf(stderr, "baseserver: there is no command '%s': %s\n", said, meant);
+	return EX_USAGE;
+}
+
 static bool word_takes(const struct word *w, const char *option)
 {
 	for (size_t i = 0; w->options[i]; i++)
@@ -468,8 +482,10 @@ int admin_main(const char *state_dir, char *const *words)
 
 	if (words[0] && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "help") == 0))
 		return fputs(usage, stdout), EX_OK;
+	if (!words[0])
+		return fprintf(stderr, "baseserver: admin of what?\n%s", usage), EX_USAGE;
 	if (!w)
-		return admin_usage(words[0], words[0] ? "there is no command" : "admin of what?");
+		return word_unknown(words[0]);
 	for (words++; *words; words++) {
 		const char *option = *words;
 		if (strncmp(option, "--", 2) != 0) {

@@ -70,7 +70,22 @@ static void args_join(const char *const *names, char *to, size_t cap)
 		n += (size_t)snprintf(to + n, cap - n, "%s%s", n ? ", " : "", *names);
 }
 
+static bool keys_have(const char *const *keys, const char *key)
+{
+	while (*keys && strcmp(*keys, key) != 0)
+		keys++;
+	return *keys;
+}
+
 int arg_object(const struct jval *o, const char *at, const char *const *keys, struct refusal *f)
+{
+	static const char *const none[] = { NULL };
+
+	return arg_object_of(o, at, keys, none, f);
+}
+
+int arg_object_of(const struct jval *o, const char *at, const char *const *keys,
+                  const char *const *unsaid, struct refusal *f)
 {
 	char place[160], known[200];
 
@@ -78,10 +93,7 @@ int arg_object(const struct jval *o, const char *at, const char *const *keys, st
 		return refuse(f, E_INVALID, at, NULL, "%s: an object is expected, not %s", at,
 		              jv_kind_name(o));
 	for (const struct jval *v = o->first; v; v = v->next) {
-		const char *const *k = keys;
-		while (*k && strcmp(*k, v->key) != 0)
-			k++;
-		if (*k)
+		if (keys_have(keys, v->key) || keys_have(unsaid, v->key))
 			continue;
 		const char *near = nearest_of(v->key, keys);
 		args_join(keys, known, sizeof known);

@@ -28,6 +28,9 @@ const char *nearest_of(const char *name, const char *const *names);
 
 /* All of these: 0 or E_INVALID. An absent key leaves *ret as it is. `at`: place of `o`. */
 int arg_object(const struct jval *o, const char *at, const char *const *keys, struct refusal *f);
+/* `unsaid`: keys that are taken, and told to nobody: programs write them, no person. */
+int arg_object_of(const struct jval *o, const char *at, const char *const *keys,
+                  const char *const *unsaid, struct refusal *f);
 int arg_truth(const struct jval *o, const char *at, const char *key, bool *ret, struct refusal *f);
 struct arg_range {
 	const char *key;

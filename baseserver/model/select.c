@@ -155,10 +155,14 @@ static int parse_tasks(const struct catalog *c, const struct jval *v, struct sel
 
 static int no_date(const struct jval *v, const char *at, struct refusal *f)
 {
+	const char *text = v->kind == JV_TEXT ? v->text : jv_kind_name(v);
+	char no_day[WHEN_TEXT];
+
 	return refuse(f, E_INVALID, at,
-	              "2026-03-01, 2026-03-01 02:30, 2026-W09, 2026-03, 2026-03-01T02:30:00Z, "
+	              "for example 2026-03-01, 2026-03-01 02:30, 2026-W09, 2026-03, "
+	              "2026-03-01T02:30:00Z, "
 	              "yesterday, -3d",
-	              "%s: '%.60s' is no date", at, v->kind == JV_TEXT ? v->text : jv_kind_name(v));
+	              "%s: '%.60s' is no date%s", at, text, when_no_day(text, no_day));
 }
 
 static int parse_when(const struct jval *v, int64_t now, const char *at, struct when *ret,
@@ -241,7 +245,8 @@ static int parse_every(const struct jval *v, struct selection *s, struct refusal
 			f, E_INVALID, "args.selection.every", "from and to",
 			"args.selection.every: picks days of a range, from and to are missing");
 	if (list->len == 0)
-		return refuse(f, E_INVALID, "args.selection.every", "[\"monday\"], [1, \"last\"]",
+		return refuse(f, E_INVALID, "args.selection.every",
+		              "for example [\"monday\"], [1, \"last\"]",
 		              "args.selection.every: is empty");
 	for (const struct jval *d = list->first; d; d = d->next, i++) {
 		if (parse_day(d, s))

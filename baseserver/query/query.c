@@ -358,7 +358,8 @@ static int parse_instance(struct query *q, const struct jval *args, struct refus
 		return r;
 	v = jv_get(args, "instance");
 	if (!v)
-		return refuse(f, E_INVALID, "args.instance", "{\"id\": \"17.1772323200\"}",
+		return refuse(f, E_INVALID, "args.instance",
+		              "for example {\"id\": \"17.1772323200\"}",
 		              "args.instance: is missing");
 	if (!query__names_own(q, v))
 		return query__not_there(f);
@@ -379,7 +380,7 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 	if (r < 0)
 		return r;
 	if (!text || !*text || strspn(text, "0123456789") != strlen(text))
-		return refuse(f, E_INVALID, "args.command", "\"12\"",
+		return refuse(f, E_INVALID, "args.command", "for example \"12\"",
 		              "args.command: a command's number in quotes is expected");
 	uint64_t id = strtoull(text, NULL, 10);
 	const struct face face = commander_face(q->c, id);

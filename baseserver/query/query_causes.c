@@ -415,7 +415,7 @@ int query__causes(struct query *q, const struct jval *args, struct refusal *f)
 	if (r < 0)
 		return r;
 	if (!name)
-		return refuse(f, E_INVALID, "args.workflow", "\"project/workflow\"",
+		return refuse(f, E_INVALID, "args.workflow", "for example \"project/workflow\"",
 		              "args.workflow: is missing");
 	char *prefix = mem_fmt("%s/", name);
 	w.prefix = prefix;

@@ -118,10 +118,11 @@ static int parse_day(struct query *q, const char *text, struct refusal *f)
 {
 	struct forecast *fc = &q->forecast->f;
 	int64_t now = fc->now_us / US_PER_S;
+	char no_day[WHEN_TEXT];
 
 	if (!when_parse(text, now, &fc->day) || !fc->day.is_date)
-		return refuse(f, E_INVALID, "args.date", "2026-03-01",
-		              "args.date: '%.40s' is no date", text);
+		return refuse(f, E_INVALID, "args.date", "for example 2026-03-01",
+		              "args.date: '%.40s' is no date%s", text, when_no_day(text, no_day));
 	fc->has_day = true;
 	if (fc->day.label < now - 2 * INT64_C(86400) ||
 	    fc->day.label > now + FORECAST_DAYS_MAX * INT64_C(86400))

@@ -28,7 +28,8 @@ static int print_named(struct query *q, const char *ids, struct refusal *f)
 
 		snprintf(id, sizeof id, "%.*s", (int)(len < sizeof id ? len : 0), p);
 		if (!selection_id(id, &key))
-			return refuse(f, E_INVALID, "args.ids", "TASKID.RUNDATE,TASKID.RUNDATE",
+			return refuse(f, E_INVALID, "args.ids",
+			              "for example TASKID.RUNDATE,TASKID.RUNDATE",
 			              "args.ids: '%.*s' is no instance's id",
 			              (int)(len < 60 ? len : 60), p);
 		if (++n > IDS_MAX)
@@ -53,7 +54,8 @@ int query__progress(struct query *q, const struct jval *args, struct refusal *f)
 	if (r < 0)
 		return r;
 	if (!ids)
-		return refuse(f, E_INVALID, "args.ids", "\"17.1772323200,18.1772323200\"",
+		return refuse(f, E_INVALID, "args.ids",
+		              "for example \"17.1772323200,18.1772323200\"",
 		              "args.ids: is missing");
 	put_open(&q->out, NULL, '{');
 	put_open(&q->out, "items", '[');

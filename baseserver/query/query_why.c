@@ -433,6 +433,8 @@ static void say_absent(struct why *w)
 		say_over(w, o);
 	else if (!planned)
 		why_set(w->line, WHY_UNPLANNED);
+	else if (w->t->row.state == TS_DRAFT) /* a backfill would be refused */
+		why_set(w->line, WHY_DRAFT);
 	else if (q->key.run_date < plan_begin(plan))
 		say_before_begin(w);
 	else if (w->t->row.state != TS_ONLINE)

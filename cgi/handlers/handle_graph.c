@@ -15,11 +15,16 @@
 
 /* --- tasks and links -------------------------------------------------------------------------- */
 
+struct graph {
+	struct call *c;
+	struct flow flow;
+};
+
 static void task_put(void *ctx, const struct store_task *t)
 {
-	struct call *c = ctx;
+	struct graph *g = ctx;
 
-	show_task(&c->out, t);
+	show_task(&g->c->out, t, g->flow.document);
 }
 
 static int link_put(void *ctx, const struct store_link *l)
@@ -32,20 +37,21 @@ static int link_put(void *ctx, const struct store_link *l)
 
 static int graph_work(struct call *c, struct reader *r)
 {
-	struct flow f = { .each = task_put, .ctx = c };
+	struct graph g = { c, { .wants_document = true, .each = task_put, .ctx = &g } };
+	struct flow *f = &g.flow;
 	int code;
 
 	put_open(&c->out, NULL, '{');
 	put_open(&c->out, "tasks", '[');
-	code = flow_read(c, r, c->params[0], &f);
+	code = flow_read(c, r, c->params[0], f);
 	put_close(&c->out, ']');
 	put_open(&c->out, "links", '[');
-	for (size_t i = 0; i < f.n && code == 0; i++)
-		code = read_links(r, f.ids[i], false, link_put, c, &c->err);
+	for (size_t i = 0; i < f->n && code == 0; i++)
+		code = read_links(r, f->ids[i], false, link_put, c, &c->err);
 	put_close(&c->out, ']');
-	flow_put(c, &f, c->params[0]);
+	flow_put(c, f, c->params[0]);
 	put_close(&c->out, '}');
-	flow_done(&f);
+	flow_done(f);
 	return code;
 }
 

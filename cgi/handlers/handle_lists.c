@@ -26,6 +26,7 @@ struct query {
 	uint32_t version, id;
 	bool children, plain, all; /* all: retired ones too */
 	enum store_doc_kind kind;
+	struct workflow_set *document; /* of one task; NULL: that of none */
 };
 
 static int doc_put(void *ctx, const struct store_doc *d)
@@ -202,7 +203,9 @@ int parameters_get(struct call *c)
 
 static int task_put(void *ctx, const struct store_task *t)
 {
-	show_task(&((struct call *)ctx)->out, t);
+	struct call *c = ctx;
+
+	show_task(&c->out, t, ((struct query *)c->extra)->document);
 	return 0;
 }
 
@@ -267,9 +270,28 @@ static int task_id_take(void *ctx, const struct store_task *t)
 	return 0;
 }
 
+static int flow_take(void *ctx, const struct store_doc *d)
+{
+	struct query *q = ctx;
+
+	q->document = q->document ? q->document : show_flow(d);
+	return 0;
+}
+
+/* With the cron, which its workflow's document has and its row has not. */
 static int task_work(struct call *c, struct reader *r)
 {
-	return read_task(r, c->params[0], 0, task_put, c, &c->err);
+	struct query *q = c->extra;
+	struct err none = { 0 };
+	const char *end = strrchr(c->params[0], '/');
+
+	snprintf(q->prefix, sizeof q->prefix, "%.*s", end ? (int)(end - c->params[0]) : 0,
+	         c->params[0]);
+	read_doc(r, &(struct read_which){ DOC_WORKFLOW, .name = q->prefix }, flow_take, q, &none);
+	int code = read_task(r, c->params[0], 0, task_put, c, &c->err);
+	workflow_set_free(q->document);
+	q->document = NULL;
+	return code;
 }
 
 int task_get(struct call *c)
@@ -278,6 +300,7 @@ int task_get(struct call *c)
 
 	if (call_args_only(c, names) < 0)
 		return c->err.code;
+	c->extra = mem_new(sizeof(struct query));
 	return call_read(c, task_work);
 }
 

@@ -284,10 +284,11 @@ static int run_find(struct call *c, const struct flow *f)
 {
 	struct why_flow *q = c->extra;
 	struct when_span span;
+	char no_day[WHEN_TEXT];
 
 	if (!when_range(q->date, clock_wall_us(&clock_machine) / US_PER_S, &span))
-		return call_fail(c, E_INVALID, "date", "date wants the date of a run: '%.40s'",
-		                 q->date);
+		return call_fail(c, E_INVALID, "date", "date wants the date of a run: '%.40s'%s",
+		                 q->date, when_no_day(q->date, no_day));
 	q->from = when_instant(&span.from, f->tz, false);
 	q->to = when_instant(&span.to, f->tz, true) + 1;
 	return 0;

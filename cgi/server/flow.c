@@ -8,10 +8,12 @@
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/server/names.h"
+#include "cgi/server/show.h"
 #include "rt/zones.h"
 #include "sched/civil.h"
 #include "sched/tz.h"
 #include "sched/when.h"
+#include "sched/workflow.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -63,6 +65,8 @@ static int doc_take(void *ctx, const struct store_doc *d)
 	f->workflow = d->id;
 	if (d->body_len > 0)
 		zone_find((const char *)d->body, d->body_len, f->zone);
+	if (f->wants_document && !f->document)
+		f->document = show_flow(d);
 	return 0;
 }
 
@@ -125,6 +129,8 @@ void flow_done(struct flow *f)
 {
 	free(f->ids);
 	f->ids = NULL;
+	workflow_set_free(f->document);
+	f->document = NULL;
 	f->cap = 0;
 }
 

@@ -18,6 +18,7 @@ struct call;
 struct reader;
 struct store_task;
 struct tz;
+struct workflow_set;
 
 struct flow {
 	uint32_t workflow;
@@ -26,6 +27,8 @@ struct flow {
 	int64_t cycle_s; /* the widest of a day at most; else the narrowest; 0: none has one */
 	char zone[64];
 	const struct tz *tz;
+	bool wants_document;
+	struct workflow_set *document; /* only then; NULL: it cannot be read. flow_done() frees */
 	void (*each)(void *ctx, const struct store_task *t); /* NULL: nobody looks */
 	void *ctx;
 };
@@ -38,7 +41,8 @@ struct flow_run {
 	int64_t started_us, ended_us;
 };
 
-/* Reads the workflow `name`; `each` and `ctx` are set, the rest is nothing yet. E_NOT_FOUND. */
+/* Reads the workflow `name`; `each`, `ctx` and `wants_document` are set, the rest is nothing yet.
+ * E_NOT_FOUND. */
 int flow_read(struct call *c, struct reader *r, const char *name, struct flow *f);
 void flow_done(struct flow *f);
 void flow_put(struct call *c, const struct flow *f, const char *name); /* members of an object */

@@ -106,14 +106,15 @@ int states_read(struct call *c, const char *name, uint32_t *ret_states)
 static int when_arg(struct call *c, const char *name, struct when *ret, bool *ret_has)
 {
 	const char *v = call_arg(c, name);
+	char no_day[WHEN_TEXT];
 
 	*ret_has = v != NULL;
 	return !v || when_parse(v, clock_wall_us(&clock_machine) / US_PER_S, ret)
 	               ? 0
 	               : call_fail(c, E_INVALID, name,
 	                           "%s wants a date or an instant, such as 2026-03-01, yesterday "
-	                           "or 2026-03-01T02:30:00Z",
-	                           name);
+	                           "or 2026-03-01T02:30:00Z%s",
+	                           name, when_no_day(v, no_day));
 }
 
 int instant_arg(struct call *c, const char *name, int64_t *ret)

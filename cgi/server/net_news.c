@@ -35,7 +35,10 @@ static void news_print(const Sirdar__CommandNews *m, struct buf *out)
 	put_text(out, "state", m->state);
 	put_int(out, "done", m->done);
 	put_int(out, "failed", m->failed);
-	put_int(out, "total", m->total);
+	if (m->total < 0) /* not counted yet */
+		put_null(out, "total");
+	else
+		put_int(out, "total", m->total);
 	buf_puts(out, "}\n\n");
 }
 

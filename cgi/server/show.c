@@ -224,7 +224,7 @@ static void put_date(struct buf *b, const struct store_task *t, const char *key,
 	put_text(b, label_key, has ? label_print(tz, t->grain, date, label) : NULL);
 }
 
-void show_task(struct buf *b, const struct store_task *t)
+void show_task(struct buf *b, const struct store_task *t, const struct workflow_set *of)
 {
 	const char *end = strrchr(t->name, '/');
 	char workflow[400];
@@ -244,6 +244,9 @@ void show_task(struct buf *b, const struct store_task *t)
 	put_text(b, "title", t->title);
 	put_text(b, "workflow_title", t->workflow_title);
 	put_int(b, "cycle_s", t->cycle_s);
+	const char *cron = of && end ? workflow_cron(workflow_set_at(of, 0), t->name) : NULL;
+	if (cron)
+		put_text(b, "cron", cron);
 	put_time(b, "start", t->start_s);
 	put_time(b, "end", t->end_s);
 	put_date(b, t, "planned_through", t->planned_through);
@@ -271,6 +274,21 @@ void show_link(struct buf *b, struct names *n, const struct store_link *l)
 	put_text(b, "strategy", l->strategy <= LS_AT_LEAST ? strategy[l->strategy] : "?");
 	put_int(b, "n", l->n);
 	put_close(b, '}');
+}
+
+struct workflow_set *show_flow(const struct store_doc *d)
+{
+	struct workflow_set *set = workflow_set_new();
+	struct diags diags;
+
+	diags_init(&diags);
+	bool is = workflow_set_read(set, d->body, d->body_len, d->name, &diags) == 0 &&
+	          workflow_set_count(set) == 1;
+	diags_done(&diags);
+	if (is)
+		return set;
+	workflow_set_free(set);
+	return NULL;
 }
 
 /* Tasks into whose code values of others go as text. */
@@ -303,6 +321,8 @@ void show_doc(struct buf *b, const struct store_doc *d, bool body)
 		put_text(b, "title", d->title);
 	put_int(b, "version", d->version);
 	put_bool(b, "retired", d->retired);
+	if (!body && d->title && d->kind == DOC_WORKFLOW)
+		put_bool(b, "draft", d->is_draft);
 	put_text(b, "actor", d->actor);
 	put_time_us(b, "at", d->at_us);
 	if (body)
@@ -348,7 +368,10 @@ void show_command(struct buf *b, const struct store_command *c, bool args)
 	put_text(b, "state", command_state_name(c->state));
 	put_time_us(b, "created", c->created_us);
 	put_time_us(b, "ended", c->ended_us);
-	put_int(b, "total", c->total);
+	if (c->total == COMMAND_UNCOUNTED)
+		put_null(b, "total");
+	else
+		put_int(b, "total", c->total);
 	put_int(b, "done", c->done);
 	put_int(b, "failed", c->failed);
 	show_progress(b, c);

@@ -25,6 +25,7 @@ struct store_doc;
 struct store_link;
 struct store_range;
 struct store_task;
+struct workflow_set;
 
 /* "17.1772323200" or with ".part". */
 #define ID_TEXT_MAX 48
@@ -39,7 +40,10 @@ void show_range(struct buf *b, struct names *n, const struct store_range *r);
 void show_event(struct buf *b, struct names *n, const struct read_event *e);
 /* A whole message of an event stream. */
 void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e);
-void show_task(struct buf *b, const struct store_task *t);
+/* `of`: its workflow's document, which says its cron; NULL: that is left out. */
+void show_task(struct buf *b, const struct store_task *t, const struct workflow_set *of);
+/* A workflow's document alone in a set, for workflow_set_free(); NULL: it cannot be read. */
+struct workflow_set *show_flow(const struct store_doc *d);
 void show_link(struct buf *b, struct names *n, const struct store_link *l);
 /* `body`: with its text, which lists leave out. */
 void show_doc(struct buf *b, const struct store_doc *d, bool body);

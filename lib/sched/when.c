@@ -231,6 +231,25 @@ bool when_parse(const char *text, int64_t now, struct when *ret)
 	return true;
 }
 
+const char *when_no_day(const char *text, char ret[WHEN_TEXT])
+{
+	ret[0] = '\0';
+	for (; text && !ret[0]; text = (text = strstr(text, "..")) ? text + 2 : NULL) {
+		const char *p = text + strspn(text, " ");
+		int32_t y, m, d;
+
+		if (!when_digits(&p, 4, &y) || y < 1 || !when_skip(&p, '-') ||
+		    !when_digits(&p, 2, &m) || !when_skip(&p, '-') || !when_digits(&p, 2, &d))
+			continue;
+		if (m < 1 || m > 12)
+			snprintf(ret, WHEN_TEXT, ": there is no month %02d", (int)m);
+		else if (d < 1 || d > civil_month_days(y, m))
+			snprintf(ret, WHEN_TEXT, ": %04d-%02d has %d days", (int)y, (int)m,
+			         (int)civil_month_days(y, m));
+	}
+	return ret;
+}
+
 bool when_range(const char *text, int64_t now, struct when_span *ret)
 {
 	const char *dots = strstr(text, "..");

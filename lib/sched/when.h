@@ -47,6 +47,10 @@ struct when {
 	int64_t label, label_end; /* local clock, sched/civil.h */
 };
 
+/* To go on after "'2026-02-30' is no date": ": 2026-02 has 28 days", else "". Of a range, its first
+ * such day. Returns `ret`. */
+const char *when_no_day(const char *text, char ret[WHEN_TEXT]);
+
 /* From the begin of one to the end of the other; of one date both are it. */
 struct when_span {
 	struct when from, to;

@@ -255,10 +255,21 @@ void wf__read_again(struct workflow *wf, struct diags *d)
 	read_tree(wf, d);
 }
 
-/* Takes doc. NULL when there are errors. */
-static struct workflow *read_workflow(struct yaml_doc *doc, const char *file, struct diags *d)
+/* Does nothing of these but unknown keys come after the first `n`? They change nothing that is
+ * read. */
+static bool only_keys(const struct diags *d, size_t n)
 {
-	size_t before = d->errors;
+	for (size_t i = n; i < d->n; i++)
+		if (!d->items[i].is_warning && strcmp(d->items[i].code, "unknown_key") != 0)
+			return false;
+	return d->dropped == 0;
+}
+
+/* Takes doc. NULL when there are errors; `keeps`: others than unknown keys. */
+static struct workflow *read_workflow(struct yaml_doc *doc, const char *file, bool keeps,
+                                      struct diags *d)
+{
+	size_t before = d->errors, found = d->n;
 	struct workflow *wf = mem_new(sizeof *wf);
 
 	wf->doc = doc;
@@ -266,7 +277,7 @@ static struct workflow *read_workflow(struct yaml_doc *doc, const char *file, st
 	wf->file = pile_str(wf->pile, file);
 	wf__normal_names(doc);
 	read_tree(wf, d);
-	if (d->errors == before)
+	if (d->errors == before || (keeps && only_keys(d, found)))
 		return wf;
 	workflow_free(wf);
 	return NULL;
@@ -291,7 +302,7 @@ int workflow_parse(const char *text, size_t bytes, const char *file, struct diag
 	if (yaml_read(text, bytes, file, d, &docs, &n) < 0)
 		return E_INVALID;
 	if (n == 1) {
-		wf = read_workflow(docs[0], file, d);
+		wf = read_workflow(docs[0], file, false, d);
 	} else {
 		diag_error(d, (struct place){ .file = file, .path = "" }, "documents", NULL,
 		           "%zu documents where one is wanted", n);
@@ -438,6 +449,14 @@ const char *wf_alert_recipient(const struct wf_alerts *all, const char *task, co
 	return NULL;
 }
 
+const char *workflow_cron(const struct workflow *wf, const char *task)
+{
+	for (size_t i = 0; i < wf->n; i++)
+		if (strcmp(workflow_task_name(wf, i), task) == 0)
+			return wf->items[i].cron.text;
+	return NULL;
+}
+
 int64_t workflow_late_after_us(const struct workflow *wf, const char *task)
 {
 	for (size_t i = 0; i < wf->n; i++)
@@ -465,6 +484,17 @@ struct workflow_set *workflow_set_new(void)
 
 	map_init(&set->by_name);
 	return set;
+}
+
+void workflow_set_keep(struct workflow_set *set)
+{
+	CHECK(set->n == 0 && !set->lacks);
+	set->keeps = true;
+}
+
+bool workflow_set_is_whole(const struct workflow_set *set)
+{
+	return !set->lacks;
 }
 
 void workflow_set_free(struct workflow_set *set)
@@ -528,7 +558,7 @@ static void add_document(struct workflow_set *set, struct yaml_doc *doc, const c
 		wf__add_scope(set, doc, file, d);
 		return;
 	}
-	struct workflow *wf = read_workflow(doc, file, d);
+	struct workflow *wf = read_workflow(doc, file, set->keeps, d);
 	if (!wf)
 		return;
 	size_t first = workflow_set_find(set, wf->full);
@@ -553,17 +583,22 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
 	       scopes = set->n_scopes, n;
 	struct yaml_doc **docs;
 
-	if (yaml_read(text, bytes, file, d, &docs, &n) < 0)
+	if (yaml_read(text, bytes, file, d, &docs, &n) < 0) {
+		set->lacks = true;
 		return E_INVALID;
+	}
 	for (size_t i = 0; i < n; i++)
 		(calendar_doc_is(yaml_root(docs[i])) ? add_calendar : add_document)(set, docs[i],
 		                                                                    file, d);
 	free(docs);
 	for (size_t i = before; i < set->n; i++)
 		set->items[i]->binds = wf__stored_line(text, bytes, WORKFLOW_BINDS) != NULL;
+	size_t added = set->n - before + set->n_calendars - calendars + set->n_scopes - scopes;
+	set->lacks = set->lacks || added < n || (!set->keeps && d->errors > errors);
 	if (d->errors == errors)
 		return 0;
-	workflow_cut(set, before, calendars, scopes);
+	if (!set->keeps)
+		workflow_cut(set, before, calendars, scopes);
 	return E_INVALID;
 }
 

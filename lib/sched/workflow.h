@@ -91,6 +91,9 @@ int64_t workflow_long_after_us(const struct workflow *wf, const char *task);
 char *workflow_name_shown(const char *name);
 /* In which place it is tried; 0: it is not. */
 int workflow_test(const struct workflow *wf);
+/* The cron of a task, as it is written there or in `defaults`; NULL: it has none, or its library
+ * has it. Borrowed. */
+const char *workflow_cron(const struct workflow *wf, const char *task);
 /* Append it as YAML, to be tried in that place, 1..WORKFLOW_TESTS_MAX. */
 void workflow_print_test(const struct workflow *wf, int place, struct buf *out);
 
@@ -98,6 +101,11 @@ void workflow_print_test(const struct workflow *wf, int place, struct buf *out);
 
 struct workflow_set *workflow_set_new(void);
 void workflow_set_free(struct workflow_set *set); /* NULL is fine */
+/* To judge documents, not to store them: what has unknown keys only is added all the same, as if
+ * they did not stand there, and so are the other documents of a text with a mistake. */
+void workflow_set_keep(struct workflow_set *set);
+/* Was every document of its texts added? */
+bool workflow_set_is_whole(const struct workflow_set *set);
 /* Add every document of a text; nothing is added on error.
  *
  *   errors  E_INVALID as above; also a name that is in the set already */

@@ -332,6 +332,7 @@ struct workflow_set {
 	size_t n_calendars;
 	struct workflow_scope **scopes;
 	size_t n_scopes;
+	bool keeps, lacks; /* workflow_set_keep(); a document was left out all the same */
 };
 
 /* workflow_scope.c: is this document one of parameters? Add it, taking doc. */

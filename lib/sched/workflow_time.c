@@ -56,11 +56,13 @@ static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 static bool read_instant(struct wf_compiler *c, const struct wf_made *m, const struct wf_text *text,
                          const char *key, struct when *ret)
 {
+	char no_day[WHEN_TEXT];
+
 	if (when_parse(text->text, WHEN_NO_NOW, ret))
 		return true;
 	diag_error(c->d, wf__place(m, text->node, key), "wrong_value", NULL,
-	           "%s is '%.40s', want 2026-03-01, 2026-03-01 02:30 or 2026-03-01T02:30:00Z", key,
-	           text->text);
+	           "%s is '%.40s'%s, want 2026-03-01, 2026-03-01 02:30 or 2026-03-01T02:30:00Z",
+	           key, text->text, when_no_day(text->text, no_day));
 	return false;
 }
 

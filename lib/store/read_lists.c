@@ -254,10 +254,14 @@ int read_links(struct reader *r, uint32_t task, bool children,
 static int doc_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)
 {
 	struct store_doc d;
+	int64_t is_draft = 0;
 	int code = rows_doc(q, sink->kind, &d, err);
 
+	if (code == 0 && sink->is_titled)
+		code = rows_int(q, DOC_COLUMNS_N, 0, 1, &is_draft, err);
 	if (code < 0)
 		return code;
+	d.is_draft = is_draft;
 	key[0] = d.id;
 	if (!read__sees_doc(sink->reader, &d))
 		return ROW_HIDDEN;
@@ -273,7 +277,10 @@ static int doc_row(struct row_sink *sink, struct rows *q, int64_t *key, struct e
 /* What its tasks of now say of it: those that went have what they had. */
 #define DOC_WITH_TITLE \
 	"SELECT " DOC_COLUMNS_BUT_BODY ", COALESCE((SELECT workflow_title FROM lb_task AS k" \
-	" WHERE k.workflow_id = d.id ORDER BY k.version DESC LIMIT 1), '') FROM ? AS d WHERE 1"
+	" WHERE k.workflow_id = d.id ORDER BY k.version DESC LIMIT 1), '')," \
+	" EXISTS (SELECT 1 FROM lb_task AS k WHERE k.workflow_id = d.id AND k.task_status = 0)" \
+	" AND NOT EXISTS (SELECT 1 FROM lb_task AS k WHERE k.workflow_id = d.id" \
+	" AND k.task_status NOT IN (0, 3)) FROM ? AS d WHERE 1"
 #define DOC_WITH_BODY "SELECT " DOC_COLUMNS " FROM ? AS d WHERE 1"
 
 static int doc_begin(struct reader *r, enum store_doc_kind kind, const char *select,

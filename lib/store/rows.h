@@ -84,6 +84,7 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 #define LINK_COLUMNS          "task_to_id, task_from_id, " LINK_COLUMNS_BUT_ENDS
 #define DOC_COLUMNS_BUT_BODY  "id, version, name, retired, actor, at_us"
 #define DOC_COLUMNS           DOC_COLUMNS_BUT_BODY ", body"
+#define DOC_COLUMNS_N         7
 #define COMMAND_COLUMNS \
 	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, " \
 	"failed, `cursor`, projects"

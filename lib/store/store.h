@@ -82,9 +82,10 @@ struct store_doc {
 	uint32_t id, version;
 	bool retired;
 	const char *name;
-	const char
-		*title;   /* of workflows that are listed; else NULL. Not written: see store_task */
-	const char *body; /* YAML or JSON as the kind says */
+	/* Of workflows that are listed, and not written (see store_task): */
+	const char *title; /* else NULL */
+	bool is_draft;     /* all its tasks are drafts */
+	const char *body;  /* YAML or JSON as the kind says */
 	size_t body_len;
 	const char *actor;
 	int64_t at_us;
@@ -122,6 +123,8 @@ struct store_taken {
 	uint32_t dates;  /* so many more of its dates have rows */
 };
 
+#define COMMAND_UNCOUNTED UINT32_MAX /* a total that is not known yet */
+
 /* A durable command (design: SEMANTICS section 5). */
 struct store_command {
 	uint64_t id;
@@ -132,9 +135,9 @@ struct store_command {
 	const char *error; /* "" while none */
 	uint8_t state;     /* enum command_state, baseserver/model/command.h */
 	int64_t created_us, ended_us;
-	uint32_t total, done, failed;
-	const char *cursor;   /* where a restart goes on; the commander's text */
-	const char *projects; /* that it touches, ":retail::finance:"; "": of none */
+	uint32_t total, done, failed; /* total COMMAND_UNCOUNTED: not known yet */
+	const char *cursor;           /* where a restart goes on; the commander's text */
+	const char *projects;         /* that it touches, ":retail::finance:"; "": of none */
 };
 
 struct store_command_item {

@@ -92,7 +92,17 @@ def checks(folder):
     check("a task in no file is an error with a hint", code == 1 and got[0]["code"] == "unknown_task"
           and got[0]["hint"], got)
     code, out, err = run("check", Path(folder) / "none.yaml")
-    check("a missing file ends with 1 and one line", code == 1 and len(err.splitlines()) == 1, err)
+    check("a missing file ends with 1 and one line, and nothing is called good", code == 1 and len(err.splitlines()) == 1 and not out, out + err)
+    for text in ("", "# nothing yet\n"):
+        code, got = answer("check", write(folder, "empty.yaml", text))
+        check("an empty file is none", code == 1 and [x["code"] for x in got] == ["empty"], got)
+    code, got = answer("check", write(folder, "all.yaml", "workflow: w\nstart_date: 2026-02-30\ntasks:\n"
+                       "  a: {type: shell, cycle: day, retyr: 1, needs: [b, c], params: {script: 'echo ${nobody}'}}\n  b: {type: noop, cycle: day, needs: [a]}\n"))
+    check("unknown keys and what else is wrong are told at once", {x["code"] for x in got} >= {"unknown_key", "unknown_task", "wrong_value", "macro"}, got)
+    check("a day that does not exist is said to be none", "2026-02 has 28 days" in str(got), got)
+    code, got = answer("check", write(folder, "two.yaml", "workflow: w\ntsks: 1\ntasks:\n  a: {type: noop, cycle: day}\n---\nworkflow: v\n"
+                       "tasks:\n  b: {type: noop, cycle: day, needs: [w/a, w/x], state: nothing}\n---\nworkflow: u\ntasks:\n  b: {type: noop, cycle: day, needs: [b]}\n"))
+    check("of documents with other mistakes what depends on them waits", [x["code"] for x in got] == ["unknown_key", "wrong_value", "cycle"], got)
 
 
 def simulations(folder):

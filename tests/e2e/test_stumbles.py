@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 import sys
 
 sys.dont_write_bytecode = True
@@ -139,6 +140,73 @@ def recipients_that_nobody_is_are_warned_of(s):
     assert said == ["webhook:nowhere", "user:nobody", "oncall:never"] and "no notifier is connected" in done.stderr, done
     done = s.sirdar("oncall", "set", "week", "--person", "user:ann", "--person", "user:bob")
     assert re.findall(r"warning: (\S+):", done.stderr) == ["user:bob"], done
+
+
+@test
+def what_a_list_a_diff_and_a_refusal_say_is_so(s):
+    assert "no failures" in (done := s.sirdar("failures", "ffffffff", expect=NOT_FOUND)).stderr or not done.stdout, done
+    assert "Task" not in done.stdout, done
+    path = file_of(s, "lines", flow("lines", "  a:\n    params:\n      script: |\n        echo one\n        echo two\n"))
+    s.sirdar("apply", "--yes", path)
+    file_of(s, "lines", flow("lines", "  a:\n    params:\n      script: |\n        echo one\n        echo three\n"))
+    said = s.sirdar("diff", path).stdout.splitlines()
+    assert "    - tasks.a.params.script:" in said or any(x.endswith("script:") for x in said), said
+    assert "    -   echo two" in said and "    +   echo three" in said, said
+    answer = s.command("redo", selektion={}, expect=(400,))["error"]
+    assert "within" not in json.dumps(answer) and "selection" in json.dumps(answer), answer
+    done = s.sirdar("run", "list", "--date", "2026-02-30", expect=REFUSED)
+    assert "2026-02 has 28 days" in done.stderr, done
+    done = s.sirdar("backfill", "new/lines/a", "2026-02-30", "--yes", expect=USAGE)
+    assert "2026-02 has 28 days" in done.stderr, done
+    answer = s.command("run-start", selection={"workflow": "new/lines"}, date="2026-02-30", expect=(400,))["error"]
+    assert "2026-02 has 28 days" in answer["message"] and answer["hint"].startswith("for example "), answer
+    s.apply(flow("cron", '  a: {cron: "*/7 3 * * *", params: {script: "true"}}\n', "").replace("cycle: day, ", ""))
+    assert "*/7 3 * * *" in s.sirdar("task", "show", "new/cron/a").stdout
+    assert s.ask("GET", "/api/v1/graph/new/cron")[1]["tasks"][0]["cron"] == "*/7 3 * * *"
+
+
+@test
+def a_draft_is_called_one_and_what_it_takes_out_of_force_too(s):
+    path = file_of(s, "draft", flow("draft", '  a: {params: {script: "true"}}\n'))
+    s.sirdar("apply", "--yes", "--draft", path)
+    row = [x for x in s.sirdar("workflow", "list").stdout.splitlines() if "new/draft" in x]
+    assert row[0].split()[2:4] == ["yes", "no"] and "Draft" in s.sirdar("workflow", "list").stdout, row
+    said = s.sirdar("why", "new/draft/a", "2026-03-01").stdout
+    assert "draft" in said and "backfill" not in said, said
+    done = s.sirdar("apply", "--yes", path).stdout
+    assert "first run" in done, done
+    done = s.sirdar("apply", "--yes", "--draft", path).stdout
+    assert "nothing of it runs any more" in done, done
+    past = s.sirdar("apply", "--yes", file_of(s, "past", flow("past", '  a: {catchup: {mode: all}, params: {script: "true"}}\n')), "--from", "-3d").stdout
+    assert "come due" in past and "first run" not in past and "next run" in past, past
+    cold = s.sirdar("apply", "--yes", file_of(s, "cold", flow("cold", '  a: {state: frozen, params: {script: "true"}}\n'))).stdout
+    assert "first run" not in cold and "frozen" in cold, cold
+
+
+@test
+def a_total_that_is_not_counted_yet_is_no_number(s):
+    with sqlite3.connect(s.dir / "base/sirdar.db") as db:
+        (last,) = db.execute("SELECT max(id) FROM lb_command").fetchone()
+        was = db.execute("SELECT total FROM lb_command WHERE id = ?", (last,)).fetchone()
+        db.execute("UPDATE lb_command SET total = 4294967295 WHERE id = ?", (last,))
+    [row] = [x for x in s.ask("GET", "/api/v1/commands")[1]["items"] if x["command"] == str(last)]
+    assert row["total"] is None and "4294967295" not in s.sirdar("command", "list").stdout, row
+    with sqlite3.connect(s.dir / "base/sirdar.db") as db:
+        db.execute("UPDATE lb_command SET total = ? WHERE id = ?", (*was, last))
+
+
+@test
+def columns_of_a_later_page_stand_below_their_titles(s):
+    long = "a_name_that_is_longer_than_all_before_it"
+    s.apply(flow("pages", f'  a: {{params: {{script: "true"}}}}\n  b: {{params: {{script: "true"}}}}\n  {long}: {{params: {{script: "true"}}}}\n  c: {{params: {{script: "true"}}}}\n'))
+    at, rows = None, 0
+    for line in s.sirdar("task", "list", "new/pages/", "--limit", "1", "--all").stdout.splitlines():
+        if line.startswith("Task "):
+            at = line.index("State")
+        else:
+            rows += 1
+            assert line[at:].startswith("online ") and line[at - 1] == " ", (at, line)
+    assert rows == 4, rows
 
 
 @test

@@ -189,10 +189,12 @@ const struct tz *cli_zone(const char *name)
 
 static bool no_date(const char *text)
 {
+	char no_day[WHEN_TEXT];
+
 	return cli_fail(0,
-	                "'%s' is no date, want 2026-03-01, \"2026-03-01 02:30\", 2026-W09, "
+	                "'%s' is no date%s, want 2026-03-01, \"2026-03-01 02:30\", 2026-W09, "
 	                "2026-03, 2026-03-01T02:30:00Z, yesterday or -3d",
-	                text);
+	                text, when_no_day(text, no_day));
 }
 
 bool dates_read(const char *text, struct when_span *ret)

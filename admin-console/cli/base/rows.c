@@ -77,12 +77,14 @@ static bool is_shown(const struct column *c)
 
 void rows_show(const struct column *columns, const cJSON *items)
 {
-	rows_more(columns, items, false);
+	struct widths alone = { 0 };
+
+	rows_more(columns, items, &alone);
 }
 
-void rows_more(const struct column *columns, const cJSON *items, bool more)
+void rows_more(const struct column *columns, const cJSON *items, struct widths *pages)
 {
-	struct table t = { .bare = more };
+	struct table t = { .pages = pages };
 	const cJSON *item;
 	struct buf cell;
 

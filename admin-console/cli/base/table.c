@@ -126,6 +126,21 @@ static void put_cell(struct buf *out, const struct placed *c)
 		pad(out, (c->right ? 0 : gap) + 2);
 }
 
+/* Do the columns fit below the titles of the page before? Else the wider ones hold from here on. */
+static bool fits_below(struct widths *pages, size_t columns, size_t *wide)
+{
+	bool fits = pages->columns == columns;
+
+	for (size_t c = 0; c < columns && pages->columns; c++) {
+		fits = fits && wide[c] <= pages->wide[c];
+		if (wide[c] < pages->wide[c])
+			wide[c] = pages->wide[c];
+	}
+	pages->columns = columns;
+	memcpy(pages->wide, wide, columns * sizeof *wide);
+	return fits;
+}
+
 /* `colors`: onto stdout, which then has what was in `out` first. */
 static void table_put(const struct table *t, bool colors, struct buf *out)
 {
@@ -141,7 +156,8 @@ static void table_put(const struct table *t, bool colors, struct buf *out)
 		if (w > wide[i % t->columns])
 			wide[i % t->columns] = w;
 	}
-	for (size_t i = t->bare ? t->columns : 0; i < t->cells_n + t->columns; i++) {
+	bool below = t->pages && fits_below(t->pages, t->columns, wide);
+	for (size_t i = below ? t->columns : 0; i < t->cells_n + t->columns; i++) {
 		size_t c = i % t->columns;
 		bool right = t->titles[c][0] == '>';
 		const char *text = i < t->columns ? t->titles[c] + right : t->cells[i - t->columns];

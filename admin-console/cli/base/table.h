@@ -10,13 +10,18 @@ struct buf;
 
 enum { TABLE_COLUMNS_MAX = 16 };
 
+/* How wide the columns of a list are so far. */
+struct widths {
+	size_t columns, wide[TABLE_COLUMNS_MAX];
+};
+
 struct table {
 	const char *titles[TABLE_COLUMNS_MAX];
 	size_t columns;
 	char **cells;                     /* row by row */
 	bool is_state[TABLE_COLUMNS_MAX]; /* columns of words of states: they may have colours */
 	size_t cells_n, cells_cap;
-	bool bare; /* no titles: they were printed */
+	struct widths *pages; /* of a list that comes in pages; NULL: this is all */
 };
 
 /* `titles` separated by |; a title that begins with > is right-aligned. */
@@ -46,8 +51,9 @@ cell_fn cell_list_all;   /* the same; "all" where there is no list */
 
 /* Items as rows, to the person. */
 void rows_show(const struct column *columns, const cJSON *items);
-/* The next page of the same list, without a header: `more`. */
-void rows_more(const struct column *columns, const cJSON *items, bool more);
+/* The next page of the same list: without a header while its cells fit below that of the page
+ * before. `pages`: {0} at first. */
+void rows_more(const struct column *columns, const cJSON *items, struct widths *pages);
 /* `n` bytes of a text in a colour, where stdout has them; NULL: as they are. */
 void colored_print(const char *text, size_t n, const char *color);
 struct cli;

@@ -132,6 +132,21 @@ static int read_stdin(struct buf *text)
 	return n < 0 ? E_IO : 0;
 }
 
+static size_t documents_of(const struct workflow_set *set)
+{
+	return workflow_set_count(set) + workflow_set_calendars(set) + workflow_set_scopes(set);
+}
+
+static void document_read(struct workflow_files *f, struct buf *text, const char *name)
+{
+	size_t had = documents_of(f->set), errors = f->diags.errors;
+
+	workflow_set_read(f->set, buf_str(text), text->len, name, &f->diags);
+	if (documents_of(f->set) == had && f->diags.errors == errors)
+		diag_error(&f->diags, (struct place){ .file = name, .path = "" }, "empty",
+		           "begin with `workflow: NAME`", "no document is in it");
+}
+
 bool files_read(struct workflow_files *f, const struct words *given)
 {
 	struct words names;
@@ -146,13 +161,13 @@ bool files_read(struct workflow_files *f, const struct words *given)
 		int r = strcmp(name, "-") == 0 ? read_stdin(&text)
 		                               : fs_read(name, YAML_BYTES_MAX, &text, &err);
 		if (r == 0 && targets_take(&text, name, targets, &f->diags))
-			workflow_set_read(f->set, buf_str(&text), text.len, name, &f->diags);
+			document_read(f, &text, name);
 		else if (r < 0)
 			cli_fail(0, "%s", err.text[0] ? err.text : name);
 		buf_done(&text);
 		good = good && r >= 0;
 	}
-	if (!f->diags.errors)
+	if (workflow_set_is_whole(f->set))
 		workflow_set_resolve(f->set, NULL, NULL, &f->diags);
 	cJSON_Delete(targets);
 	files_unlist(&names);

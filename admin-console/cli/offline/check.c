@@ -150,8 +150,10 @@ static void put_judged(const struct type_set *types, const char *dir, struct buf
 		              "--online)\n");
 }
 
-static int check_answer(const struct cli *cli, struct workflow_files *f, const char *dir)
+/* `read`: all files; else nothing is good, whatever is in the others. */
+static int check_answer(const struct cli *cli, struct workflow_files *f, bool read, const char *dir)
 {
+	bool good = read && !f->diags.errors;
 	struct buf out;
 	int code;
 
@@ -163,18 +165,18 @@ static int check_answer(const struct cli *cli, struct workflow_files *f, const c
 		for (size_t i = 0; i < workflow_set_count(f->set); i++)
 			tasks += workflow_tasks(workflow_set_at(f->set, i));
 		files_print_diags(&f->diags, stdout);
-		if (!f->diags.errors)
+		if (good)
 			buf_printf(&out, "good: %s, %s",
 			           counted(workflow_set_count(f->set), "workflow"),
 			           counted(tasks, "task"));
-		if (!f->diags.errors && workflow_set_calendars(f->set))
+		if (good && workflow_set_calendars(f->set))
 			buf_printf(&out, ", %s",
 			           counted(workflow_set_calendars(f->set), "calendar"));
-		if (!f->diags.errors)
+		if (good)
 			put_judged(f->world.types, dir, &out);
-		if (!f->diags.errors)
+		if (good)
 			put_begin(f, &out);
-		if (f->n)
+		if (f->n && good)
 			put_cost(f, &out);
 	}
 	code = cli_print(&out);
@@ -195,7 +197,7 @@ static bool may_be_elsewhere(const struct diag *x)
 /* Everything that is wrong at once: also between the documents that can be read. */
 static void judge_all(struct workflow_files *f)
 {
-	bool whole = f->diags.errors == 0;
+	bool whole = workflow_set_is_whole(f->set);
 	struct diags found;
 
 	diags_init(&found);
@@ -220,6 +222,7 @@ static int check_judge(const struct asked *q, const struct type_set *types, stru
 
 	files_init(&f, given(q, "tz"));
 	f.world.types = types;
+	workflow_set_keep(f.set);
 	if (known)
 		known_join(known, &f);
 	bool read = files_read(&f, &q->words);
@@ -230,7 +233,7 @@ static int check_judge(const struct asked *q, const struct type_set *types, stru
 		workflow_compile(f.set, &f.world, &same, &f.tasks, &f.n);
 		diags_done(&same);
 	}
-	int code = check_answer(q->cli, &f, dir);
+	int code = check_answer(q->cli, &f, read, dir);
 	files_done(&f);
 	return read ? code : CLI_REFUSED;
 }

@@ -119,9 +119,10 @@ static void words_take(struct asked *q, struct argp_state *state)
 			continue;
 		}
 		struct when_span dates;
+		char no_day[WHEN_TEXT];
 		if (first && !when_range(word, 0, &dates))
-			argp_error(state, "'%s' is not a run date; a second task is --task %s",
-			           word, word);
+			argp_error(state, "'%s' is not a run date%s; a second task is --task %s",
+			           word, when_no_day(word, no_day), word);
 		cJSON_AddItemToArray(body_list(q, first ? "selection.dates" : "selection.tasks"),
 		                     cJSON_CreateString(word));
 		first = true;

@@ -126,6 +126,31 @@ static int changes_count(const cJSON *answer)
 	return (int)(most > changed ? most : changed);
 }
 
+/* A text of several lines stands below its key, line by line. */
+static void value_print(FILE *to, char sign, const cJSON *field, const char *key)
+{
+	const char *text = json_text(field, key);
+
+	if (text && strchr(text, '\n')) {
+		cli_line(to, "    %c %s:", sign, text_of(field, "field"));
+		for (; *text; text += strcspn(text, "\n"), text += *text != '\0')
+			cli_line(to, "    %c   %.*s", sign, (int)strcspn(text, "\n"), text);
+	} else if (json_get(field, key)) {
+		cli_line(to, "    %c %s: %s", sign, text_of(field, "field"), text_of(field, key));
+	}
+}
+
+/* What becomes of one besides what its document says. */
+static const struct {
+	const char *key, *says;
+} notes[] = {
+	{ "online_again", "its plan ran out and has new dates: it is online again" },
+	{ "no_dates", "no date of its plan is left to come" },
+	{ "stays_offline", "stays offline, as it was put" },
+	{ "out_of_force", "it was online: as a draft nothing of it runs any more" },
+	{ "frozen", "it is frozen: nothing of it runs before it is unfrozen" },
+};
+
 static void changes_print(const cJSON *answer, FILE *to)
 {
 	const cJSON *c, *f;
@@ -143,29 +168,24 @@ static void changes_print(const cJSON *answer, FILE *to)
 		fprintf(to, "%c %s %s", sign, text_of(c, "kind"), text_of(c, "name"));
 		if (number_of(c, "tasks") > 0)
 			fprintf(to, " (other dates for %s tasks)", text_of(c, "tasks"));
-		if (json_true(c, "online_again"))
-			fprintf(to, " (its plan ran out and has new dates: it is online again)");
-		if (json_true(c, "no_dates"))
-			fprintf(to, " (no date of its plan is left to come)");
-		if (json_true(c, "stays_offline"))
-			fprintf(to, " (stays offline, as it was put)");
+		for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+			if (json_true(c, notes[i].key))
+				fprintf(to, " (%s)", notes[i].says);
 		if (number_of(c, "run_dates") > 0) {
 			fprintf(to, " (%s run dates of the past come due: %s",
 			        text_of(c, "run_dates"), text_of(c, "first_label"));
 			fprintf(to, " to %s%s)", text_of(c, "last_label"), left_out_of(c));
 		}
 		if (json_true(c, "fires_anew"))
-			fprintf(to, " (first run %s, due %s %s)", text_of(c, "fires_label"),
-			        text_of(c, "fires_local"), text_of(c, "zone"));
+			fprintf(to, " (%s run %s, due %s %s)",
+			        number_of(c, "run_dates") > 0 ? "next" : "first",
+			        text_of(c, "fires_label"), text_of(c, "fires_local"),
+			        text_of(c, "zone"));
 		fputc('\n', to);
 		paint(to, sign, false);
 		cJSON_ArrayForEach(f, json_get(c, "fields")) {
-			if (json_get(f, "before"))
-				cli_line(to, "    - %s: %s", text_of(f, "field"),
-				         text_of(f, "before"));
-			if (json_get(f, "after"))
-				cli_line(to, "    + %s: %s", text_of(f, "field"),
-				         text_of(f, "after"));
+			value_print(to, '-', f, "before");
+			value_print(to, '+', f, "after");
 		}
 	}
 	cJSON_ArrayForEach(c, json_get(answer, "warnings"))

@@ -22,7 +22,8 @@ opt_check check_from;
 
 int online_get(struct online *o, const char *path, cJSON **ret);
 /* A list, `all` of its pages or one; a page's table is printed before the next page is asked for,
- * so that nothing grows with the list. `more` may add to a page's items; ret_any may be NULL. */
+ * so that nothing grows with the list; no table without a row. `more` may add to a page's items;
+ * ret_any may be NULL. */
 int pages_show(struct online *o, const char *path, bool all, const struct column *columns,
                int (*more)(struct online *o, cJSON *items), bool *ret_any);
 /* An answer as the verb has it: JSON, table, or its own. */

@@ -75,7 +75,8 @@ static void dates_print(const cJSON *c)
 static void print_with(const cJSON *c, const struct words *of)
 {
 	long long refused = number_of(c, "failed"), done = number_of(c, "done");
-	bool tasks = json_get(c, "tasks_changed"), rows = number_of(c, "total") != 0;
+	bool tasks = json_get(c, "tasks_changed"),
+	     rows = !json_get(c, "total") || number_of(c, "total");
 
 	printf("command %s %s: ", text_of(c, "command"), text_of(c, "kind"));
 	if (refused <= 0 || strcmp(text_of(c, "state"), "done") != 0)
@@ -88,8 +89,7 @@ static void print_with(const cJSON *c, const struct words *of)
 		       tasks || strcmp(text_of(c, "state"), "done") != 0 ? ", " : "",
 		       done - refused, refused);
 	else if (rows)
-		printf(", %lld of %s done", done,
-		       number_of(c, "total") < 0 ? "?" : text_of(c, "total"));
+		printf(", %lld of %s done", done, json_get(c, "total") ? text_of(c, "total") : "?");
 	dates_print(c);
 	for (size_t i = 0; of && i < of->n && !tasks && !rows; i++)
 		printf("%s%s", i ? " " : ", ", of->items[i]);

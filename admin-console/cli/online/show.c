@@ -102,8 +102,9 @@ int pages_show(struct online *o, const char *path, bool all, const struct column
                int (*more)(struct online *o, cJSON *items), bool *ret_any)
 {
 	bool first = true, any = false;
+	struct widths pages = { 0 };
 	char *cursor = NULL;
-	int code, pages = 0;
+	int code;
 
 	do {
 		struct buf page;
@@ -127,8 +128,8 @@ int pages_show(struct online *o, const char *path, bool all, const struct column
 				json_lines(items, &first);
 			else if (o->cli->json)
 				print_json(items);
-			else
-				rows_more(columns, items, pages++ > 0);
+			else if (items->child)
+				rows_more(columns, items, &pages);
 		}
 		cJSON_Delete(root);
 		buf_done(&page);
@@ -193,14 +194,9 @@ static const struct column run_columns[] = {
 };
 
 static const struct column workflow_columns[] = {
-	{ "Workflow", "name" },
-	{ "Title", "title" },
-	{ ">Version", "version" },
-	{ "Retired", "retired" },
-	{ "By", "actor" },
-	{ "At", "at", cell_time },
-	{ ">Id", "id", .wide = true },
-	{ 0 },
+	{ "Workflow", "name" },    { "Title", "title" },          { ">Version", "version" },
+	{ "Draft", "draft" },      { "Retired", "retired" },      { "By", "actor" },
+	{ "At", "at", cell_time }, { ">Id", "id", .wide = true }, { 0 },
 };
 
 static int show_list(struct asked *q, struct buf *path, bool all,
@@ -212,6 +208,8 @@ static int show_list(struct asked *q, struct buf *path, bool all,
 
 	if (code == CLI_OK)
 		code = pages_show(&o, buf_str(path), all, q->verb->columns, more, &any);
+	if (code == CLI_OK && !any && !q->cli->json)
+		rows_show(q->verb->columns, NULL);
 	if (code == CLI_OK && !any && none)
 		cli_fail(0, "nothing matches '%s'", none);
 	else if (code == CLI_OK && !any)
@@ -418,12 +416,16 @@ static int instance_answer(struct online *o, const struct asked *q, const char *
 	cJSON *root = NULL;
 	int code;
 
+	bool any = true;
+
 	if (q->verb->columns)
-		code = pages_show(o, path, true, q->verb->columns, NULL, NULL);
+		code = pages_show(o, path, true, q->verb->columns, NULL, &any);
 	else
 		code = online_get(o, path, &root);
 	if (root)
 		code = answer_show(o, q, root);
+	if (code == CLI_OK && !any && !o->cli->json)
+		rows_show(q->verb->columns, NULL);
 	cJSON_Delete(root);
 	free(path);
 	return code;

@@ -66,6 +66,7 @@ export const en = {
 	'why.task_frozen': 'Its task is frozen.',
 	'why.task_full': 'Task concurrency: {running} of {limit} are running.',
 	'why.task_offline': 'Its task is not online.',
+	'why.task_draft': 'Its task is a draft: nothing of it runs before it is put online.',
 	'why.turn': 'Waits for its turn by priority; {waiting} instances wait for the same slots.',
 	'why.type_unknown': 'No broker has a runner for task type {type}.',
 	'why.unheard':
@@ -138,6 +139,7 @@ export const zh: Same<typeof en> = {
 	'why.task_frozen': '任务已冻结。',
 	'why.task_full': '任务并发：{running} / {limit} 在运行。',
 	'why.task_offline': '任务未上线。',
+	'why.task_draft': '任务还是草稿：上线之前不会运行。',
 	'why.turn': '按优先级排队，{waiting} 个在等同样的槽位。',
 	'why.type_unknown': '没有 broker 能运行任务类型 {type}。',
 	'why.unheard': '服务器启动时更早的 {date}{task} 为 {state}，它所在的 broker 还没有报告它如何结束。',
