@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "baseserver/model/front.h"
+#include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
-#include "util/alloc.h"
 #include "util/err.h"
 
 enum { PATH_BYTES = 160, TOKEN_HEX = 16, OWNER_BYTES = 32 };
