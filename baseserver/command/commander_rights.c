@@ -246,6 +246,20 @@ static int judge_priority(const struct giver *g, enum least role, enum least *le
 	                        g->actor, role == LEAST_COUNT ? "none" : least_name(role));
 }
 
+/* Of other commands: whoever is no operator of all projects says of which he is one, and steers his
+ * own alone (within__own()); what he gave with more than he has now is not his to steer. */
+static int judge_steering(const struct giver *g, enum least role, struct refusal *f)
+{
+	const struct cmd *at = commander__find(g->c, g->o->command);
+
+	if (at && role < LEAST_OPERATOR && role < command_least(at->kind))
+		return refuse(f, E_FORBIDDEN, "kind", "an operator of all projects",
+		              "command %llu is a %s, which needs the role %s, '%.128s' has %s",
+		              (unsigned long long)at->id, command_kind_name(at->kind),
+		              least_name(command_least(at->kind)), g->actor, least_name(role));
+	return judge_projects(g, g->o->within, "args.within", LEAST_OPERATOR, NULL, f);
+}
+
 static int judge_known(const struct giver *g, struct refusal *f)
 {
 	const struct order *o = g->o;
@@ -268,6 +282,8 @@ static int judge_known(const struct giver *g, struct refusal *f)
 	if (o->ops->wants_admin && o->ops->wants_admin(o) && role != LEAST_ADMIN)
 		return refuse(f, E_FORBIDDEN, "args", "ask an administrator",
 		              "only an administrator says where a secret is kept outside");
+	if (command_acts_on(o->kind) == ON_COMMANDS)
+		return judge_steering(g, role, f);
 	int r = judge_projects(g, o->within, "args.within", least, right, f);
 	if (r == 0 && o->ops->about_access && !g->is_proven && !opens)
 		r = want_proof(g, f);

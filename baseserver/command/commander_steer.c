@@ -1,8 +1,8 @@
 /* Kinds that act on what is under way: other commands, a node of the registry, the lead. A command
  * is paused or resumed between two steps. A cancel first waits for the proposals that are in
  * flight, because the ledger may still make rows of them; then it takes back what has not started.
- * A command that is done in one step cannot be steered. A person who is kept to projects steers
- * only commands of his own. */
+ * A command that is done in one step cannot be steered. Whoever gave a command may steer it; others
+ * want an operator of all projects: of whom projects are named, `within`, that is none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +44,8 @@ static int find_steered(const struct commander *c, struct cmd *cmd, struct cmd *
 	if (at && at->projects)
 		touch__steered(cmd, at);
 	if (!within__own(cmd, face.actor))
-		return refuse(f, E_FORBIDDEN, "args.command", NULL, "command %llu is %s's", id,
-		              face.actor);
+		return refuse(f, E_FORBIDDEN, "args.command", "its giver, or an operator of all projects",
+		              "command %llu is %s's", id, face.actor);
 	if (!at || command_state_over(at->state))
 		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s", id,
 		              command_state_name(at ? at->state : face.shown->state));

@@ -24,6 +24,7 @@
 struct kind {
 	const char *name;
 	enum role role;
+	const char *acts_on; /* "COMMANDS" */
 };
 
 /* What the role alone does not allow; an admin has both. */
@@ -56,7 +57,7 @@ static const char *const credentials[] = { "user-set",      "user-remove",     "
 	                                   "project-trust", "project-untrust", "reading-set" };
 
 static const struct kind kinds[] = {
-#define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },
+#define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role, #acts_on },
 #include "tbl/command.def"
 #undef COMMAND
 };
@@ -137,6 +138,13 @@ static void put_within(cJSON *all, const char *key, const char *has)
 	cJSON_AddItemToObject(all, key, within);
 }
 
+/* Commands of his own anybody may end who may give some; others' are an operator's of all projects,
+ * and whom the server is told projects for steers his own alone. */
+static enum role within_role(const struct kind *kind)
+{
+	return strcmp(kind->acts_on, "COMMANDS") == 0 ? ROLE_OPERATOR : kind->role;
+}
+
 static char *args_text(struct call *c, const struct kind *kind, const cJSON *args)
 {
 	bool saves = json_get(args, "documents") || json_get(args, "document");
@@ -144,7 +152,7 @@ static char *args_text(struct call *c, const struct kind *kind, const cJSON *arg
 	enum role of_priority = json_get(args, "priority") ? kind_find("priority")->role
 	                                                   : ROLE_NONE;
 	bool lifts = of_priority > kind->role && c->role >= of_priority;
-	char *has = auth_within(c, lifts ? of_priority : kind->role, right_of(kind)), *text;
+	char *has = auth_within(c, lifts ? of_priority : within_role(kind), right_of(kind)), *text;
 	char *unsafe = saves ? auth_within(c, kind->role, RIGHT_UNSAFE) : NULL;
 	char *quota = saves ? auth_within(c, kind_find("quota-set")->role, 0) : NULL;
 	cJSON *all = args ? cJSON_Duplicate(args, true) : cJSON_CreateObject();

@@ -232,6 +232,48 @@ def who_tries_is_a_developer_of_the_project_and_what_is_unsafe_is_judged_as_at_a
 
 
 @test
+def who_gave_a_command_ends_it_and_others_want_an_operator(s):
+    olaf, dora = person(s, "olaf", role="operator", projects=["*"]), person(s, "dora", projects=["*"])
+    ann, eve = person(s, "ann", projects=["retail"]), person(s, "eve", projects=["retail"])
+    kept, vera = person(s, "kept", role="operator", projects=["retail"]), person(s, "vera", role="viewer")
+    long = drawn("hers", {"a": sh("sleep 600"), "b": sh("echo b", ["a"])})
+    for who in (ann, dora):  # of one project, of all
+        status, mine = who("test-start", document=long, date=DAY)
+        assert status in (200, 202), mine
+        until_states(s, mine, a="Running")
+        for other in (eve, kept, vera, dora if who is ann else ann):
+            for kind in ("command-cancel", "command-pause", "command-resume"):
+                status, said = other(kind, command=mine["command"])
+                assert status == 403, (kind, status, said)
+        status, said = eve("command-cancel", command=mine["command"])
+        assert "operator" in said["error"]["hint"], said
+        assert states(s, mine)["a"] == "Running"
+        status, said = who("command-pause", command=mine["command"])  # hers, and no test run is paused
+        assert status == 409 and "not paused" in said["error"]["message"], (status, said)
+        status, said = who("command-cancel", command=mine["command"])
+        assert status in (200, 202), (status, said)
+        done = over(s, mine)
+        assert done["state"] == "cancelled" and states(s, mine) == {"a": "Killed", "b": "Skipped"}, (done, states(s, mine))
+        assert who("command-cancel", command=mine["command"])[0] == 409  # over, but hers
+    status, mine = ann("test-start", document=long, date=DAY)
+    until_states(s, mine, a="Running")
+    assert olaf("command-cancel", command=mine["command"])[0] in (200, 202)
+    assert over(s, mine)["state"] == "cancelled"
+    # What she gave as an operator she ends as one: not with a developer's rights.
+    was = person(s, "was", role="operator", projects=["retail"])
+    go = s.dir / "paused"
+    s.command_over(s.apply(drawn("many", {"a": sh(f"until [ -e {go} ]; do sleep 0.2; done")}).replace(
+        "start_date: 2026-01-01", "start_date: 2026-01-01\nend_date: 2026-01-02")))
+    status, mine = was("skip", selection={"workflow": "retail/many", "dates": ["2026-01-01"]})
+    assert status == 202, mine
+    assert s.ask("POST", "/api/v1/users", {"user": "was", "role": "developer"})[0] == 200
+    status, said = was("command-cancel", command=mine["command"])
+    assert status in (403, 409), said
+    go.touch()
+    nothing_is_left(s)
+
+
+@test
 def what_is_wrong_is_refused_before_anything_is_saved(s):
     for text, status, words in (
             (drawn("w", {"a": {"type": "nosuch"}}), 400, "nosuch"),
