@@ -563,6 +563,42 @@ static int over_work(struct call *c, struct reader *r)
 	return 0;
 }
 
+/* Of what is out of force the server knows nothing: its row in the store says how it ended. */
+static int gone_work(struct call *c, struct reader *r)
+{
+	const struct query *q = c->extra;
+	struct err err = { 0 };
+	struct instance i;
+	struct ended w;
+
+	if (read_instance(r, q->key, &i, NULL, &err) < 0 || !state_final((enum state)i.state))
+		return c->err.code; /* the server's refusal stands */
+	c->err = (struct err){ 0 };
+	ended_read(r, &i, &w);
+	buf_clear(&c->out);
+	put_open(&c->out, NULL, '{');
+	show_key(&c->out, c->cgi->names, i.key, i.version);
+	put_text(&c->out, "state", "");
+	put_int(&c->out, "gate", 0);
+	put_text(&c->out, "gate_name", "");
+	put_text(&c->out, "code", "over");
+	put_null(&c->out, "args");
+	put_text(&c->out, "line", "");
+	put_text(&c->out, "opens", "");
+	put_null(&c->out, "expected");
+	put_open(&c->out, "waits_for", '[');
+	put_close(&c->out, ']');
+	put_close(&c->out, '}');
+	over_put(c, &i, &w);
+	over_ended(c, r, &i, &w);
+	return 0;
+}
+
+static int gone_shown(struct call *c)
+{
+	return c->err.code < 0 ? c->err.code : reply_json(c, MHD_HTTP_OK);
+}
+
 /* Without the store's word the server's holds, as while a database stands still. */
 static int why_shown(struct call *c)
 {
@@ -578,6 +614,11 @@ static int why_done(struct call *c)
 	const struct query *q = c->extra;
 	const char *said = buf_str(&c->out);
 
+	if (c->err.code == E_NOT_FOUND) {
+		c->then = gone_shown;
+		c->names = true;
+		return call_read(c, gone_work);
+	}
 	if (c->err.code < 0)
 		return c->err.code;
 	c->then = why_shown;
@@ -600,31 +641,4 @@ int instance_why_get(struct call *c)
 	snprintf(args, sizeof args, "{\"instance\":{\"id\":\"%s\"}}", id);
 	c->then = why_done;
 	return call_query(c, "why", args);
-}
-
-/* A name and a run_date, perhaps local, to an id. */
-int resolve_get(struct call *c)
-{
-	static const char *const names[] = { "task", "run_date", "part", NULL };
-	const char *task = call_arg(c, "task"), *run_date = call_arg(c, "run_date");
-	int64_t part;
-	struct buf args;
-	int r;
-
-	if (call_args_only(c, names) < 0 ||
-	    call_arg_int(c, "part", 0, INT32_MIN, INT32_MAX, &part) < 0)
-		return c->err.code;
-	if (!task || !run_date)
-		return call_fail(c, E_INVALID, !task ? "task" : "run_date",
-		                 "want task and run_date");
-	buf_init(&args);
-	put_open(&args, NULL, '{');
-	put_open(&args, "instance", '{');
-	put_text(&args, "task", task);
-	put_text(&args, "run_date", run_date);
-	put_int(&args, "part", part);
-	buf_puts(&args, "}}");
-	r = call_query(c, "instance", buf_str(&args));
-	buf_done(&args);
-	return r;
 }

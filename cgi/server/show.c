@@ -236,7 +236,9 @@ void show_task(struct buf *b, const struct store_task *t, const struct workflow_
 	put_text(b, "workflow", workflow);
 	put_int(b, "workflow_id", t->workflow_id);
 	put_int(b, "version", t->version);
-	put_text(b, "state", task_state_name(t->state));
+	/* A task of a test run that is over: nobody retired it. */
+	bool ended = t->state == TS_RETIRED && name_is_test(t->name);
+	put_text(b, "state", ended ? "ended" : task_state_name(t->state));
 	put_bool(b, "frozen", t->frozen);
 	put_time_us(b, "quarantined", t->quarantined_us);
 	put_text(b, "type", t->type);

@@ -415,6 +415,68 @@ def numbers_of_tasks_are_given_back_and_two_at_a_time_stand_beside_each_other(s)
     nothing_is_left(s)
 
 
+def of_command(s, answer, **more):
+    """What the API says of a command's instances, without the number of the snapshot."""
+    said = s.get(f"/api/v1/commands/{answer['command']}/instances?since={more.get('since', 1)}")
+    said["instances"].pop("number")
+    return said
+
+
+@test
+def the_next_test_run_changes_nothing_of_what_is_shown_of_the_former(s):
+    first = start(s, drawn("same", {"a": sh("echo first; exit 3"), "b": sh("echo b", ["a"]), "c": sh("echo c1")}))
+    over(s, first)
+    shown = [of_command(s, first), of_command(s, first, since=0)]
+    assert states(s, first) == {"a": "StopSchedule", "b": "Skipped", "c": "Succ"}, shown
+    go = s.dir / "go4"
+    wait = f"until [ -e {go} ]; do sleep 0.2; done; echo second"
+    second = start(s, drawn("same", {"a": sh(wait), "b": sh("echo b", ["a"]), "c": sh("exit 4")}))
+    assert first["trial"]["name"] == second["trial"]["name"], second
+    until_states(s, second, a="Running", c="StopSchedule")
+    assert {k: i["generation"] for k, i in members(s, second).items()} == {"a": 2, "b": 2, "c": 2}
+    for said, before in zip([of_command(s, first), of_command(s, first, since=0)], shown):
+        assert counted(said) == counted(before), (said, before)
+    go.touch()
+    over(s, second)
+    assert states(s, second) == {"a": "Succ", "b": "Succ", "c": "StopSchedule"}, states(s, second)
+    third = start(s, drawn("same", {"a": sh("exit 9"), "b": sh("exit 9"), "c": sh("exit 9")}))
+    over(s, third)
+    for said, before in zip([of_command(s, first), of_command(s, first, since=0)], shown):
+        assert counted(said) == counted(before), (said, before)
+    assert states(s, second) == {"a": "Succ", "b": "Succ", "c": "StopSchedule"}, states(s, second)
+    a = members(s, first)["a"]
+    status, said = s.ask("GET", f"/api/v1/instances/{a['id']}/log?generation={a['generation']}&attempt={a['attempt']}")
+    assert status == 200 and "first" in str(said), said
+    waited = s.sirdar("command", "wait", first["command"], expect=7)
+    assert "1 succeeded" in waited.stdout and "1 failed" in waited.stdout, waited
+    nothing_is_left(s)
+
+
+def counted(said):
+    rows = said["instances"]
+    keys = ("task", "state", "reason", "generation", "attempt", "exit_code")
+    return rows["states"], rows["unfinished"], sorted([i[k] for k in keys] + [bool(i["started"]), bool(i["ended"])] for i in rows["ended"])
+
+
+@test
+def a_redo_changes_nothing_of_what_is_shown_of_the_command_before_it(s):
+    text = drawn("twice", {"a": sh("exit 3")}).replace("start_date: 2026-01-01", "start_date: 2026-01-01\nend_date: 2026-01-02")
+    s.command_over(s.apply(text))
+    run = s.command("run-start", selection={"workflow": "retail/twice"}, date="2026-01-02")
+    waited = s.sirdar("command", "wait", run["command"], expect=7)
+    before = counted(of_command(s, run))
+    s.command_over(s.apply(text.replace("exit 3", "sleep 600")))
+    redo = s.command("redo", selection={"tasks": ["retail/twice/a"], "dates": ["2026-01-02"]})
+    until("it runs again", lambda: s.instance("retail/twice/a", "2026-01-02T00:00:00Z")["state"] == "Running", 120)
+    assert counted(of_command(s, run)) == before, (of_command(s, run), before)
+    again = s.command("redo", selection={"tasks": ["retail/twice/a"], "dates": ["2026-01-02"]}, running="kill")
+    until("the redo's own was killed", lambda: list(of_command(s, redo)["instances"]["states"]) == ["Killed"] or None, 120)
+    until("the next one runs", lambda: list(of_command(s, again)["instances"]["states"]) == ["Running"] or None, 120)
+    assert counted(of_command(s, run)) == before, (of_command(s, run), before)
+    assert s.sirdar("command", "wait", run["command"], expect=7).stdout == waited.stdout
+    s.command("kill", selection={"tasks": ["retail/twice/a"], "dates": ["2026-01-02"]})
+
+
 @test
 def limits_are_named_and_what_lasts_too_long_is_ended(s):
     s.base.argv[:] = s.argv("baseserver", dict(s.base_sets, person_tests_max=2, project_tests_max=3, test_run_max_ms=4000))
