@@ -375,7 +375,67 @@ def the_command_line_tries_a_file_waits_and_says_how_it_ended(s):
     said = s.sirdar("test-run", "--workflow", "shop.yaml", "retail/shop/load", expect=None)
     assert said.returncode != 0 and "--up-to TASK" in said.stderr, said
     said = s.sirdar("test-run", "--up-to", "x", "retail/shop/load", expect=None)
-    assert said.returncode != 0 and "go with --workflow FILE" in said.stderr, said
+    assert said.returncode != 0 and "go with --workflow" in said.stderr, said
+    nothing_is_left(s)
+
+
+def command_of(said):
+    return re.search(r"command (\d+)", said.stdout + said.stderr)[1]
+
+
+@test
+def the_command_line_tries_a_saved_one_with_its_links_and_what_standard_input_says(s):
+    end = "start_date: 2026-01-01\nend_date: 2026-01-02"
+    text = drawn("linked", {"a": sh("exit 3"), "b": sh("echo b", ["a"])}).replace("start_date: 2026-01-01", end)
+    s.command_over(s.apply(text))
+    said = s.sirdar("test-run", "--workflow", "retail/linked", "--date", "2026-01-01", "--wait", expect=7)
+    shown = s.get(f"/api/v1/commands/{command_of(said)}/instances?since=1")
+    assert shown["kind"] == "test-start" and shown["instances"]["states"] == {"StopSchedule": 1, "Skipped": 1}, (said, shown)
+    assert s.instance("retail/linked/a", "2026-01-01T00:00:00Z") is None or "~" not in said.stdout
+    said = s.sirdar("test-run", "--workflow", "-", "--date", "2026-01-01", "--wait", stdin=text.replace("exit 3", "echo hi"))
+    assert "2 succeeded" in said.stdout, said
+    assert "nosuch" in s.sirdar("test-run", "--workflow", "retail/nosuch", expect=4).stderr
+    said = s.sirdar("test-run", "--workflow", "retail/linked", "retail/linked/a", expect=None)
+    assert said.returncode != 0 and "--up-to TASK" in said.stderr, said
+    # One task by itself: which instance that is, is said.
+    for how in ((), ("--wait",)):
+        said = s.sirdar("test-run", "retail/linked/b", "2026-01-01", *how)
+        at = re.search(r"retail/linked/b 2026-01-01.*id (\S+); sirdar logs", said.stdout)
+        assert at, said
+        until("it has a log", lambda: s.sirdar("logs", at[1], expect=None).stdout == "b\n" or None, 60)
+        assert "succeeded" in s.sirdar("why", at[1]).stdout
+    nothing_is_left(s)
+
+
+@test
+def members_that_are_over_are_asked_for_by_their_names(s):
+    end = "start_date: 2026-01-01\nend_date: 2026-03-02"
+    text = drawn("asked", {"a": sh("echo saved a"), "n": sh("echo saved n", ["a"])}).replace("start_date: 2026-01-01", end)
+    s.command_over(s.apply(text))
+    answer = start(s, text.replace("saved a", "tried a").replace("echo saved n", "echo tried n; exit 3"))
+    over(s, answer)
+    name, member = answer["trial"]["name"], members(s, answer)["n"]
+    for _ in range(2):
+        for words in ((f"{name}/n", DAY), (f"{name}/n",), (member["id"],)):
+            said = s.sirdar("why", *words).stdout
+            assert "failed" in said and "exit 3" in said and "tried n" in said, (words, said)
+            said = s.sirdar("run", "show", *words).stdout
+            assert f"{name}/n" in said and "failed" in said, (words, said)
+            said = s.sirdar("logs", *words).stdout
+            assert "tried n" in said and "saved" not in said, (words, said)
+        assert member["id"] in s.sirdar("run", "list", f"{name}/n").stdout
+        said = s.sirdar("task", "list", name).stdout
+        assert "ended" in said and "retired" not in said, said
+        assert s.sirdar("why", f"{name}/n", "2026-03-02", expect=4).stderr
+        assert s.sirdar("why", "99999.1772323200", expect=4).stderr
+        s.base.restart(hard=True)  # what the server forgets with it, the store has
+        s.wait_broker("b1", ["shell"])
+    # A task that was retired answers in the same way.
+    s.command_over(s.command("run-now", selection={"tasks": ["retail/asked/a"], "dates": [DAY]}))
+    until("it has run", lambda: (s.instance("retail/asked/a", AT) or {}).get("state") == "Succ" or None, 120)
+    s.command_over(s.command("retire", selection={"workflow": "retail/asked"}))
+    said = s.sirdar("why", "retail/asked/a", DAY).stdout
+    assert "succeeded" in said, said
     nothing_is_left(s)
 
 

@@ -45,7 +45,7 @@ void check_pair(struct asked *q, const struct opt *o, const char *arg, struct ar
 	}
 }
 
-/* The text of a file. */
+/* The text of a file; '-': of standard input. */
 static void put_file(struct asked *q, const struct opt *o, const char *arg,
                      struct argp_state *state)
 {
@@ -53,7 +53,7 @@ static void put_file(struct asked *q, const struct opt *o, const char *arg,
 	struct buf text;
 
 	buf_init(&text);
-	if (fs_read(arg, YAML_BYTES_MAX, &text, &err) < 0)
+	if (fs_read(strcmp(arg, "-") == 0 ? "/dev/stdin" : arg, YAML_BYTES_MAX, &text, &err) < 0)
 		argp_failure(state, CLI_USAGE, 0, "%s", err.text);
 	body_text(q, o->to, buf_str(&text));
 	buf_done(&text);
@@ -245,16 +245,15 @@ static const struct opt kill_options[] = {
 static const struct opt test_run_options[] = {
 	{ "file", 'i', "FILE", "as it stands in this workflow's file, not as saved", TAKE_OWN,
 	  "document", NULL, put_file, 1 },
-	{ "up-to", 0, "TASK", "with --workflow FILE: only this task and what it waits for",
-	  .group = 1 },
+	{ "up-to", 0, "TASK", "with --workflow: only this task and what it waits for", .group = 1 },
 	PARAM,
 	NO_OP,
 	DATES,
 	{ "task", 0, "TASK", "this task too (repeatable)", TAKE_ITEM, "selection.tasks",
 	  .group = 2 },
 	{ "workflow", 0, "FILE|WORKFLOW",
-	  "the workflow in this file, saved or not, as one: its links hold; of the name of a saved "
-	  "one each task by itself",
+	  "a workflow as one, its links hold: that of this file, saved or not ('-': standard "
+	  "input), or the saved one of this name",
 	  .check = check_once, .group = 2 },
 	HOW_RUNS,
 };
@@ -279,7 +278,7 @@ static bool is_file(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
-	return access(name, F_OK) == 0 ||
+	return strcmp(name, "-") == 0 || access(name, F_OK) == 0 ||
 	       (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
 }
 
@@ -292,22 +291,23 @@ static void drawn_check(const struct asked *q, struct argp_state *state)
 
 	for (size_t i = 0; others[i]; i++)
 		if (given_if(q, others[i]))
-			argp_error(state, "--%s does not go with --workflow FILE", others[i]);
+			argp_error(state, "--%s does not go with --workflow", others[i]);
 	if (q->words.n > 0)
-		argp_error(state, "--workflow FILE runs the workflow in the file; a part of it is "
+		argp_error(state, "--workflow runs all of the workflow; a part of it is "
 		                  "--up-to TASK, its date --date D");
 	if (cJSON_GetArraySize(dates) > 1)
-		argp_error(state, "with --workflow FILE one date is expected");
+		argp_error(state, "with --workflow one date is expected");
 }
 
-static void drawn_take(struct asked *q, const char *file, struct argp_state *state)
+static void drawn_take(struct asked *q, const char *workflow, struct argp_state *state)
 {
 	static const struct opt document = { .to = "document" };
 	const char *date = given_if(q, "date"), *up_to = given_if(q, "up-to");
 
 	drawn_check(q, state);
 	cJSON_DeleteItemFromObjectCaseSensitive(q->body, "selection");
-	put_file(q, &document, file, state);
+	if (is_file(workflow))
+		put_file(q, &document, workflow, state);
 	if (date)
 		body_text(q, "date", date);
 	if (up_to)
@@ -318,23 +318,38 @@ static void test_run_take(struct asked *q, struct argp_state *state)
 {
 	const char *workflow = given_if(q, "workflow");
 
-	if (workflow && is_file(workflow)) {
+	if (workflow) {
 		drawn_take(q, workflow, state);
 		return;
 	}
 	if (given_if(q, "up-to") || given_if(q, "param") || given_if(q, "no-op"))
-		argp_error(state, "--up-to, --param and --no-op go with --workflow FILE%s",
-		           workflow ? ", and there is no such file" : "");
-	if (workflow)
-		body_text(q, "selection.workflow", workflow);
+		argp_error(state, "--up-to, --param and --no-op go with --workflow");
 	words_take(q, state);
+}
+
+/* Of a saved workflow its document is tried, as one from a file is. */
+static int test_run_begin(struct online *o, struct asked *q)
+{
+	const char *workflow = given_if(q, "workflow");
+	cJSON *saved = NULL;
+	struct buf path;
+
+	if (!workflow || is_file(workflow))
+		return CLI_OK;
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/workflows/");
+	path_part(&path, workflow);
+	int code = online_call(o, "GET", buf_str(&path), NULL, &saved);
+	if (code == CLI_OK)
+		body_text(q, "document", text_of(saved, "document"));
+	cJSON_Delete(saved);
+	buf_done(&path);
+	return code;
 }
 
 static int test_run_ask(struct asked *q)
 {
-	const char *workflow = given_if(q, "workflow");
-
-	return command_ask_as(q, workflow && is_file(workflow) ? "test-start" : NULL);
+	return command_ask_as(q, given_if(q, "workflow") ? "test-start" : NULL);
 }
 
 #define ACT(name) \
@@ -350,8 +365,10 @@ ACT_WORKFLOW(release);
 ACT(redo);
 ACT(backfill);
 ACT(kill);
-const struct verb verb_act_test_run = { test_run_ask, test_run_options, 0, WORDS_ANY,
-	                                .check = test_run_take };
+const struct verb verb_act_test_run = {
+	test_run_ask, test_run_options,       0,
+	WORDS_ANY,    .check = test_run_take, .prepare = test_run_begin
+};
 ACT(online);
 ACT(run_now);
 ACT(priority);

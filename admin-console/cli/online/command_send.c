@@ -198,6 +198,25 @@ void request_id_new(char ret[33])
 		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Which instances a test run of tasks made: they are in no list, and their names are the tasks'. */
+static int tried_tell(struct online *o, const char *command)
+{
+	char *path = mem_fmt("/api/v1/commands/%s/items?limit=20", command);
+	cJSON *items = NULL;
+	const cJSON *i;
+	int code = online_call(o, "GET", path, NULL, &items);
+
+	if (code == CLI_OK)
+		cJSON_ArrayForEach(i, json_get(items, "items"))
+			if (strcmp(text_of(i, "code"), "OK") == 0)
+				cli_line(stdout, "  %s %s  id %s; sirdar logs %s",
+				         text_of(i, "task"), label_in(i), text_of(i, "id"),
+				         text_of(i, "id"));
+	cJSON_Delete(items);
+	free(path);
+	return code;
+}
+
 int command_send(struct online *o, const struct sending *s)
 {
 	char fresh[33], *id;
@@ -223,6 +242,10 @@ int command_send(struct online *o, const struct sending *s)
 		code = command_code(answer);
 	if (code == CLI_OK && !waits)
 		code = command_unchanged(answer);
+	if (strcmp(s->kind, "test-run") == 0 && !o->cli->json) {
+		int told = tried_tell(o, id);
+		code = code == CLI_OK ? told : code;
+	}
 	free(id);
 	cJSON_Delete(answer);
 	return code;
