@@ -72,6 +72,7 @@ struct kind {
 	bool has_children; /* what depends on its instances sees a difference */
 	bool fills;        /* what it makes, or begins anew, is unfinished: quotas count it */
 	bool brakes;       /* ends instances, or holds them back: taken of whom has too many, too */
+	bool repeats;      /* what it begins again keeps the parameters that it was made with */
 	bool strands;      /* its preview says what would wait for dates that do not come */
 	bool has_scope;    /* may take what depends on the chosen, within `scope` */
 	bool retires;      /* with the end of what runs, the tasks go for good */

@@ -53,6 +53,7 @@ static const struct kind kinds[CK_COUNT] = {
 	                        "params", "failed_parts", "no_op", "dependencies" },
 	              .parse = redo_parse,
 	              .check = check_params,
+	              .repeats = true,
 	              .strands = true,
 	              .fills = true,
 	              .decide = decide_redo,

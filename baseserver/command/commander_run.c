@@ -343,10 +343,12 @@ static void run_fill(struct proposal *p, const struct cmd *cmd, const struct ver
 	p->grace_ms = v->grace_ms;
 	p->version = v->version;
 	p->due = v->due;
-	if (cmd->o.params) {
+	/* What begins anew is another run, without what the one before was given; a redo is the same
+	 * run once more. */
+	bool renews = (v->ask == ASK_REDO || v->ask == ASK_RUN_NOW) && !cmd->ops->repeats;
+	p->data_kind = renews ? ID_OWN : ID_PARAMS;
+	if (cmd->o.params)
 		p->data = mem_str(cmd->o.params);
-		p->data_kind = ID_PARAMS;
-	}
 }
 
 /* What waited comes first; then the feed. */

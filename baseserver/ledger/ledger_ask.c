@@ -6,6 +6,7 @@
 #include "baseserver/ledger/ledger_impl.h"
 #include "sched/attempt.h"
 #include "sched/task.h"
+#include "util/alloc.h"
 #include "util/check.h"
 
 struct asked {
@@ -513,6 +514,9 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		if (r != 0)
 			return r < 0 ? r : 0; /* it will run anyway, with all of them */
 	}
+	/* Another run of that date: what the one before was given goes. */
+	if (a->p->data_kind == ID_OWN && !a->p->data && i->flags & IF_PARAMS)
+		a->p->data = mem_str("{}");
 	bool mend = a->p->mend && i->flags & IF_SPREAD;
 	uint8_t former = state_final((enum state)i->state)
 	                         ? instance_former_pack((enum state)i->state,

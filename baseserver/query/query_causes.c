@@ -105,9 +105,11 @@ static size_t link_walk(struct walk *w, uint32_t from, const struct cat_task *t,
 	if (!p)
 		return 0;
 	int n = link_spans_of_row(l, p->def->plan, t->def->plan, key.run_date, spans);
+	const struct cat_inst *live = catalog_live(w->cat, key);
+	const struct link_ask a = { w->cat, p, key.run_date, live && live->flags & IF_MEMBER };
 	for (int i = 0; i < n; i++)
-		for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1); d < spans[i].hi;
-		     d = plan_next(p->def->plan, d)) {
+		for (int64_t d = query__link_next(&a, &spans[i], spans[i].lo - 1); d != PLAN_NEVER;
+		     d = query__link_next(&a, &spans[i], d)) {
 			const struct outcome_range *o = outcomes_find(&p->outcomes, d);
 			const struct inst_key of = { d, p->id, 0 };
 			if (w->looked++ > DATES_MAX) {

@@ -52,6 +52,18 @@ bool query__why_say(struct query *q);
 struct outcome_range;
 struct task_link;
 bool query__met(const struct task_link *l, const struct outcome_range *o);
+/* The dates of parent p that a link's span asks for, one by one, `after` < date; PLAN_NEVER: there
+ * is none. Of a plan its dates; off it the row of the child's own date, else of the span's begin:
+ * where there is no plan, or the child is the member of a run (`off_plan`), that run's. */
+struct link_span;
+struct cat_task;
+struct link_ask {
+	const struct catalog *cat;
+	const struct cat_task *p;
+	int64_t own;
+	bool off_plan;
+};
+int64_t query__link_next(const struct link_ask *a, const struct link_span *s, int64_t after);
 /* query_causes.c: answered, or refused. */
 int query__causes(struct query *q, const struct jval *args, struct refusal *f);
 void query__why_part(struct query *q); /* sets `part`: the first that waits */

@@ -35,6 +35,31 @@ bool query__met(const struct task_link *l, const struct outcome_range *o)
 	                               o->reason != RE_BRANCH && o->reason != RE_PIPELINE);
 }
 
+static bool has_row(const struct link_ask *a, const struct link_span *s, int64_t date)
+{
+	return date >= s->lo && date < s->hi && !plan_has(a->p->def->plan, date) &&
+	       (catalog_live(a->cat, (struct inst_key){ date, a->p->id, 0 }) ||
+	        outcomes_find(&a->p->outcomes, date));
+}
+
+int64_t query__link_next(const struct link_ask *a, const struct link_span *s, int64_t after)
+{
+	const struct plan *plan = a->p->def->plan;
+	int64_t next = plan_next(plan, after), off = PLAN_NEVER;
+
+	if (a->off_plan || plan_unit(plan) == CU_NONE)
+		off = has_row(a, s, a->own) ? a->own : has_row(a, s, s->lo) ? s->lo : PLAN_NEVER;
+	if (off > after && off < next)
+		next = off;
+	return next < s->hi ? next : PLAN_NEVER;
+}
+
+/* Is the child one of a run, whose links are that run's? */
+static bool is_of_run(const struct why *w)
+{
+	return w->q->live && w->q->image.flags & IF_MEMBER;
+}
+
 static const char *shown_state(const struct why *w, struct inst_key key)
 {
 	const struct cat_task *t = catalog_task(commander_catalog(w->q->c), key.task);
@@ -90,9 +115,12 @@ static bool say_link(struct why *w, const struct task_link *l)
 	/* Before the begin nobody is waited for but a member's own like, which has a row. */
 	int64_t begin = plan_begin(p->def->plan);
 	int n = link_spans_of_row(l, p->def->plan, w->t->def->plan, w->q->key.run_date, spans);
+	const struct link_ask a = { commander_catalog(w->q->c), p, w->q->key.run_date,
+		                    is_of_run(w) };
 	for (int i = 0; i < n && total < DATES_MAX; i++)
-		for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1);
-		     d < spans[i].hi && total < DATES_MAX; d = plan_next(p->def->plan, d)) {
+		for (int64_t d = query__link_next(&a, &spans[i], spans[i].lo - 1);
+		     d != PLAN_NEVER && total < DATES_MAX;
+		     d = query__link_next(&a, &spans[i], d)) {
 			if (d < begin &&
 			    !catalog_live(commander_catalog(w->q->c),
 			                  (struct inst_key){ d, p->id, 0 }) &&
@@ -385,10 +413,11 @@ static void say_skipped(struct why *w, const struct outcome_range *o)
 		int n = p ? link_spans_of_row(l, p->def->plan, w->t->def->plan, w->q->key.run_date,
 		                              spans)
 		          : 0;
+		const struct link_ask a = { cat, p, w->q->key.run_date, false };
 		for (int i = 0; i < n; i++)
-			for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1);
-			     d < spans[i].hi && looked++ < DATES_MAX;
-			     d = plan_next(p->def->plan, d)) {
+			for (int64_t d = query__link_next(&a, &spans[i], spans[i].lo - 1);
+			     d != PLAN_NEVER && looked++ < DATES_MAX;
+			     d = query__link_next(&a, &spans[i], d)) {
 				const struct outcome_range *was = outcomes_find(&p->outcomes, d);
 				if (was && (o->reason == RE_BRANCH || !query__met(l, was)))
 					add_wait(w, (struct inst_key){ d, p->id, 0 });

@@ -144,7 +144,7 @@ enum inst_data {
 	ID_NONE,
 	ID_OUTPUTS, /* what the job gave out; with its success */
 	ID_PARAMS,  /* parameters of this generation, over all others */
-	ID_OWN,     /* parameters the instance was made with; they stay through redo */
+	ID_OWN,     /* those that its run was begun with; they stay through redo */
 	ID_NEXT,    /* parameters of the next generation; with the kill that makes way for it */
 	ID_FAILURE, /* why an attempt ended badly (util/failure.h); with its end */
 };

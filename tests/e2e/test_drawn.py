@@ -538,6 +538,40 @@ def a_redo_changes_nothing_of_what_is_shown_of_the_command_before_it(s):
 
 
 @test
+def a_parameter_of_a_run_is_of_that_run_and_its_redos_alone(s):
+    text = ("workflow: hand\nproject: retail\ntimezone: UTC\nstart_date: 2026-01-01\nend_date: 2026-01-03\nparameters: {size: small, kind: none}\n"
+            "defaults: {type: shell, cycle: day}\ntasks:\n  a: {params: {script: 'echo size=${size} kind=${kind}'}}\n")
+    s.command_over(s.apply(text))
+    task, at = "retail/hand/a", "2026-01-02T00:00:00Z"
+
+    def runs(*words):
+        yes = () if words[0] == "run" else ("--yes",)
+        assert s.sirdar(*words, "--wait", *yes)
+        one = s.instance(task, at)
+        path = f"/api/v1/instances/{one['id']}/log?generation={one['generation']}"
+        said = until("it has a log", lambda: s.ask("GET", path)[1] or None, 60)
+        return (said.decode() if isinstance(said, bytes) else str(said)).strip()
+
+    start_it = ("run", "start", "retail/hand", "--date", "2026-01-02")
+    assert runs(*start_it, "--param", "size=large") == "size=large kind=none"
+    assert runs("redo", task, "2026-01-02") == "size=large kind=none"  # the same run once more
+    assert runs("redo", task, "2026-01-02", "--param", "size=huge") == "size=huge kind=none"
+    assert runs("redo", task, "2026-01-02") == "size=large kind=none"
+    assert runs(*start_it) == "size=small kind=none"
+    assert runs(*start_it, "--param", "kind=b") == "size=small kind=b"
+    assert runs("redo", task, "2026-01-02") == "size=small kind=b"
+    assert runs("backfill", task, "2026-01-02") == "size=small kind=none"
+    assert runs("backfill", task, "2026-01-02", "--param", "size=x") == "size=x kind=none"
+    assert runs("run-now", task, "2026-01-02") == "size=small kind=none"
+    # Of a test run of the same name and date as well.
+    tried = text.replace("hand", "handy")
+    for params, size in (({"size": "large"}, "large"), ({}, "small")):
+        answer = start(s, tried, date="2026-01-02", params=params)
+        over(s, answer)
+        assert f"size={size}" in str(log_of(s, answer, "a")), (params, log_of(s, answer, "a"))
+
+
+@test
 def limits_are_named_and_what_lasts_too_long_is_ended(s):
     s.base.argv[:] = s.argv("baseserver", dict(s.base_sets, person_tests_max=2, project_tests_max=3, test_run_max_ms=4000))
     s.base.restart()

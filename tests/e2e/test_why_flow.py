@@ -5,7 +5,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import Site, http_quote, main, test, until  # noqa: E402
 
 HEAD = """workflow: {name}
 project: {project}
@@ -27,7 +27,7 @@ def run(script, *needs):
 
 
 def why(s, name, **args):
-    return s.get(f"/api/v1/why/{name}" + "".join(f"?{k}={v}" for k, v in args.items()))
+    return s.get(f"/api/v1/why/{name}" + "".join(f"?{k}={http_quote(v)}" for k, v in args.items()))
 
 
 def brief(w):
@@ -114,6 +114,30 @@ def what_failed_beside_the_plan_is_a_cause_too(s):
     s.sirdar("run", "start", "wf/asked", "--wait", expect=7)
     until("the server has it", lambda: " failed at " in s.sirdar("why", "wf/asked").stdout)
     assert why(s, "wf/asked")["roots"][0]["kind"] == "failed"
+
+
+@test
+def what_waits_for_the_failed_one_of_its_own_run_says_so(s):
+    """Of a workflow without a plan, whose dates are whenever somebody asked."""
+    s.apply("workflow: hand\nproject: wf\ndefaults: {type: shell, cycle: none, retry: {attempts: 1}}\ntasks:\n"
+            "  a: {params: {script: 'exit 1'}}\n  b: {params: {script: 'exit 0'}, needs: [{task: a, depend: 1}]}\n"
+            "  c: {params: {script: 'exit 0'}, needs: [{task: b, window: '[@day, @day+1d)'}]}\n")
+    assert s.sirdar("run", "start", "wf/hand", "--wait", expect=7)
+    rows = {i["task"]: i for i in s.instances() if i["task"].startswith("wf/hand/")}
+    assert {t[-1]: i["state"] for t, i in rows.items()} == {"a": "StopSchedule", "b": "Ready", "c": "Ready"}, rows
+    date = rows["wf/hand/a"]["label"]
+    for args in ({}, {"date": date}):
+        w = settled(s, "wf/hand", [("failed", "wf/hand/a", date, 2)], **args)
+        assert "2 wait for it" in w["line"], w
+    one = s.get(f"/api/v1/instances/{rows['wf/hand/b']['id']}/why")
+    assert one["code"] == "link" and "wf/hand/a" in one["line"] and "(failed)" in one["line"], one
+    assert [x["task"] for x in one["waits_for"]] == ["wf/hand/a"], one
+    assert "wf/hand/b" in s.get(f"/api/v1/instances/{rows['wf/hand/c']['id']}/why")["line"]
+    # A second run beside it is another one: each waits for its own.
+    s.sirdar("run", "start", "wf/hand", "--date", "2026-05-06 07:08", "--wait", expect=7)
+    w = settled(s, "wf/hand", [("failed", "wf/hand/a", "2026-05-06 07:08", 2)], date="2026-05-06 07:08")
+    said = s.sirdar("why", "wf/hand/b", "2026-05-06 07:08").stdout
+    assert "2026-05-06 07:08" in said and date not in said, said
 
 
 @test
