@@ -343,8 +343,8 @@ static void run_fill(struct proposal *p, const struct cmd *cmd, const struct ver
 	p->grace_ms = v->grace_ms;
 	p->version = v->version;
 	p->due = v->due;
-	/* What begins anew is another run, without what the one before was given; a redo is the same
-	 * run once more. */
+	/* What begins anew is another run, without what the one before was given; a redo is the
+	 * same run once more. */
 	bool renews = (v->ask == ASK_REDO || v->ask == ASK_RUN_NOW) && !cmd->ops->repeats;
 	p->data_kind = renews ? ID_OWN : ID_PARAMS;
 	if (cmd->o.params)

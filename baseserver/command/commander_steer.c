@@ -44,8 +44,9 @@ static int find_steered(const struct commander *c, struct cmd *cmd, struct cmd *
 	if (at && at->projects)
 		touch__steered(cmd, at);
 	if (!within__own(cmd, face.actor))
-		return refuse(f, E_FORBIDDEN, "args.command", "its giver, or an operator of all projects",
-		              "command %llu is %s's", id, face.actor);
+		return refuse(f, E_FORBIDDEN, "args.command",
+		              "its giver, or an operator of all projects", "command %llu is %s's",
+		              id, face.actor);
 	if (!at || command_state_over(at->state))
 		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s", id,
 		              command_state_name(at ? at->state : face.shown->state));

@@ -119,8 +119,7 @@ static bool say_link(struct why *w, const struct task_link *l)
 		                    is_of_run(w) };
 	for (int i = 0; i < n && total < DATES_MAX; i++)
 		for (int64_t d = query__link_next(&a, &spans[i], spans[i].lo - 1);
-		     d != PLAN_NEVER && total < DATES_MAX;
-		     d = query__link_next(&a, &spans[i], d)) {
+		     d != PLAN_NEVER && total < DATES_MAX; d = query__link_next(&a, &spans[i], d)) {
 			if (d < begin &&
 			    !catalog_live(commander_catalog(w->q->c),
 			                  (struct inst_key){ d, p->id, 0 }) &&

@@ -228,8 +228,10 @@ int read_command_items(struct reader *r, const struct read_items_of *of,
                        struct err *err);
 
 /* The instances that a command made, changed, or left because they were on their way: each in the
- * generation that is the command's own, as that ended; one that it left, as it is now. `each` gets those that are unfinished, then of the others the last that ended badly; with
- * `since` all that have ended after that transition, in that order. Both at most ended_max. */
+ * generation that is the command's own, as that ended; one that it left, as it is now. `each` gets
+ * those that are unfinished, then of the others the last that ended badly; with `since` all that
+ * have ended after that transition: those whose instance another has begun anew, then the others in
+ * that order. Both at most ended_max. */
 #define READ_ENDED_MAX 200
 struct read_command_of {
 	uint64_t command, since;

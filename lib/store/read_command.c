@@ -5,8 +5,7 @@
  * A row is of the instance's newest generation. Where another command has begun that (`cause`), the
  * walk over the instance's events says how this command's own ended: later ones change nothing of
  * what is shown of it. An instance whose events retention has taken, and one that the command left
- * as it was, is shown as it is now; so are those beyond WALKS_MAX, which only a command of that many
- * begun-anew instances has. */
+ * as it was, is shown as it is now; so are those beyond WALKS_MAX. */
 #include <stdlib.h>
 
 #include "store/read_impl.h"
