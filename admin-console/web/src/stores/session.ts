@@ -90,6 +90,9 @@ export function can(role: Role, of?: string) {
 /* A command: whoever gave it pauses and ends it, another's wants an operator of all projects. */
 export function steers(actor: string | undefined) {
 	if ((actor ?? '').split('/')[0] === session.user) return can('developer')
-	return can('operator') && (!session.roles.length || session.roles.some(r => r.project === null && reaches(r.role, 'operator')))
+	return (
+		can('operator') &&
+		(!session.roles.length || session.roles.some(r => r.project === null && reaches(r.role, 'operator')))
+	)
 }
 export const initials = computed(() => session.user.slice(0, 2).toUpperCase())
