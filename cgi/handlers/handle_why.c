@@ -14,6 +14,7 @@
 #include "cgi/server/flow.h"
 #include "cgi/server/show.h"
 #include "sched/civil.h"
+#include "sched/name.h"
 #include "sched/tz.h"
 #include "sched/when.h"
 #include "store/read.h"
@@ -112,6 +113,7 @@ static void line_say(const struct why_flow *q, struct buf *b)
 {
 	const cJSON *causes = json_get(q->root, "causes"), *e;
 	int64_t all = json_int(q->root, "root_count", 0);
+	const char *workflow = json_text(q->root, "workflow");
 	uint64_t total = 0, done = q->counts[ST_SUCC] + q->counts[ST_SKIPPED];
 	int64_t covered = 0;
 	int said = 0;
@@ -121,6 +123,8 @@ static void line_say(const struct why_flow *q, struct buf *b)
 	if (q->has_date)
 		buf_printf(b, "%llu of %llu done", (unsigned long long)done,
 		           (unsigned long long)total);
+	else if (all == 0 && workflow && name_is_test(workflow))
+		buf_printf(b, "a test run that is over: sirdar run list --workflow %s", workflow);
 	else if (all == 0)
 		buf_puts(b, "nothing is unfinished, and nothing failed last");
 	cJSON_ArrayForEach(e, causes) {

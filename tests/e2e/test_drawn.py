@@ -424,6 +424,7 @@ def members_that_are_over_are_asked_for_by_their_names(s):
             said = s.sirdar("logs", *words).stdout
             assert "tried n" in said and "saved" not in said, (words, said)
         assert member["id"] in s.sirdar("run", "list", f"{name}/n").stdout
+        assert f"run list --workflow {name}" in s.sirdar("why", name).stdout
         said = s.sirdar("task", "list", name).stdout
         assert "ended" in said and "retired" not in said, said
         assert s.sirdar("why", f"{name}/n", "2026-03-02", expect=4).stderr
