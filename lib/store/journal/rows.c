@@ -240,6 +240,7 @@ static const struct field doc_fields[] = {
 };
 
 NO_FIELD(struct store_doc, title, "read with lists, never written")
+NO_FIELD(struct store_doc, is_draft, "read with lists, never written")
 
 static const struct field command_fields[] = {
 	FIELD(struct store_command, id),         FIELD(struct store_command, request_id),
