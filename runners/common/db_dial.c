@@ -21,7 +21,7 @@ static void dial_tell(struct db *db, const char *at, unsigned port, const char *
 	}
 	snprintf(db->refused, sizeof db->refused,
 	         "%.107s%s is a%s %s%s: wants \"allow %.107s%s\" in this machine's egress file, "
-	         "%.100s",
+	         "%.90s",
 	         at, ends, strchr("aeiou", *why) ? "n" : "", why, port ? " address" : "", at, wants,
 	         db->guard.file);
 }
