@@ -413,7 +413,7 @@ void log_read_show(struct log_ask *a, struct buf *pending, bool is_end, struct b
 {
 	a->read.taken = 0;
 	a->bytes_max = UINT32_MAX;
-	a->offset = a->since_ms = 0;
+	a->since_ms = 0; /* what stands before `offset` in its block is passed over */
 	buf_drop(pending, records_take(a, buf_at(pending), pending->len, out));
 	if (is_end)
 		torn_take(a, buf_at(pending), pending->len, out);

@@ -323,6 +323,7 @@ static void log_records(struct net *n, struct follower *f, const Sirdar__LogData
 	if (d->offset != a->read.at.place.at + f->pending.len) {
 		buf_clear(&f->pending);
 		a->read.at = (struct logrec_reader){ .place.at = d->offset };
+		a->offset = 0;
 	}
 	buf_init(&out);
 	buf_put(&f->pending, d->data.data, d->data.len);

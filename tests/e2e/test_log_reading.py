@@ -82,6 +82,17 @@ for n in range(5): w(1, b"line %d\\n" % n)
 
 
 @test
+def the_last_lines_of_what_is_followed_come_once_and_a_search_looks_at_them_too(s):
+    i = job(s, "tail", 'for n in range(50): w(n % 2 + 1, b"line %d\\n" % n)\n')["id"]
+    for words, lines in ((("-m", "-n", "2"), 2), (("-o", "-n", "3"), 3), (("-m", "-n", "4", "-g", "1"), 4)):
+        out = s.sirdar("logs", "-f", *words, i).stdout
+        told = [line for line in out.splitlines() if line.startswith("line ")]
+        assert 0 < len(told) <= lines and told[-1] in ("line 49", "line 48"), (words, out)
+    out = s.sirdar("logs", "-f", "-o", "-n", "9", "--grep", "line 46", i).stdout
+    assert out == "line 46\n", out
+
+
+@test
 def times_that_are_none_are_refused_with_words(s):
     i = job(s, "clock", 'w(1, b"one\\n")\n')
     for wrong in ("5x", "-", "soon", "15mm", "m", "1h2m", "99999999d"):

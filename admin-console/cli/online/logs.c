@@ -80,7 +80,9 @@ static int logs_piece(struct online *o, const struct asked *q, const char *id, c
 	if (code == CLI_OK && !given(q, "follow") &&
 	    (strcmp(name, "offset") != 0 || strcmp(value, "0") == 0))
 		head_tell(o, q, id);
-	if (code == CLI_OK && fwrite(buf_at(text), 1, text->len, stdout) != text->len)
+	bool is_searched = given(q, "follow") && given(q, "grep"); /* logs_follow() does */
+	if (code == CLI_OK && !is_searched &&
+	    fwrite(buf_at(text), 1, text->len, stdout) != text->len)
 		code = CLI_REFUSED; /* screen_vouch() tells it at the end */
 	buf_done(&path);
 	return code;
@@ -208,7 +210,8 @@ static int follow_take(void *ctx, const char *event, const char *data)
 	return is_end ? FOLLOW_END : 0;
 }
 
-static int logs_follow(struct online *o, const struct asked *q, const char *id)
+/* `text`: the last lines of before, which only a search has not shown. */
+static int logs_follow(struct online *o, const struct asked *q, const char *id, struct buf *text)
 {
 	struct following f = { .o = o, .has_times = given(q, "times") != NULL };
 	struct buf path;
@@ -220,6 +223,8 @@ static int logs_follow(struct online *o, const struct asked *q, const char *id)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	buf_init(&f.open);
 	buf_init(&path);
+	if (f.rex)
+		fitting_put(&f, buf_str(text), false);
 	path_make(&path, q, id, logs_stream(q));
 	path_arg(&path, "follow", "1");
 	path_arg(&path, "offset", o->next[0] != '\0' ? o->next : NULL);
@@ -294,7 +299,7 @@ static int follow_from_end(struct online *o, const struct asked *q, const char *
 	else if (code != CLI_OK)
 		return code;
 	head_tell(o, q, id);
-	return logs_follow(o, q, id);
+	return logs_follow(o, q, id, text);
 }
 
 static int logs_print(struct online *o, const struct asked *q, const char *id, struct buf *text)
