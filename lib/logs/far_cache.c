@@ -208,13 +208,14 @@ int logs_fetched(struct logs *l, const struct logs_miss *m, const uint8_t *data)
 	int r = cache_write(path, m, data);
 	if (r < 0)
 		return r;
-	uint8_t **have = &s->far->have[m->is_index];
-	if (!*have)
-		*have = mem_new(pieces_of(s->far->bytes[m->is_index]) / 8 + 1);
+	uint8_t *have = s->far->have[m->is_index];
+	if (!have)
+		have = s->far->have[m->is_index] = mem_new(
+			pieces_of(s->far->bytes[m->is_index]) / 8 + 1);
 	for (uint64_t p = m->from / CACHE_PIECE; p < pieces_of(m->from + m->n); p++) {
 		if (!has_piece(s->far, m->is_index, p))
 			l->cached += piece_bytes(s->far, m->is_index, p);
-		(*have)[p / 8] |= (uint8_t)(1u << p % 8);
+		have[p / 8] |= (uint8_t)(1u << p % 8);
 	}
 	s->far->used = ++l->used;
 	return 0;

@@ -93,6 +93,24 @@ def the_last_lines_of_what_is_followed_come_once_and_a_search_looks_at_them_too(
 
 
 @test
+def who_follows_what_runs_again_is_shown_that_and_not_the_run_before(s):
+    gate = s.dir / "data" / "anew.gate"
+    gate.touch()
+    i = job(s, "anew", f"""
+while not os.path.exists({str(gate)!r}): time.sleep(0.01)
+w(1, b"of %s\\n" % os.environ["SIRDAR_GENERATION"].encode())
+""")["id"]
+    gate.unlink()
+    s.sirdar("redo", i, "-y")
+    with subprocess.Popen([str(BIN / "sirdar"), "logs", "-o", "-f", i], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token"))) as p:
+        until("it runs", lambda: s.ask("GET", f"/api/v1/instances/{i}")[1]["state"] == "Running")
+        gate.touch()
+        out, err = p.communicate(timeout=120)
+    assert p.returncode == 0 and out == "of 2\n", (p.returncode, out, err)
+
+
+@test
 def times_that_are_none_are_refused_with_words(s):
     i = job(s, "clock", 'w(1, b"one\\n")\n')
     for wrong in ("5x", "-", "soon", "15mm", "m", "1h2m", "99999999d"):

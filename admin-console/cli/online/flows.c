@@ -52,8 +52,10 @@ static void flow_close(struct flows *fs, struct flow *f)
 {
 	struct flow **at = &fs->first;
 
-	while (*at != f)
+	while (*at != f) {
+		CHECK(*at); /* it is one of them */
 		at = &(*at)->next;
+	}
 	*at = f->next;
 	fs->n--;
 	if (f->is_begun)

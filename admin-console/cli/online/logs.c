@@ -15,7 +15,8 @@
 #include "util/rex.h"
 #include "util/screen.h"
 
-static void path_make(struct buf *path, const struct asked *q, const char *id, const char *stream)
+static void path_make(struct buf *path, const struct online *o, const struct asked *q,
+                      const char *id, const char *stream)
 {
 	buf_clear(path);
 	buf_printf(path, "/api/v1/instances/%s/log", id);
@@ -23,7 +24,7 @@ static void path_make(struct buf *path, const struct asked *q, const char *id, c
 	path_arg(path, "times", given(q, "times"));
 	path_arg(path, "attempt", given(q, "attempt"));
 	path_arg(path, "execution", given(q, "execution"));
-	path_arg(path, "generation", given(q, "generation"));
+	path_arg(path, "generation", o->followed[0] ? o->followed : given(q, "generation"));
 }
 
 static const char *stream_words(const struct asked *q)
@@ -71,7 +72,7 @@ static int logs_piece(struct online *o, const struct asked *q, const char *id, c
 	int code;
 
 	buf_init(&path);
-	path_make(&path, q, id, logs_stream(q));
+	path_make(&path, o, q, id, logs_stream(q));
 	path_arg(&path, name, value);
 	if (strcmp(name, "offset") == 0 && strcmp(value, "0") == 0)
 		path_arg(&path, "since", given(q, "since"));
@@ -145,7 +146,7 @@ static void stderr_tell(struct online *o, const struct asked *q, const char *id)
 
 	buf_init(&path);
 	buf_init(&text);
-	path_make(&path, q, id, "stderr");
+	path_make(&path, o, q, id, "stderr");
 	path_arg(&path, "lines", "1");
 	o->quiet = true;
 	if (online_text(o, buf_str(&path), &text) == CLI_OK && text.len)
@@ -225,7 +226,7 @@ static int logs_follow(struct online *o, const struct asked *q, const char *id, 
 	buf_init(&path);
 	if (f.rex)
 		fitting_put(&f, buf_str(text), false);
-	path_make(&path, q, id, logs_stream(q));
+	path_make(&path, o, q, id, logs_stream(q));
 	path_arg(&path, "follow", "1");
 	path_arg(&path, "offset", o->next[0] != '\0' ? o->next : NULL);
 	path_arg(&path, "since", o->next[0] != '\0' ? NULL : given(q, "since"));
@@ -236,7 +237,8 @@ static int logs_follow(struct online *o, const struct asked *q, const char *id, 
 	return code == FOLLOW_END ? CLI_OK : code;
 }
 
-/* Who asks for a generation that is none would be told, or wait, as if it were to print yet. */
+/* Who asks for a generation that is none would be told, or wait, as if it were to print yet. Who
+ * follows what is unfinished means that, and not what a former generation printed. */
 static int generation_check(struct online *o, const struct asked *q, const char *id)
 {
 	const char *generation = given(q, "generation");
@@ -244,12 +246,16 @@ static int generation_check(struct online *o, const struct asked *q, const char 
 	cJSON *root = NULL;
 	int code;
 
-	if (!generation)
+	if (!generation && (!given(q, "follow") || given(q, "attempt") || given(q, "execution")))
 		return CLI_OK;
 	buf_init(&path);
 	buf_printf(&path, "/api/v1/instances/%s", id);
 	code = online_call(o, "GET", buf_str(&path), NULL, &root);
-	if (code == CLI_OK && strtoll(generation, NULL, 10) > number_of(root, "generation"))
+	if (code == CLI_OK && !generation) {
+		if (!logs_is_over(text_of(root, "state")))
+			snprintf(o->followed, sizeof o->followed, "%lld",
+			         number_of(root, "generation"));
+	} else if (code == CLI_OK && strtoll(generation, NULL, 10) > number_of(root, "generation"))
 		code = cli_fail(CLI_NOT_FOUND, "%s has no generation %s, its last is %lld", id,
 		                generation, number_of(root, "generation"));
 	cJSON_Delete(root);

@@ -9,6 +9,11 @@ struct asked;
 struct buf;
 struct online;
 
+/* --- logs_run.c */
+
+/* Is it the word of a state that an instance stays in? */
+bool logs_is_over(const char *state);
+
 /* --- logs_grep.c */
 
 /* Which stream is meant: -o, -e, --merged; without them both on a terminal, and for a program what

@@ -274,7 +274,7 @@ static void tails_ask(struct run *r)
 			tail_ask(r, &r->tails[i]);
 }
 
-static bool is_over_state(const char *state)
+bool logs_is_over(const char *state)
 {
 	static const char *const over[] = { "Succ", "StopSchedule", "Killed", "Skipped" };
 
@@ -291,7 +291,7 @@ static void tail_look(struct run *r, struct tail *t)
 	cJSON *root = NULL;
 
 	if (online_call(r->o, "GET", path, NULL, &root) == CLI_OK) {
-		t->is_over = is_over_state(text_of(root, "state"));
+		t->is_over = logs_is_over(text_of(root, "state"));
 		t->is_done = t->is_over && number_of(root, "attempt") <= t->attempt;
 	}
 	cJSON_Delete(root);
@@ -330,7 +330,7 @@ static int event_take(void *ctx, const char *event, const char *data)
 	if (strcmp(event, "instance") != 0)
 		return 0;
 	cJSON *root = cJSON_Parse(data);
-	if (is_over_state(text_of(root, "to")))
+	if (logs_is_over(text_of(root, "to")))
 		for (size_t i = 0; i < r->n; i++)
 			if (strcmp(r->tails[i].id, text_of(root, "id")) == 0)
 				tail_over(r, &r->tails[i]);
@@ -343,8 +343,8 @@ static int log_over(void *ctx, int code)
 	struct tail *t = ctx;
 	struct run *r = t->run;
 
-	if (!t->id) { /* events */
-		if (code == STREAM_END || code != CLI_OK)
+	if (!t->id) {               /* events */
+		if (code != CLI_OK) /* STREAM_END, too */
 			return code;
 		flows_add(r->flows, "/api/v1/events", event_take, t);
 		return 0;

@@ -30,6 +30,7 @@ struct online {
 	void *waits_ctx;
 	long status;                        /* of the last answer */
 	char next[32], end[8], attempt[24]; /* X-Log-Next, -End, -Attempt of the last answer */
+	char followed[24]; /* logs -f: the generation that was unfinished at its begin, or "" */
 };
 
 /* Server and token from options, environment, or what `sirdar login` stored. */

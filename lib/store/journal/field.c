@@ -194,7 +194,7 @@ size_t row_pack(const struct row_kind *k, const struct row_before *before, const
 			const char *text = field_text(&k->fields[i], row, &n);
 			to = text_put(to, text, n);
 		} else {
-			to = number_put(to, by[i] << 1 ^ (uint64_t)((int64_t)by[i] >> 63));
+			to = number_put(to, by[i] << 1 ^ (0 - (by[i] >> 63)));
 		}
 	}
 	CHECK((size_t)(to - begin) <= ROW_BYTES_MAX);
