@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cgi/face.h"
@@ -35,6 +36,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/fs.h"
 #include "util/json_read.h"
 #include "util/log.h"
 
@@ -102,10 +104,25 @@ static inline void fuzz_settings(struct fuzz_face *f, char *dir)
 	                 &f->args, &code));
 }
 
+/* There is no server: the face has an `admin` of its own, as earlier releases drew, or tokens of its
+ * files let nobody in. */
+static inline void fuzz_admin(const char *state_dir)
+{
+	char path[120], hash[crypto_pwhash_STRBYTES];
+	struct err err = { 0 };
+
+	snprintf(path, sizeof path, "%s/password", state_dir);
+	CHECK(crypto_pwhash_str(hash, "fuzz", 4, crypto_pwhash_OPSLIMIT_MIN,
+	                        crypto_pwhash_MEMLIMIT_MIN) == 0);
+	CHECK(mkdir(state_dir, 0700) == 0);
+	CHECK(fs_write(path, hash, strlen(hash), 0600, &err) == 0);
+}
+
 static inline void fuzz_actors(struct cgi *cgi)
 {
 	struct err err = { 0 };
 
+	fuzz_admin(cgi->param.state_dir);
 	cgi->fresh = fresh_new();
 	cgi->names = names_new();
 	cgi->routes = routes_new();
@@ -117,12 +134,15 @@ static inline void fuzz_actors(struct cgi *cgi)
 	CHECK(auth_open(cgi, &cgi->auth, &err) == 0);
 	cgi->net_thread = thread_new("net", &clock_machine);
 	cgi->hash_thread = thread_new("hash", &clock_machine);
+	cgi->search_thread = thread_new("search", &clock_machine);
 	cgi->janitor = janitor_new(cgi->net_thread, (int)cgi->param.connections_max);
 	cgi->disk = disk_new(cgi);
 	cgi->hash = hash_new(cgi->hash_thread, "hash");
+	cgi->search = hash_new(cgi->search_thread, "search");
 	CHECK(net_new(cgi->net_thread, cgi, &cgi->net, &err) == 0);
 	CHECK(thread_start(cgi->net_thread, &err) == 0 && disk_start(cgi->disk, &err) == 0 &&
-	      thread_start(cgi->hash_thread, &err) == 0 && face_start(cgi, &err) == 0);
+	      thread_start(cgi->hash_thread, &err) == 0 &&
+	      thread_start(cgi->search_thread, &err) == 0 && face_start(cgi, &err) == 0);
 }
 
 /* The one of this process; it ends with it. */
