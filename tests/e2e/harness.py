@@ -273,7 +273,7 @@ class Site:
 
         def ask():
             for d in (*vars(self).values(), *self.brokers.values()):
-                if not isinstance(d, Daemon) or os.path.basename(d.argv[0]) != "baseserver" or d.proc is None or d.proc.poll() is not None:
+                if not isinstance(d, Daemon) or "baseserver" not in map(os.path.basename, d.argv) or d.proc is None or d.proc.poll() is not None:
                     continue
                 made = self.run([*d.argv, "admin", "token", name, *words])
                 if made.returncode == 0:

@@ -31,6 +31,7 @@ class Thief:
         self.daemon.start()
         if until_up:
             until("it is let in", lambda: self.daemon.has(r"server\.up"))
+            until("it has read the tokens", lambda: self.ask("GET", "/api/v1/pools")[0] != 503)
 
     def ask(self, method, path, body=None):
         call = urllib.request.Request(f"http://127.0.0.1:{self.http}{path}", method=method,
