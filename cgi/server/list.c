@@ -12,6 +12,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/server/names.h"
 #include "cgi/server/show.h"
+#include "cgi/who/sight.h"
 #include "sched/civil.h"
 #include "sched/tz.h"
 #include "util/check.h"
@@ -165,7 +166,8 @@ int key_absent(struct call *c, struct inst_key key)
 {
 	char task[NAMES_MAX], label[LABEL_TEXT];
 
-	if (!names_get(c->cgi->names, NAMES_TASK, key.task, task))
+	/* Of what is not seen no name is told: it is answered as what is not there. */
+	if (!names_get(c->cgi->names, NAMES_TASK, key.task, task) || !sight_covers(c->sight, task))
 		return c->err.code;
 	names_label(c->cgi->names, key.task, 0, key.run_date, label);
 	return call_fail(c, E_NOT_FOUND, "id",

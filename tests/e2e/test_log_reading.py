@@ -407,6 +407,8 @@ def who_reads_some_projects_searches_those(s):
     for args in ({"project": "hidden"}, {"task": "hidden/w/t"}, {"instance": i["id"]}, {"workflow": "hidden/w", "from": "2026-01-01"}):
         got = search(s, token=token, match="needle", **args)
         assert (isinstance(got, tuple) and got[0] == 404) or not hits(got), (args, got)
+    for one in (i["id"], i["id"].split(".")[0] + ".1"):  # a number that is guessed tells no name
+        assert "hidden" not in str(search(s, token=token, match="needle", instance=one)), one
     c = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
     c.request("GET", f"/api/v1/instances/{i['id']}/log/executions", headers={"Authorization": f"Bearer {token}"})
     assert c.getresponse().status == 404

@@ -104,8 +104,8 @@ static inline void fuzz_settings(struct fuzz_face *f, char *dir)
 	                 &f->args, &code));
 }
 
-/* There is no server: the face has an `admin` of its own, as earlier releases drew, or tokens of its
- * files let nobody in. */
+/* There is no server: the face has an `admin` of its own, as earlier releases drew, or tokens of
+ * its files let nobody in. */
 static inline void fuzz_admin(const char *state_dir)
 {
 	char path[120], hash[crypto_pwhash_STRBYTES];
