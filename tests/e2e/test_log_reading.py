@@ -102,6 +102,7 @@ w(1, b"of %s\\n" % os.environ["SIRDAR_GENERATION"].encode())
 """)["id"]
     gate.unlink()
     s.sirdar("redo", i, "-y")
+    until("it is made anew", lambda: s.ask("GET", f"/api/v1/instances/{i}")[1]["generation"] == 2)
     with subprocess.Popen([str(BIN / "sirdar"), "logs", "-o", "-f", i], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token"))) as p:
         until("it runs", lambda: s.ask("GET", f"/api/v1/instances/{i}")[1]["state"] == "Running")
