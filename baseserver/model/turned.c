@@ -1,4 +1,5 @@
-/* One lock for a table that is read when a person asks, and written when somebody is sent away. */
+/* One lock guards the table: workers write it when they send somebody away, the query thread reads
+ * it when a person asks. */
 #include "baseserver/model/turned.h"
 
 #include <pthread.h>

@@ -38,8 +38,10 @@ bool log_files_last(int dir_fd, struct log_name *n);
 int log_files_read(int dir_fd, const struct log_name *n, uint64_t *offset, struct log_room room,
                    size_t *ret_bytes, bool *ret_end);
 
-/* They become logs of the execution that printed them, and go; where there are none nothing is
- * done. E_FULL, E_IO; E_AGAIN: what is there of that log is on its way from the home. */
+/* Move the files of an attempt into the log of the execution that printed them; without files it
+ * does nothing.
+ *
+ *   errors  E_FULL, E_IO; E_AGAIN: the home has a part of that log, which is on its way */
 int log_files_move(int dir_fd, struct logs *logs, const struct log_name *name, int64_t now_us);
 /* They are in a segment. */
 void log_files_remove(int dir_fd, const struct log_name *n);

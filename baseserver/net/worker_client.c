@@ -364,6 +364,23 @@ static Sirdar__LogExecution *executions_put(const struct log_get *g, Sirdar__Log
 	return list;
 }
 
+/* The face has not read what it was sent, and one reader of many may be why: that question alone is
+ * refused. Only a face that reads nothing at all has no room for a refusal. */
+static void log_refuse(struct conn *c, const struct log_get *g)
+{
+	static char text[] = "this face has much of logs to read yet: try again";
+	Sirdar__LogData m = SIRDAR__LOG_DATA__INIT;
+
+	cancel_follow(c, g->id);
+	m.id = g->id;
+	m.code = E_BUSY;
+	m.text = text;
+	m.offset = g->offset;
+	m.end = true;
+	if (session_send(c->session, FR_LOG_DATA, &m, NULL) < 0)
+		session_end(c->session, E_BUSY, "logs are not read");
+}
+
 static void log_given(struct letter *l, void *self)
 {
 	struct log_get *g = (struct log_get *)l;
@@ -388,10 +405,8 @@ static void log_given(struct letter *l, void *self)
 		m.generation = g->name.generation;
 		m.attempt = g->name.attempt;
 		Sirdar__LogExecution *list = executions_put(g, &m);
-		if (session_send(c->session, FR_LOG_DATA, &m, NULL) < 0) {
-			cancel_follow(c, g->id);
-			session_end(c->session, E_BUSY, "logs are not read");
-		}
+		if (session_send(c->session, FR_LOG_DATA, &m, NULL) < 0)
+			log_refuse(c, g);
 		free(list);
 		free(m.executions);
 	}

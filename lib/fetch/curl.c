@@ -29,7 +29,8 @@ static size_t curl_take(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-/* One line of the answer's head. A redirect or an interim answer has a head of its own before. */
+/* curl gives one line of a head in each call. A redirect or an interim answer sends a head of its
+ * own first, which the real one replaces. */
 static size_t curl_head(char *line, size_t size, size_t n, void *ctx)
 {
 	static const char name[] = "etag:";

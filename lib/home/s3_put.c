@@ -3,9 +3,10 @@
  *   small:  PUT ------------------------------.
  *   large:  POST ?uploads, PUT part, PUT part, POST all of them: HEAD, [GET, GET, ...], verified
  *
- * What was answered is not believed: the thing is there once HEAD says its length and its ETag is
- * the MD5 of what was sent (of the whole, or of its parts' as such a store joins them). Where the
- * ETag is something else, as with some kinds of encryption, all of it is read back and compared. */
+ * The answer to an upload proves nothing: the thing is there once HEAD says its length, and its
+ * ETag is the MD5 of what was sent (of the whole, or of its parts' as such a store joins them).
+ * Where the ETag is something else, as with some kinds of encryption, all is read back and
+ * compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -114,8 +114,8 @@ size_t logs_retain(struct logs *l, int64_t before_us);
 
 /* --- in a home ---
  *
- * A closed segment and its index are carried to a home by the caller, and are known from then on
- * by a NAME.top: its index's head and filter. What is read of one whose files are not here is
+ * The caller carries a closed segment and its index to a home. From then on NAME.top says what the
+ * segment has: its index's head and filter. What is read of one whose files are not here is
  * missed: the call answers E_AGAIN (logs_of(): leaves it out), and logs_miss() says what to fetch
  * before the same is asked again. Names are unique among all directories that ship to one home. */
 

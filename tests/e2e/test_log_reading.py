@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -390,6 +391,16 @@ def logs_of_a_broker_of_the_release_before_are_searched_too(s):
     assert "no numbers of lines" in str(s.ask("GET", f"/api/v1/instances/{i['id']}/log?line=1")), s.ask("GET", f"/api/v1/instances/{i['id']}/log?line=1")
     becomes(s.brokers["b1"], False)
     s.wait_broker("b1", ["shell"])
+
+
+@test
+def many_searches_at_once_cost_nobody_else_his_face(s):
+    i = job(s, "much", 'for n in range(200): w(1, b"nothing of it\\n" * 5000)\n')["id"]
+    until("all of it has come", lambda: int(s.ask("GET", f"/api/v1/instances/{i}/log/executions")[1]["items"][0]["bytes"]) > 13_000_000, 120)
+    with ThreadPoolExecutor(48) as pool:
+        ended = list(pool.map(lambda _: search(s, match="(a|b|c)+[0-9]+z", instance=i), range(96)))
+    assert any(e[-1][0] == "end" for e in ended if isinstance(e, list)), ended
+    assert not s.base.has("logs are not read") and s.up()
 
 
 @test

@@ -103,7 +103,7 @@ static int logs_whole(struct online *o, const struct asked *q, const char *id, s
 	return code;
 }
 
-/* Of an attempt that ran more than once the last execution is shown: the others are told of. */
+/* An attempt may have run more than once. The last execution is shown; this names the others. */
 static void executions_tell(struct online *o, const struct asked *q, const char *id)
 {
 	char *path = mem_fmt("/api/v1/instances/%s/log/executions", id), numbers[100] = "";
